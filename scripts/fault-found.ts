@@ -20,7 +20,7 @@ export const found: Readonly<Record<FaultKind, string>> = {
   'gpu-memory': 'by the agent, in the last lines of the training (`CUDA out of memory`)',
   'expect-wrong':
     'by the agent, when a file from the access point, or a verified list of shards, has other files than `expect` says',
-  'discovery-failed': 'when the federation is looked up, by the self-test before data moves',
+  'discovery-failed': 'when the federation is looked up, by the self-test or a transfer',
   'director-unreachable':
     'when the director does not say where an object is, after several tries over minutes',
   'servers-unreachable':
@@ -29,7 +29,7 @@ export const found: Readonly<Record<FaultKind, string>> = {
   'token-refused': 'when a server answers 401 or 403 to a token that has not expired',
   'token-expired': 'by `updraft check` (also one that would expire too soon), and by the date in the token',
   'object-missing':
-    'by `updraft check`; by the self-test, before any data moves; in a transfer. A 404 from a cache is not enough: the origin is asked',
+    'by `updraft check`; by the self-test; in a transfer. A 404 from a cache is not enough: the origin is asked',
   'url-invalid': 'when the job file is read',
   'object-changed': 'when size, ETag or digest changes during a transfer',
   'transfer-stalled': `when a server sends nothing for ${alone} seconds (${beside} while another delivers), or far too little; others are asked at once`,
@@ -57,7 +57,7 @@ export const found: Readonly<Record<FaultKind, string>> = {
     'after a training with exit code 0: an output is missing, empty, older than the attempt, or refused by `check`',
   evicted: "by SIGTERM, by HTCondor's events, or because the machine stopped answering",
   'time-limit': "by the agent, a margin before `time` or the pool's limit, so that it can save",
-  'self-test-failed': 'by the agent before any data moves: clock, disk, GPU and driver',
+  'self-test-failed': 'by the agent, beside the first transfers: clock, disk, GPU and driver',
   'environment-broken':
     'when software is unpacked or started: an image without gzip and Python, a Python without the modules, a damaged archive',
   'order-invalid': 'when the agent reads its work order',

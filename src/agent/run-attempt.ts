@@ -28,7 +28,7 @@ import {
   type Paused,
 } from './results/outputs.ts';
 import { faultIn, makeScratch } from './scratch.ts';
-import { SelfTests, startsUntested } from './self-test/test-machine.ts';
+import { SelfTests } from './self-test/test-machine.ts';
 import { freeSpaceIn } from './training/death.ts';
 import { withAdvice } from './training/failure-advice.ts';
 import { checkpointExit, exitCodeOf, outcomeOf, trainingFault } from './training/ending.ts';
@@ -195,11 +195,12 @@ async function startFresh(soFar: AttemptSoFar, base: Attempt): Promise<ReadyAtte
   await stageData(equipped);
   await holdForEviction(equipped);
   releaseMemory();
-  const before = await snapshotOutputs(order.job.train.outputs, scratch);
   soFar.arriving = await startArrivingData(equipped, soFar.saver?.restore() ?? Promise.resolve());
+  // A restored file is no result of this attempt.
+  const before = await snapshotOutputs(order.job.train.outputs, scratch);
   soFar.software.leaveToTraining();
   // Many a training would continue without its GPU, slowly.
-  if (!startsUntested(equipped)) await tests.passed();
+  await tests.allowTraining();
   return { equipped, attempt: soFar.arriving.attempt, before, code };
 }
 

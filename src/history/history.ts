@@ -31,6 +31,8 @@ export interface Span<T> {
   to: number;
   /** Output that did not arrive completely, and so cannot be used. */
   failed?: true;
+  /** Output that a later attempt resumed from, and so no result. */
+  isCheckpoint?: boolean;
 }
 
 /**

@@ -45,7 +45,10 @@ export function runSpans(
     if (phase === 'training') return next(doing, millis - unsaved);
     // At least 1 ms: the saving separates what was kept from what was lost.
     return phase === 'saving'
-      ? [...next(doing, Math.max(1, millis)), ...next('executing' as const, unsaved)]
+      ? [
+          ...next(doing, Math.max(1, millis)).map((span) => ({ ...span, isCheckpoint: true })),
+          ...next('executing' as const, unsaved),
+        ]
       : next(doing, millis);
   });
   const silence = between(attempt.startedAt, attempt.endedAt) - (now - start);

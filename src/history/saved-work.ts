@@ -11,7 +11,7 @@ export const hasExecuted = ({ spans }: AttemptHistory): boolean =>
   spans.some(({ doing }) => doing === 'executing');
 
 const lastOutput = (spans: readonly Span<Activity>[]): number =>
-  spans.findLastIndex(({ doing }) => doing === 'output');
+  spans.findLastIndex(({ doing, isCheckpoint }) => doing === 'output' && isCheckpoint !== true);
 
 /** The span in which an attempt returned its results, or -1. */
 export const returningSpan = (attempt: AttemptHistory): number =>

@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { distinguishingParameters, jobLabel, jobNames, type Parameters } from './describe-parameters.ts';
+import {
+  distinguishingParameters,
+  jobLabel,
+  jobNames,
+  type Parameters,
+  withJsonNumbers,
+} from './describe-parameters.ts';
 
 const namesOf = (...cells: Parameters[]): string[] => [
   ...jobNames(cells.map((parameters, at) => ({ id: `000${at}`, parameters }))).values(),
@@ -88,4 +94,17 @@ test('a long value names a cell where nothing else does', () => {
   ];
   assert.deepEqual(distinguishingParameters(cells, names), ['url']);
   assert.deepEqual(distinguishingParameters(cells.slice(1), names), []);
+});
+
+test('a number of a job file is a number in JSON, and elsewhere as it was written', () => {
+  const given: Parameters[] = [
+    { lr: '1e-4', seed: '9007199254740993', python: '3.10', wd: '0.0', to: '1.', code: '007' },
+    { lr: 0.001, seed: 1, python: '3.9', wd: 'auto', to: '.5', code: '1e999' },
+  ];
+  const cells = withJsonNumbers(given);
+  assert.deepEqual(cells, given);
+  assert.deepEqual(JSON.parse(JSON.stringify(cells)), [
+    { lr: 0.0001, seed: '9007199254740993', python: '3.10', wd: 0, to: 1, code: '007' },
+    { lr: 0.001, seed: 1, python: '3.9', wd: 'auto', to: 0.5, code: '1e999' },
+  ]);
 });

@@ -1,5 +1,5 @@
 import { shortenDistinct, shortestDistinct } from '../base/shorten.ts';
-import { widthOf } from '../base/text-table.ts';
+import { numberOf, widthOf } from '../base/text-table.ts';
 
 type Value = string | number | boolean;
 
@@ -14,6 +14,38 @@ export const describeParameters = (parameters: Parameters = {}): string =>
   Object.entries(parameters)
     .map(([name, value]) => `${name}=${value}`)
     .join(' ');
+
+/**
+ * The same cells, which JSON gets with numbers as numbers: `1e-4` is a text everywhere else, so that people and commands
+ * see it as it was written. What was in quotes stays a text, as far as the other values of its parameter show it: of
+ * Python's versions, "3.9" must have been. So do integers too long for most readers of JSON.
+ */
+export function withJsonNumbers(cells: readonly Parameters[]): Parameters[] {
+  const isQuoted = (value: Value | undefined): boolean =>
+    typeof value === 'string' && String(numberOf(value)) === value;
+  const names = [...new Set(cells.flatMap((cell) => Object.keys(cell)))];
+  const numeric = new Set(names.filter((name) => !cells.some((cell) => isQuoted(cell[name]))));
+  const inJson = ([name, value]: [string, Value]): [string, Value] => [
+    name,
+    numeric.has(name) ? (writtenNumber(value) ?? value) : value,
+  ];
+  return cells.map((cell) =>
+    Object.values(cell).every((value) => writtenNumber(value) === undefined) || Object.hasOwn(cell, 'toJSON')
+      ? cell
+      : Object.defineProperty({ ...cell }, 'toJSON', {
+          value: () => Object.fromEntries(Object.entries(cell).map(inJson)),
+        }),
+  );
+}
+
+/** The number that a text of a job file is, such as `1e-4` or `0.0`. */
+function writtenNumber(value: Value): number | undefined {
+  if (typeof value !== 'string' || !/^-?(?:0|[1-9]\d*|(?=\.\d))(?:\.\d*)?(?:e[-+]?\d+)?$/i.test(value))
+    return undefined;
+  const number = Number(value);
+  const isExact = Number.isSafeInteger(number) || !/^-?\d+$/.test(value);
+  return isExact && Number.isFinite(number) ? number : undefined;
+}
 
 /** A job as people read it: its number, and its name in the run. `0003 lr=0.1 seed=2` */
 export const jobLabel = (id: string, name = ''): string => `${id} ${name}`.trimEnd();

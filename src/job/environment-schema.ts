@@ -42,7 +42,9 @@ export const environmentSchema = table('a table', {
       entry('a list of Python modules, like ["torch"]'),
     )
     .default([])
-    .describe('Python modules that the training imports; verified before any data moves.'),
+    .describe(
+      'Python modules that the training imports; a Python that has them is found before the data is fetched.',
+    ),
   pixi: path('the manifest of a Pixi workspace beside this file, like "pixi.toml"')
     .optional()
     .describe(

@@ -15,6 +15,8 @@ export interface JobTableRow extends JobName {
   sites: string[];
   /** Execution in the last attempt, including waits for data. */
   executeSeconds: number | null;
+  /** The same in all attempts. */
+  executeTotalSeconds: number | null;
   /** Slot time of the last attempt. */
   slotBusySeconds: number | null;
   /** From the start of the first input transfer to the end of the last, including everything between. */
@@ -69,6 +71,10 @@ function tableRow(
     valid: validity(outcome),
     sites: visited.filter((site, index) => site !== visited[index - 1]),
     executeSeconds: seconds(last, 'executing', 'starved'),
+    executeTotalSeconds: attempts.reduce<number | null>((sum, attempt) => {
+      const own = seconds(attempt, 'executing', 'starved');
+      return own === null ? sum : (sum ?? 0) + own;
+    }, null),
     slotBusySeconds:
       last === undefined ? null : last.spans.reduce((sum, { from, to }) => sum + to - from, 0) / 1000,
     transferTotalSeconds: first === undefined || end === undefined ? null : (end.to - first.from) / 1000,
@@ -142,4 +148,5 @@ const keys = [
   'loss',
   'accuracy',
   'log',
+  'executeTotalSeconds',
 ] as const satisfies readonly Exclude<keyof JobTableRow, 'parameters' | 'metrics' | 'best'>[];

@@ -6,7 +6,8 @@ import { resultsCsv, resultsSection, sortResults } from './results-table.ts';
 
 const row = (job: string, lr: number, accuracy: number | undefined, best = accuracy): JobTableRow => ({
   ...{ job, node: null, log: null, outcome: 'success', valid: true, sites: [], attempts: 1 },
-  ...{ executeSeconds: 3600, slotBusySeconds: null, transferTotalSeconds: null, lastTransferSeconds: null },
+  ...{ executeSeconds: 1800, slotBusySeconds: null, transferTotalSeconds: null, lastTransferSeconds: null },
+  executeTotalSeconds: 3600,
   ...{ stalls: 0, holds: 0, evictions: 0, cause: null, loss: null, accuracy: accuracy ?? null },
   ...{ gpu: null, gpuUse: null, samplesPerSecond: null, epochSeconds: null },
   parameters: { lr },
@@ -36,7 +37,7 @@ test('the table has parameters, then what it is sorted by, and the best where it
     ['job', 'lr', 'best_accuracy', 'outcome', 'accuracy', 'hours', 'tries'],
   );
   assert.deepEqual(cells, [['0000', '0.1', '0.75', 'success', '0.5', '1', '1']]);
-  const lines = [...resultsCsv([{ ...row('0002', 0.001, 0.625), executeSeconds: 5000.1 }])];
+  const lines = [...resultsCsv([{ ...row('0002', 0.001, 0.625), executeTotalSeconds: 5000.1 }])];
   const line = `0002,0.001,success,0.625,${5000.1 / 3600},1\n`;
   assert.deepEqual(lines, ['job,lr,outcome,accuracy,hours,tries\n', line]);
 });

@@ -35,7 +35,7 @@ function resultColumns(rows: readonly JobTableRow[]): ResultColumn[] {
     ...valueNames(rows, 'best')
       .filter((name) => differs(name) && !measured.includes(`best_${name}`))
       .map((name) => column(`best_${name}`, ({ best }) => best[name])),
-    column('hours', ({ executeSeconds }) => (executeSeconds === null ? undefined : executeSeconds / 3600)),
+    column('hours', ({ executeTotalSeconds: all }) => (all === null ? undefined : all / 3600)),
     column('tries', ({ attempts }) => attempts),
   ];
 }
@@ -134,6 +134,7 @@ export function* resultsCsv(rows: readonly JobTableRow[]): Generator<string> {
 
 /** `{ job, parameters, outcome, valid, metrics, best, … }` of each job. */
 export const resultsJson = (rows: readonly JobTableRow[]): object[] =>
-  rows.map(({ job, parameters, outcome, valid, metrics, best, executeSeconds, attempts }) => ({
-    ...{ job, parameters, outcome, valid, metrics, best, executeSeconds, attempts },
+  rows.map(({ job, parameters, outcome, valid, metrics, best, attempts, ...row }) => ({
+    ...{ job, parameters, outcome, valid, metrics, best },
+    ...{ executeSeconds: row.executeSeconds, executeTotalSeconds: row.executeTotalSeconds, attempts },
   }));

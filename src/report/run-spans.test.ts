@@ -7,8 +7,10 @@ import { runSpans } from '../history/run-spans.ts';
 const start = Date.parse('2026-01-01T00:00:00.000Z');
 const at = (seconds: number): string => new Date(start + seconds * 1000).toISOString();
 
+type Tried = 'evicted' | 'failed' | 'success';
+
 /** An attempt of 100 s: 10 fetching, 5 unpacking, 80 training, 1 saving, 4 cleaning; a checkpoint at second 60. */
-function attempt(outcome: 'evicted' | 'success', savedAt: number | undefined, waited = 0): AttemptState {
+function attempt(outcome: Tried, savedAt: number | undefined, waited = 0): AttemptState {
   const millis = {
     queued: 0,
     preparing: 0,
@@ -48,7 +50,7 @@ function attempt(outcome: 'evicted' | 'success', savedAt: number | undefined, wa
   };
 }
 
-function amounts(outcome: 'evicted' | 'success', savedAt: number | undefined, isKept: boolean, waited = 0) {
+function amounts(outcome: Tried, savedAt: number | undefined, isKept: boolean, waited = 0) {
   const logged = {
     number: 1,
     ...runSpans(attempt(outcome, savedAt, waited), 0, isKept),
@@ -89,6 +91,13 @@ test('a checkpoint that no attempt resumed from saves nothing, nor does its data
     retriedTransfer: 15_000,
     waitingForData: 0,
   });
+});
+
+test('so is training of one that failed: what it saved last is a checkpoint, and no result', () => {
+  assert.deepEqual(
+    [amounts('failed', 60, true), amounts('failed', 96, true)].map(({ usefulCompute }) => usefulCompute),
+    [44_000, 80_000],
+  );
 });
 
 test('a checkpoint at the very end saves the entire training', () => {

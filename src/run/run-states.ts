@@ -3,7 +3,7 @@ import type { Clock } from '../base/clock.ts';
 import { defined } from '../base/defined.ts';
 import { printable } from '../base/printable.ts';
 import { Fault } from '../fault/fault.ts';
-import { jobNames } from '../job/describe-parameters.ts';
+import { jobNames, withJsonNumbers } from '../job/describe-parameters.ts';
 import { jobId, runFiles } from '../job/layout.ts';
 import { followRun } from '../journal/follow-run.ts';
 import { type EntrySource, loadOutline, loadRun } from '../journal/load-run.ts';
@@ -39,7 +39,8 @@ export async function readNames(folder: string): Promise<Map<string, Pick<JobSta
   const { jobs = [] } = (await readPlan(folder).catch(() => undefined)) ?? {};
   const names = jobNames(jobs);
   const known = jobs.filter(({ parameters }) => Object.keys(parameters).length > 0);
-  return new Map(known.map(({ id, parameters }) => [id, defined({ parameters, name: names.get(id) })]));
+  const cells = withJsonNumbers(known.map(({ parameters }) => parameters));
+  return new Map(known.map(({ id }, at) => [id, defined({ parameters: cells[at], name: names.get(id) })]));
 }
 
 /** A job that has not changed stays the same object: views print only those that have. */

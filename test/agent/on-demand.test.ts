@@ -123,10 +123,8 @@ test('a data set three times its budget is trained on', async (t) => {
     },
   );
 
-  await t.test(
-    'of which nothing stays, while a training that must end still saves, but what it uses',
-    async () => {
-      const waiting = `
+  await t.test('a training that must end keeps only the shards it uses', async () => {
+    const waiting = `
 import os, signal, sys, time, updraft
 asked = []
 signal.signal(signal.SIGTERM, lambda *_: asked.append(True))
@@ -138,14 +136,13 @@ for count, sample in enumerate(stream):
             time.sleep(0.01)
         sys.exit("removed")
 `;
-      const job = { ...change(8, { name: 'ending', keepBytes: 20e6 }), files: { 'train.py': waiting } };
-      const running = agent.start(await agent.order(job), undefined, env);
-      await running.untilOut('here');
-      running.child.kill('SIGTERM');
-      assert.equal((await running.finished).exit, 113);
-      assert.match(await readFile(agent.at('job/attempt-8/err.log'), 'utf8'), /removed/);
-    },
-  );
+    const job = { ...change(8, { name: 'ending', keepBytes: 20e6 }), files: { 'train.py': waiting } };
+    const running = agent.start(await agent.order(job), undefined, env);
+    await running.untilOut('here');
+    running.child.kill('SIGTERM');
+    assert.equal((await running.finished).exit, 113);
+    assert.match(await readFile(agent.at('job/attempt-8/err.log'), 'utf8'), /removed/);
+  });
 
   await t.test('in a sandbox that keeps its shards while the pool takes the checkpoint', async () => {
     const sandbox = agent.at('sandbox');

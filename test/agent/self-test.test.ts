@@ -130,13 +130,15 @@ for (const [what, scripts, given, exit, message] of [
     assert.deepEqual(harness.entries('training-started'), []);
   });
 
+const sharedGpu = 'echo "0, GPU-1, NVIDIA A100, 0, 550.54.14, Default"';
+
 /** A job on shards that come on demand, with a fake Python that has the last word about the GPU. */
-async function runOnDemand(t: TestContext, command: string, gpuTest: string) {
+async function runOnDemand(t: TestContext, command: string, gpuTest: string, smi = sharedGpu) {
   const harness = await AgentHarness.open(t);
   const { url } = await serveBytes(t, Buffer.from('a shard'));
   const mark = harness.at('mark');
   const env = await programs(harness, {
-    'nvidia-smi': 'echo "0, GPU-1, NVIDIA A100, 0"',
+    'nvidia-smi': smi.replaceAll('MARK', mark),
     python3: `while [ ! -e ${mark} ]; do sleep 0.02; done\n${gpuTest}`,
   });
   const result = await harness.run(
@@ -192,12 +194,28 @@ test('a result of a training that ended before a test failed does not count', as
   assert.deepEqual(harness.entries('output'), []);
 });
 
-test('a GPU that only one process may use is tested when its training has failed', async (t) => {
-  const later = `if [ "$3" = beside ]; then echo "2.5.1|12.4|1|12"; else ${brokenGpu}; fi`;
-  const { exit, stderr } = await runOnDemand(t, dying, later);
+test('a training on shards starts only on a machine that has passed', async (t) => {
+  const { harness, exit, stderr } = await runOnDemand(t, 'echo > MARK', brokenGpu, 'sleep 0.5; exit 18');
   assert.equal(exit, 115, stderr);
-  assert.match(stderr, /torch: the GPU cannot be used from Python: cuInit: unknown error/);
+  assert.match(stderr, /self-test: gpu: nvidia-smi/);
+  assert.deepEqual(harness.entries('training-started'), []);
 });
+
+for (const [what, smi] of [
+  ['that only one process may use', 'echo "0, GPU-1, NVIDIA A100, 0, 550.54.14, Exclusive_Process"'],
+  ['of unknown mode', 'echo "0, GPU-1, NVIDIA A100, 0"'],
+] as const)
+  test(`a GPU ${what} is tested before a training on shards starts`, async (t) => {
+    const { harness, exit, stderr } = await runOnDemand(
+      t,
+      'true',
+      `sleep 0.5; ${brokenGpu}`,
+      `echo > MARK; ${smi}`,
+    );
+    assert.equal(exit, 115, stderr);
+    assert.match(stderr, /torch: the GPU cannot be used from Python: cuInit: unknown error/);
+    assert.deepEqual(harness.entries('training-started'), []);
+  });
 
 test('a missing last object is found while the first arrives', async (t) => {
   const harness = await AgentHarness.open(t);

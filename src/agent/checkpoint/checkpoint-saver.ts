@@ -19,7 +19,7 @@ import { snapshotFolder, openForWriting, SettledFolder, type FolderSnapshot } fr
 import { CheckpointStore, defaultRetention, restoreGeneration } from './store.ts';
 
 const pollMs = 1000;
-/** How often it is polled while the training ends. */
+/** How often it is polled at most while the training ends. */
 const aheadMs = 25;
 /** Saving may take this share of the time and of a core; after a failure it pauses for `retryMs`. */
 const maxTimeShare = 0.05;
@@ -65,7 +65,7 @@ export class CheckpointSaver {
     this.#store = new CheckpointStore(path.join(path.dirname(order.attemptFolder), sandboxFiles.checkpoint), {
       generations: checkpointKeep ?? defaultRetention.generations,
       bytes: travels ? defaultRetention.bytes : Infinity,
-      isBrief: context.poolCleans === 'always',
+      isVolatile: context.poolCleans === 'always',
     });
     this.#settled = this.#newSettled();
   }
@@ -159,10 +159,13 @@ export class CheckpointSaver {
     const { clock } = this.#attempt.context;
     const settled = this.#newSettled();
     const read = async (): Promise<void> => {
+      let waitMs = aheadMs;
       while (!ended.aborted) {
-        await clock.sleep(aheadMs, ended).catch(() => undefined);
+        await clock.sleep(waitMs, ended).catch(() => undefined);
+        const began = clock.monotonic();
         // Always the same moment: a file that never settles is not read.
         const snapshot = settled.poll(0);
+        waitMs = Math.max(aheadMs, (clock.monotonic() - began) / maxTimeShare);
         if (snapshot === undefined) continue;
         await this.#store.readAhead(this.#folder, snapshot, this.#stop.signal);
         settled.markSaved(snapshot);

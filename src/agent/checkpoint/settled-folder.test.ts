@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { appendFileSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
-import { SettledFolder } from './settled-folder.ts';
+import { openForWriting, SettledFolder } from './settled-folder.ts';
 
 async function settled(t: Parameters<typeof temporaryFolder>[0]) {
   const folder = await temporaryFolder(t, { old: 'x' });
@@ -76,4 +78,26 @@ test('a change during the copy is noticed, and an emptied folder is not saved', 
   settledFolder.poll(2000);
   assert.equal(settledFolder.poll(3000), undefined);
   assert.equal(settledFolder.unsavedSnapshot(), undefined);
+});
+
+/** Maps a file and closes it; what it writes to the memory changes no time of the file. */
+const mapping = `
+import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+for name, kind in (("shared", 1), ("private", 2)):
+    file = os.open(name, os.O_RDWR)
+    assert libc.mmap(None, 1, 3, kind, file, 0) not in (None, 2**64 - 1)
+    os.close(file)
+print("mapped", flush=True)
+sys.stdin.read()
+`;
+
+test('a file that a process has mapped counts as open for writing', async (t) => {
+  const folder = await temporaryFolder(t, { shared: 'x', private: 'x' });
+  const child = spawn('python3', ['-c', mapping], { cwd: folder, stdio: ['pipe', 'pipe', 'inherit'] });
+  t.after(() => child.kill());
+  await once(child.stdout, 'data');
+  assert.deepEqual([...openForWriting([child.pid ?? 0], folder)], ['shared']);
 });

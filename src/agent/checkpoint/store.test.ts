@@ -1,13 +1,22 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { cpSync, readdirSync, renameSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import { smallDisk } from '../../../test/small-disk.ts';
 import { snapshotFolder } from './settled-folder.ts';
 import { isIntact, type CheckpointRecord } from './record.ts';
-import { CheckpointStore, type Retention } from './store.ts';
+import { CheckpointStore, restoreGeneration, type Retention } from './store.ts';
 
 const about = { attempt: 1, savedAt: '2026-01-01T00:00:00.000Z', code: 'c', position: {} };
 const usual = { signal: new AbortController().signal, isLast: false, isUnchanged: () => true };
@@ -48,6 +57,16 @@ test('a file that was read while the training ended is linked, unless it changed
   await store.readAhead(work, snapshotFolder(work), signal);
   writeFileSync(model, '3');
   assert.equal(await saveLast(), sha256('3'), 'written in place, with the same size');
+});
+
+test('where a file system notes whole seconds, a file is read after the training has ended', async (t) => {
+  const { work, store } = await createStore(t, { generations: 3, bytes: Infinity });
+  const state = { bytes: 1, inode: 1n, fingerprint: '1 1 1 5000000000 5000000000' };
+  const snapshot = { files: new Map([['model', state]]), links: new Map<string, string>() };
+  writeFileSync(path.join(work, 'model'), '1');
+  await store.readAhead(work, snapshot, signal);
+  writeFileSync(path.join(work, 'model'), '2');
+  assert.equal(hashOf(await store.save(work, snapshot, about, last)), sha256('2'));
 });
 
 test('what was read ahead and then vanishes, or is on another disk, is saved as it is', async (t) => {
@@ -98,4 +117,18 @@ test('where checkpoints are transferred, older ones go when the total is too big
   assert.deepEqual(await numbers(), [3, 2]);
   await save('4'.repeat(100));
   assert.deepEqual(await numbers(), [4]);
+});
+
+test('a checkpoint is restored as it was saved, unless the attempt must end', async (t) => {
+  const { folder, store, save } = await createStore(t, { generations: 3, bytes: Infinity });
+  await save('1');
+  const [saved] = (await store.generations()).filter(isIntact);
+  assert.ok(saved !== undefined);
+  const into = path.join(folder, 'into');
+  mkdirSync(into);
+  const stopped = AbortSignal.abort(new Error('out of time'));
+  await assert.rejects(restoreGeneration(saved, into, stopped), /out of time/);
+  assert.deepEqual(readdirSync(into), []);
+  assert.equal(await restoreGeneration(saved, into, signal), undefined);
+  assert.equal(readFileSync(path.join(into, 'model'), 'utf8'), '1');
 });

@@ -1,7 +1,7 @@
-import { constants, copyFile, link, mkdir, rename, stat, symlink } from 'node:fs/promises';
+import { chmod, constants, copyFile, link, mkdir, rename, stat, symlink } from 'node:fs/promises';
 import path from 'node:path';
 import { ensureFolder } from '../../base/ensure-folder.ts';
-import { fileSize, isGone } from '../../base/error-reason.ts';
+import { fileSize, isGone, succeeds } from '../../base/error-reason.ts';
 import { freeBytes } from '../../base/free-bytes.ts';
 import { removeTree } from '../../base/remove-tree.ts';
 import { sha256Of } from '../../base/sha256-of.ts';
@@ -30,7 +30,7 @@ export interface Retention {
   /** Older ones are removed while all together are bigger than this. */
   bytes: number;
   /** They are lost with the machine, in a sandbox, and need not wait for its disk. */
-  isBrief?: boolean;
+  isVolatile?: boolean;
 }
 
 /** Unless the user sets a number; the size counts only where checkpoints travel with the job. */
@@ -63,7 +63,7 @@ export class CheckpointStore {
   constructor(folder: string, retention: Retention) {
     this.folder = folder;
     this.#retention = retention;
-    this.#sync = retention.isBrief === true ? () => Promise.resolve() : syncPath;
+    this.#sync = retention.isVolatile === true ? () => Promise.resolve() : syncPath;
   }
 
   generations(): Promise<Generation[]> {
@@ -224,14 +224,11 @@ function noRoom(store: string, need: number, free: number): Fault {
 }
 
 /** Hard-links a file that will not change again; false if the file system cannot. */
-async function linkFile(source: string, target: string): Promise<boolean> {
-  try {
-    await link(source, target);
-    return true;
-  } catch {
-    return false;
-  }
-}
+const linkFile = (source: string, target: string): Promise<boolean> => succeeds(link(source, target));
+
+/** Makes a copy that shares its blocks until one of them is written to; false if the file system cannot. */
+const cloneFile = (source: string, target: string): Promise<boolean> =>
+  succeeds(copyFile(source, target, constants.COPYFILE_FICLONE_FORCE).then(() => chmod(target, 0o600)));
 
 /**
  * Copies a saved checkpoint into the training's folder, which is empty before and, if something is wrong,
@@ -266,11 +263,11 @@ async function restoreFile(
   if (bytes === undefined) return 'is missing';
   if (bytes !== file.bytes) return `has ${bytes} bytes instead of ${file.bytes}`;
   const target = path.join(into, file.path);
+  signal.throwIfAborted();
   await mkdir(path.dirname(target), { recursive: true });
   // If the machine stops, this copy is lost with the training: it need not wait for the disk.
-  const [sha256] = await Promise.all([
-    sha256Of(kept, signal),
-    copyFile(kept, target, constants.COPYFILE_FICLONE),
-  ]);
+  const sha256 = (await cloneFile(kept, target))
+    ? await sha256Of(target, signal)
+    : await copyAndHash(kept, target, signal);
   return sha256 === file.sha256 ? undefined : 'is damaged: its SHA-256 differs from the saved one';
 }

@@ -71,7 +71,7 @@ export class ReaderFiles {
     this.#readers.clear();
     for (const name of readers(this.#at('at'))) rmSync(this.#at('at', name), { force: true });
     rmSync(this.#at('wanted.json'), { force: true });
-    this.#wanted = this.#hint === undefined ? undefined : readJsonFile(this.#hint, wanted);
+    this.#wanted = this.#hint === undefined ? undefined : readJson(this.#hint, wanted);
     this.#wantedAs = '';
   }
 
@@ -99,7 +99,7 @@ export class ReaderFiles {
     const version = versionOf(file);
     if (version === this.#wantedAs) return;
     this.#wantedAs = version;
-    this.#wanted = readJsonFile(file, wanted) ?? this.#wanted;
+    this.#wanted = readJson(file, wanted) ?? this.#wanted;
   }
 
   /** Reads what is new. Whether its process lives is asked less often: that costs more than the rest. */
@@ -111,7 +111,7 @@ export class ReaderFiles {
       const known = this.#readers.get(name);
       const version = versionOf(this.#at('at', name));
       if (known?.version === version && this.#polls % aliveEvery !== 0) continue;
-      const reader = readJsonFile(this.#at('at', name), position);
+      const reader = readJson(this.#at('at', name), position);
       if (reader === undefined) continue;
       this.#waits.add(name, reader);
       const isAlive = reader.pid !== undefined && identifyProcess(reader.pid) !== undefined;
@@ -158,7 +158,7 @@ const readers = (folder: string): string[] =>
   tried(() => readdirSync(folder).filter((name) => /^[^.].*\.json$/.test(name))) ?? [];
 
 /** A file that is gone, or that is none of ours, says nothing. */
-function readJsonFile<T>(file: string, read: Field<T>): T | undefined {
+function readJson<T>(file: string, read: Field<T>): T | undefined {
   const value = tried(() => read(JSON.parse(readFileSync(file, 'utf8'))));
   return value instanceof Mismatch ? undefined : value;
 }

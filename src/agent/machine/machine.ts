@@ -65,13 +65,18 @@ export interface Gpu {
   percent: number | undefined;
   /** The version of its driver. */
   driver: string | undefined;
+  /** Whether several processes may use it at once, as far as is known. */
+  isShared?: boolean;
 }
 
 /** The answer of `nvidia-smi`: not installed, hanging, failing, or a list of GPUs. */
 export type SmiResult =
   { kind: 'absent' } | { kind: 'silent' } | { kind: 'failed'; said: string } | { kind: 'gpus'; gpus: Gpu[] };
 
-const query = ['--query-gpu=index,uuid,name,utilization.gpu,driver_version', '--format=csv,noheader,nounits'];
+const query = [
+  '--query-gpu=index,uuid,name,utilization.gpu,driver_version,compute_mode',
+  '--format=csv,noheader,nounits',
+];
 /** Where it is if it is not in the PATH: containers get it mounted. */
 const fallbackPath = '/usr/bin:/usr/local/nvidia/bin:/usr/local/cuda/bin';
 /** A machine with eight GPUs and no persistence daemon takes some seconds. */
@@ -88,11 +93,11 @@ export async function queryNvidiaSmi(context: Context): Promise<SmiResult> {
 
 export function parseGpus(listing: string): Gpu[] {
   return listing.split('\n').flatMap((line) => {
-    const [index, uuid, name, used, version] = line.split(',').map((field) => field.trim());
+    const [index, uuid, name, used, version, mode] = line.split(',').map((field) => field.trim());
     if (index === undefined || uuid === undefined || name === undefined) return [];
     const percent = used !== undefined && /^\d+$/.test(used) ? Number(used) : undefined;
     const driver = version !== undefined && /^[\d.]+$/.test(version) ? version : undefined;
-    return [{ index, uuid, name, percent, driver }];
+    return [{ index, uuid, name, percent, driver, isShared: mode === 'Default' }];
   });
 }
 

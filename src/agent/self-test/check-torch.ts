@@ -4,7 +4,7 @@ import type { Attempt } from '../attempt.ts';
 import { queryProgram, type ProgramOutput } from '../machine/machine.ts';
 import { trainingEnv } from '../training/shell.ts';
 
-/** One test of the machine before any data moves, and its result. */
+/** One test of the machine, and its result. */
 export interface SelfTestResult {
   name: string;
   ok: boolean;
@@ -13,6 +13,8 @@ export interface SelfTestResult {
   fault?: Fault;
   /** What to do if it is not ok. */
   fix?: string;
+  /** Of GPUs: several processes may use them at once. */
+  isShared?: boolean;
 }
 
 /** Tests one thing; throws only if the attempt must end. */
@@ -42,14 +44,12 @@ def call(name, *args):
     text = ctypes.c_char_p()
     cuda.cuGetErrorString(code, ctypes.byref(text))
     sys.exit("%s: %s" % (name, (text.value or b"error %d" % code).decode()))
-driver, count, mode, size = ctypes.c_int(), ctypes.c_int(), ctypes.c_int(), ctypes.c_size_t(1 << 20)
+driver, count, size = ctypes.c_int(), ctypes.c_int(), ctypes.c_size_t(1 << 20)
 call("cuInit", 0)
 call("cuDriverGetVersion", ctypes.byref(driver))
 call("cuDeviceGetCount", ctypes.byref(count))
 for index in range(count.value):
     context, memory = ctypes.c_void_p(), ctypes.c_void_p()
-    call("cuDeviceGetAttribute", ctypes.byref(mode), 20, index)
-    if sys.argv[1] == ("beside" if mode.value == 3 else "after"): continue
     call("cuDevicePrimaryCtxRetain", ctypes.byref(context), index)
     call("cuCtxSetCurrent", context)
     call("cuMemAlloc_v2", ctypes.byref(memory), size)
@@ -58,20 +58,14 @@ for index in range(count.value):
 print("%s|%s|%d|%d" % (version, built, count.value, driver.value // 1000))
 `;
 
-/**
- * If the training's Python has PyTorch: whether it can use the GPUs that the job asks for. In the compute mode "exclusive
- * process", a test beside the training would take the GPU from it: those are tested after a training that failed.
- */
-export const checkTorch =
-  (when: 'before' | 'beside' | 'after'): SelfTest =>
-  async ({ order, scratch, context }) => {
-    const asked = order.resources.gpus;
-    if (asked === 0) return [];
-    // Not one of the training's processes, which end with it.
-    const env = { ...trainingEnv(order, scratch, context.env), UPDRAFT_SCRATCH: undefined };
-    const answer = await queryProgram('python3', ['-c', script, when], { env, timeoutMs }, context);
-    return judgeTorch(asked, answer);
-  };
+/** If the training's Python has PyTorch: whether it can use the GPUs that the job asks for. */
+export const checkTorch: SelfTest = async ({ order, scratch, context }) => {
+  const asked = order.resources.gpus;
+  // Not one of the training's processes, which end with it.
+  const env = { ...trainingEnv(order, scratch, context.env), UPDRAFT_SCRATCH: undefined };
+  const answer = await queryProgram('python3', ['-c', script], { env, timeoutMs }, context);
+  return judgeTorch(asked, answer);
+};
 
 export function judgeTorch(asked: number, answer: ProgramOutput): SelfTestResult[] {
   if (answer.kind === 'absent' || (answer.kind === 'ended' && answer.status === 3)) return [];

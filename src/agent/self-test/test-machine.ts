@@ -33,13 +33,13 @@ import { locatorFor } from '../data/object-locator.ts';
 import { reachObject } from './reach-object.ts';
 
 /**
- * Tests of the machine and of the job's software, beside the attempt's first steps: nobody waits for them, and a slot
+ * Tests of the machine and of the job's software, beside the attempt's first steps: no transfer waits for them, and a slot
  * that cannot do the work is left after a moment, not after hours of transfer.
  */
 export class SelfTests {
   /** The attempt to continue with: asked to end if a test fails, with its fault as the reason. */
   readonly attempt: Attempt;
-  readonly #machine: Promise<void>;
+  readonly #machine: Promise<SelfTestResult[]>;
   readonly #failed = new AbortController();
   readonly #over = new AbortController();
   #judged: Promise<unknown> = Promise.resolve();
@@ -54,12 +54,12 @@ export class SelfTests {
 
   /** The same for what needs the environment: whether it can use the GPUs. A broken machine is named first. */
   testEnvironment(attempt: Attempt): void {
-    const check = checkTorch(startsUntested(attempt) ? 'beside' : 'before');
-    this.begin((asked) => runTests([check], asked, this.#machine), attempt);
+    if (attempt.order.resources.gpus > 0)
+      this.begin((asked) => runTests([checkTorch], asked, this.#machine), attempt);
   }
 
   /** Starts a test that throws if it fails; it may end early once it is over. */
-  begin(test: (attempt: Attempt) => Promise<void>, attempt: Attempt, over = this.#over.signal): void {
+  begin(test: (attempt: Attempt) => Promise<unknown>, attempt: Attempt, over = this.#over.signal): void {
     const asked = until(attempt, AbortSignal.any([over, this.#over.signal]));
     const judged = test(asked).catch((error: unknown) => {
       if (!asked.context.signal.aborted) this.#failed.abort(asFault(error));
@@ -73,28 +73,36 @@ export class SelfTests {
     this.#failed.signal.throwIfAborted();
   }
 
+  /**
+   * Waits until the training may start. Shards on demand come while it starts, on a machine that has passed: the test of
+   * GPUs that several processes may use runs beside it.
+   */
+  async allowTraining(): Promise<void> {
+    const isStreamed = this.attempt.order.data.some(isOnDemand);
+    const found = await this.#machine.catch(() => []);
+    if (!isStreamed || !found.some(({ isShared }) => isShared === true)) await this.#judged;
+    this.#failed.signal.throwIfAborted();
+  }
+
   /** Stops testing. */
   stop(): void {
     this.#over.abort();
   }
 }
 
-/** Whether a training starts before its machine has passed: shards on demand come while it starts. */
-export const startsUntested = ({ order }: Pick<Attempt, 'order'>): boolean => order.data.some(isOnDemand);
-
-/** After a training that started untested has failed: throws if a GPU is the cause. */
-export async function testGpusAgain(attempt: Attempt): Promise<void> {
-  if (startsUntested(attempt)) await runTests([checkTorch('after')], attempt);
-}
-
 /** Records what the tests find, after an earlier test has passed. The Fault names the machine. */
-async function runTests(checks: SelfTest[], attempt: Attempt, earlier?: Promise<void>): Promise<void> {
+async function runTests(
+  checks: SelfTest[],
+  attempt: Attempt,
+  earlier?: Promise<unknown>,
+): Promise<SelfTestResult[]> {
   const found = Promise.all(checks.map((check) => runTest(check, attempt)));
   const findings = (await Promise.all([found, earlier]))[0].flat();
-  if (findings.length === 0) return;
+  if (findings.length === 0) return [];
   attempt.record({ kind: 'self-test', checks: findings.map(({ name, ok, said }) => ({ name, ok, said })) });
   const bad = findings.find(({ ok }) => !ok);
   if (bad !== undefined) throw faultOf(bad, attempt);
+  return findings;
 }
 
 /** A bug in a test is no reason to leave a machine. */
@@ -203,7 +211,8 @@ function judgeListed(
   const usable = names.flatMap((name) => findGpu(name, gpus) ?? []);
   const lost = usable.find(({ name }) => /\bERR!|error|is lost/i.test(name));
   if (lost !== undefined) return bad(`nvidia-smi says of ${lost.uuid}: ${lost.name}`);
-  return { name: 'gpu', ok: true, said: usable.map(({ name, uuid }) => `${name} (${uuid})`).join(', ') };
+  const said = usable.map(({ name, uuid }) => `${name} (${uuid})`).join(', ');
+  return { name: 'gpu', ok: true, said, isShared: usable.every(({ isShared }) => isShared === true) };
 }
 
 /** NVIDIA's, AMD's, and those of WSL. */

@@ -5,7 +5,7 @@ import { failingImport, findPython, type TriedPython } from '../../environment/f
 import { Fault } from '../../fault/fault.ts';
 import type { OrderedEnvironment } from '../../job/job.ts';
 import type { Attempt } from '../attempt.ts';
-import { type SelfTests, testGpusAgain } from '../self-test/test-machine.ts';
+import type { SelfTests } from '../self-test/test-machine.ts';
 
 /**
  * Checks in the background that the software can do what the training needs: importing a library like PyTorch takes
@@ -36,12 +36,10 @@ export class SoftwareCheck {
     this.#enough.abort();
   }
 
-  /** After a failed training: throws if its software, or a GPU, is the cause. */
+  /** After a failed training: throws if its software is the cause. */
   async explainFailure(): Promise<void> {
     const { order, context } = this.#attempt;
-    if (context.signal.aborted) return;
-    await testGpusAgain(this.#attempt);
-    if (this.#isProven || this.#python === undefined) return;
+    if (this.#isProven || this.#python === undefined || context.signal.aborted) return;
     const asked = failingImport(this.#python, order.environment.python, context.env, context.signal);
     const lacks = await asked.catch(() => undefined);
     if (lacks !== undefined) throw brokenPythonFault({ path: this.#python, lacks }, order.environment);

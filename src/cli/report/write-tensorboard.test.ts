@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { cp, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { runCommand } from '../../../test/cli/run-command.ts';
@@ -151,4 +151,25 @@ test('all attempts of a job are one curve, in the order of their numbers, in a f
     points.map((fields) => fields[1]?.[1]),
     [1, 2, 3, 4],
   );
+});
+
+test('a folder with the same curve under an earlier name of the job is replaced; others stay', async (t) => {
+  const cwd = await temporaryFolder(t, {});
+  const growing = await growingRun(t, cwd, ['0000']);
+  await growing.agent('0000', 1, { kind: 'progress', step: 1, loss: 1 });
+  const write = (): Promise<unknown> => runCommand(results, ['--tensorboard', 'curves'], { cwd });
+  await write();
+  const at = (...parts: string[]): string => path.join(cwd, 'curves', ...parts);
+  const [name = ''] = await readdir(at('0000'));
+  const copies = [
+    ['0000 lr=0.1 epochs=90', name],
+    ['0000 of another run', 'events.out.tfevents.1000000000.updraft'],
+    ['0000 with notes', name],
+    ['0000-mine', name],
+  ] as const;
+  for (const [folder, file] of copies) await cp(at('0000', name), at(folder, file));
+  await writeFile(at('0000 with notes', 'notes.txt'), '');
+  await write();
+  const left = ['0000', '0000 of another run', '0000 with notes', '0000-mine'];
+  assert.deepEqual((await readdir(at())).sort(), left);
 });

@@ -1,4 +1,4 @@
-import { mkdir, rename, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { errorReason } from '../../base/error-reason.ts';
 import { Fault } from '../../fault/fault.ts';
@@ -9,18 +9,21 @@ import { readNames } from '../../run/run-states.ts';
 import { crc32cOf } from '../../transfer/proof/crc32c.ts';
 
 /**
- * Writes the curves of a run's jobs for TensorBoard: a folder per job, named by the parameters in which the jobs differ. Written again, they
- * replace the earlier ones. Returns how many jobs have curves.
+ * Writes the curves of a run's jobs for TensorBoard: a folder per job, named by the parameters in which the jobs differ.
+ * Written again, they replace the earlier ones. Returns how many jobs have curves.
  */
 export async function writeTensorboard(runFolder: string, target: string): Promise<number> {
   const names = await readNames(runFolder);
+  const earlier = Map.groupBy(await readdir(target).catch(() => []), (name) => name.split(' ', 1)[0]);
   let written = 0;
   for (const [job, journals] of Map.groupBy(await agentJournals(runFolder), (one) => one.job)) {
     const curve = await readCurve(journals.toSorted((a, b) => a.attempt - b.attempt));
     if (curve === undefined) continue;
     const seconds = String(Math.floor(curve.startedAt / 1000)).padStart(10, '0');
-    const folder = path.join(target, folderName(job, names.get(job)?.name));
-    await writeWhole(path.join(folder, `events.out.tfevents.${seconds}.updraft`), curve.content);
+    const [folder, file] = [folderName(job, names.get(job)?.name), `events.out.tfevents.${seconds}.updraft`];
+    await writeWhole(path.join(target, folder, file), curve.content);
+    for (const old of earlier.get(job) ?? [])
+      if (old !== folder) await removeRenamed(path.join(target, old), file);
     written += 1;
   }
   return written;
@@ -46,6 +49,15 @@ const folderName = (id: string, name: string | undefined): string =>
   jobLabel(id, name)
     .replaceAll(/[^\p{L}\p{N} ._=+-]/gu, '_')
     .slice(0, 120);
+
+/**
+ * Removes a folder with this curve alone: an earlier version named the job otherwise, and TensorBoard would show it
+ * twice. The curve of another run's job began at another time, so its file has another name.
+ */
+async function removeRenamed(folder: string, file: string): Promise<void> {
+  const files = await readdir(folder).catch(() => []);
+  if (files.length === 1 && files[0] === file) await rm(folder, { recursive: true, force: true });
+}
 
 async function writeWhole(file: string, content: Buffer): Promise<void> {
   const draft = path.join(path.dirname(file), '.updraft.draft');
