@@ -787,7 +787,6 @@ class _Progress:
         self._path = path
         self._last = -math.inf
         self._pending: list[tuple[dict[str, Any], dict[str, Any]]] = []
-        self._thinning = _Thinning()
         self._saves = 0.0
         self.saving: Callable[[], dict[str, float]] = dict
         self.epochs: Optional[int] = None
@@ -814,8 +813,7 @@ class _Progress:
         saves = saving.get("saves", 0.0)
         if self._path is None or (not self._pending and saves == self._saves):
             return
-        reports = [(place, _numbers(metrics)) for place, metrics in self._pending]
-        lines: list[dict[str, Any]] = list(self._thinning.written(reports)) if reports else [{}]
+        lines: list[dict[str, Any]] = [{**_numbers(metrics), **place} for place, metrics in self._pending] or [{}]
         if saves != self._saves:
             lines[-1].update(saving)
         texts = [json.dumps({name: value for name, value in line.items() if value is not None}) for line in lines]
@@ -827,38 +825,6 @@ class _Progress:
 
 
 _MAX_PENDING = 1000
-_KEPT_PER_DOUBLING = 128
-
-
-class _Thinning:
-    """Which reports are written: of each metric, the first 256, then every second one up to 512, every fourth up to
-    1,024, and so on; of the others, those with a new lowest or highest value, and the last of each second.
-
-    The agent has the same rule: this one keeps the file small.
-    """
-
-    def __init__(self) -> None:
-        self._seen: dict[str, int] = {}
-        self._ranges: dict[str, tuple[float, float]] = {}
-
-    def written(self, reports: list[tuple[dict[str, Any], dict[str, float]]]) -> Iterator[dict[str, Any]]:
-        kept = {len(reports) - 1}
-        chosen: dict[tuple[str, str], int] = {}
-        for at, (_, numbers) in enumerate(reports):
-            for name, value in numbers.items():
-                nth = self._seen[name] = self._seen.get(name, -1) + 1
-                if nth % (1 << max(0, (nth // _KEPT_PER_DOUBLING).bit_length() - 1)) == 0:
-                    kept.add(at)
-                low, high = self._ranges.get(name, (math.inf, -math.inf))
-                chosen[name, "last"] = at
-                if value < low:
-                    chosen[name, "low"] = at
-                if value > high:
-                    chosen[name, "high"] = at
-                self._ranges[name] = min(low, value), max(high, value)
-        for at in sorted(kept.union(chosen.values())):
-            place, numbers = reports[at]
-            yield {**numbers, **place}
 
 
 def _number_or_copy(value: Any) -> Any:

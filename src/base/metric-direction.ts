@@ -15,9 +15,9 @@ export function isLowerBetter(name: string): boolean {
   return isLower;
 }
 
-/** Names of metrics, those first that most likely decide: of the validation, then the accuracy. */
+/** Names of metrics, those first that most likely decide: of the validation, then the test; an accuracy before a loss. */
 export const byImportance = (names: readonly string[]): string[] => {
   const rank = (name: string): number =>
-    (/^(?:val|test|eval)/i.test(name) ? 0 : 2) + (isLowerBetter(name) ? 1 : 0);
+    (/^(?:val|eval)/i.test(name) ? 0 : name.startsWith('test') ? 2 : 4) + (isLowerBetter(name) ? 1 : 0);
   return names.toSorted((a, b) => rank(a) - rank(b));
 };

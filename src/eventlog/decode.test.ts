@@ -396,3 +396,16 @@ test('a reason of many lines, with a whole transcript in it, stays one reason', 
     subcode: 0,
   });
 });
+
+test('of a figure that is repeated in a damaged event, the last counts', () => {
+  const body = `Job terminated.
+\t(1) Normal termination (return value 0)
+\t7  -  Run Bytes Sent By Job
+\t8  -  Run Bytes Sent By Job
+\t-  Run Bytes Received By Job
+\t9.5  -  Run Bytes Received By Job
+\t5  -  Total Bytes Sent By Job
+\tx  -  Total Bytes Sent By Job`;
+  const { bytes } = only(`005 (1.0.0) 2026-01-01 10:00:00 ${body}\n...\n`).details as { bytes: object };
+  assert.deepEqual(bytes, { runSent: 8, runReceived: 9.5, totalSent: 5 });
+});

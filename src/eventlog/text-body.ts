@@ -102,20 +102,33 @@ export function usagesOf(lines: readonly string[]): Usages {
 }
 
 /** The figure of a line like `47  -  MemoryUsage of job (MB)`. */
-export function countOf({ text }: TextBody, words: string): number | undefined {
-  const end = text.indexOf(words, text.indexOf('\n')) - 5;
+export const countOf = ({ text }: TextBody, words: string): number | undefined =>
+  countBefore(text, text.indexOf(words, text.indexOf('\n')));
+
+/** The figure in front of the words at `at`, if nothing else is there. */
+function countBefore(text: string, at: number): number | undefined {
+  const end = at - 5;
   if (!text.startsWith('  -  ', end) || !isDigit(text.charCodeAt(end - 1))) return undefined;
   const figure = figureAt(text, text.lastIndexOf('\n', end) + 1, end);
   return figure !== undefined && figure >= 0 ? figure : undefined;
 }
 
-export const readTransferredBytes = (body: TextBody): TransferredBytes =>
-  defined({
-    runSent: countOf(body, 'Run Bytes Sent By'),
-    runReceived: countOf(body, 'Run Bytes Received By'),
-    totalSent: countOf(body, 'Total Bytes Sent By'),
-    totalReceived: countOf(body, 'Total Bytes Received By'),
-  });
+/** Of a line that is repeated, the last counts. */
+export function readTransferredBytes({ text }: TextBody): TransferredBytes {
+  const bytes: TransferredBytes = {};
+  const word = ' Bytes ';
+  for (let at = text.indexOf(word); at !== -1; at = text.indexOf(word, at + 1)) {
+    const isSent = text.startsWith('Sent By', at + word.length);
+    if (!isSent && !text.startsWith('Received By', at + word.length)) continue;
+    const isRun = text.startsWith('Run', at - 3);
+    const count =
+      isRun || text.startsWith('Total', at - 5) ? countBefore(text, at - (isRun ? 3 : 5)) : undefined;
+    if (count === undefined) continue;
+    if (isRun) bytes[isSent ? 'runSent' : 'runReceived'] = count;
+    else bytes[isSent ? 'totalSent' : 'totalReceived'] = count;
+  }
+  return bytes;
+}
 
 export function terminationOf(body: TextBody): Termination | undefined {
   for (const line of linesWith('ormal termination (', body)) {
@@ -173,23 +186,32 @@ export function resourcesOf(body: TextBody): Resource[] {
 }
 
 /** Where the cells of the first columns end, counted from the colon. */
-const edgesOf = remembering((head): number[] => {
+interface Edges {
+  usage: number;
+  request: number;
+  allocated: number;
+}
+
+const edgesOf = remembering((head): Edges => {
   const cells = head.slice(head.search(/\s:/) + 2);
   const endOf = (name: string): number => cells.indexOf(name) + name.length;
   const request = endOf('Request');
   const allocated = cells.includes('Allocated') ? endOf('Allocated') : request;
-  return [endOf('Usage'), request, Math.max(allocated, request)];
+  return { usage: endOf('Usage'), request, allocated: Math.max(allocated, request) };
 });
 
-function resourceOf(label: string, text: string, from: number, to: number, edges: number[]): Resource {
-  let cells = edges.map((end, at) => figureAt(text, from + (edges[at - 1] ?? 0), Math.min(from + end, to)));
-  let assigned = text.slice(from + (edges[2] ?? 0), to).trim();
-  if (cells.includes(undefined)) {
+function resourceOf(label: string, text: string, from: number, to: number, edges: Edges): Resource {
+  const [first, second, third] = [from + edges.usage, from + edges.request, from + edges.allocated];
+  let usage = figureAt(text, from, Math.min(first, to));
+  let request = figureAt(text, first, Math.min(second, to));
+  let allocated = figureAt(text, second, Math.min(third, to));
+  let assigned = third < to ? text.slice(third, to).trim() : '';
+  if (usage === undefined || request === undefined || allocated === undefined) {
     // An editor has replaced spaces by tabs: the positions are lost, the order is not.
     const words = text.slice(from, to).trim().split(/\s+/);
-    [cells, assigned = ''] = [words.slice(0, 3).map(Number), words[3]];
+    [usage = NaN, request = NaN, allocated = NaN] = words.slice(0, 3).map(Number);
+    assigned = words[3] ?? '';
   }
-  const [usage = NaN, request = NaN, allocated = NaN] = cells;
   const { name, unit } = columnOf(label);
   const isFull = assigned === '' && Number.isFinite(usage + request + allocated);
   // An object that does not grow takes a third of the memory.

@@ -22,6 +22,17 @@ export interface Journal<Body> {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+/** The cause of a Fault if only the first `written` of the entries fit on the disk: these are in the journal. */
+export class ShortWrite extends Error {
+  readonly code = 'ENOSPC';
+  readonly written: number;
+
+  constructor(written: number) {
+    super('short write');
+    this.written = written;
+  }
+}
+
 type Stamp = { v: 1; t: string; seq: number; boot?: Boot };
 
 /** Opens or creates the journal of a run; `anchors` if no scheduler's log has the times as well. */
@@ -107,7 +118,11 @@ class Writer {
       const lines = make(this.#next).map((entry) => `${encode(entry)}\n`);
       const bytes = Buffer.from(`${start}${lines.join('')}`);
       const { bytesWritten } = await this.#file.write(bytes);
-      if (bytesWritten < bytes.length) throw Object.assign(new Error('short write'), { code: 'ENOSPC' });
+      if (bytesWritten < bytes.length) {
+        // An entry that lacks only its line end is whole, too: the next one begins with it.
+        const ends = bytes.subarray(start.length, bytesWritten + 1).filter((byte) => byte === 0x0a);
+        throw new ShortWrite(ends.length);
+      }
       await this.#file.datasync().catch(ignoreUnsyncable);
     } catch (error) {
       throw writeFault(this.#path, error);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isLowerBetter } from '../base/metric-direction.ts';
+import { byImportance, isLowerBetter } from '../base/metric-direction.ts';
 import { betterOf } from './metrics.ts';
 
 test('a smaller loss or error is better, a larger anything else', () => {
@@ -8,6 +8,11 @@ test('a smaller loss or error is better, a larger anything else', () => {
     assert.equal(isLowerBetter(name), true, name);
   for (const name of ['accuracy', 'val_acc', 'f1', 'auc', 'images_per_s', 'maestro'])
     assert.equal(isLowerBetter(name), false, name);
+});
+
+test('the validation decides before the test, and both before the training', () => {
+  const names = ['loss', 'accuracy', 'test_accuracy', 'val_loss', 'val_accuracy'];
+  assert.deepEqual(byImportance(names), ['val_accuracy', 'val_loss', 'test_accuracy', 'accuracy', 'loss']);
 });
 
 test('the best of two is kept, and a number is better than NaN', () => {

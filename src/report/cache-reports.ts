@@ -28,9 +28,12 @@ export interface CacheSiteReport extends Delivery {
   site: string;
 }
 
+const none: readonly never[] = [];
+
 /** The largest delivery first; empty if no journal has any. */
 export function cacheReports(jobs: readonly JobHistory[]): CacheReport[] {
-  const shares = jobs.flatMap(({ attempts }) => attempts.flatMap(({ caches = [] }) => caches));
+  const shares: CacheShare[] = [];
+  for (const { attempts } of jobs) for (const { caches } of attempts) if (caches) shares.push(...caches);
   const all = sumOf(shares, ({ bytes }) => bytes);
   return [...Map.groupBy(shares, ({ name }) => name)]
     .map(([name, own]): CacheReport => {
@@ -47,9 +50,10 @@ export function cacheReports(jobs: readonly JobHistory[]): CacheReport[] {
 /** Which cache served which site, the largest delivery first. */
 export function cacheSiteReports(jobs: readonly JobHistory[]): CacheSiteReport[] {
   const siteOf = siteNames(jobs);
-  const shares = jobs.flatMap(({ attempts }) =>
-    attempts.flatMap((attempt) => (attempt.caches ?? []).map((share) => ({ share, site: siteOf(attempt) }))),
-  );
+  const shares: { share: CacheShare; site: string }[] = [];
+  for (const { attempts } of jobs)
+    for (const attempt of attempts)
+      for (const share of attempt.caches ?? none) shares.push({ share, site: siteOf(attempt) });
   return [...Map.groupBy(shares, ({ site }) => site)]
     .flatMap(([site, here]) =>
       [...Map.groupBy(here, ({ share }) => share.name)].map(([name, own]) => ({

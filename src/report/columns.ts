@@ -55,12 +55,38 @@ const zeroRow = Object.fromEntries(columns.toReversed().map((column) => [column,
 /** For one of very many attempts or jobs. */
 export const noRowAmounts = (): Amounts => ({ ...zeroRow });
 
+/** Column by column: names that vary cost engines ten times as much, and a log may have a million attempts. */
 export function addAmounts(to: Amounts, more: Amounts): void {
-  for (const column of columns) {
-    const millis = more[column];
-    if (millis !== 0) to[column] += millis;
-  }
+  to.usefulCompute += more.usefulCompute;
+  to.usefulTransfer += more.usefulTransfer;
+  to.unpacking += more.unpacking;
+  to.waitingForData += more.waitingForData;
+  to.saving += more.saving;
+  to.returning += more.returning;
+  to.retriedTransfer += more.retriedTransfer;
+  to.lostToEviction += more.lostToEviction;
+  to.lostToTimeLimit += more.lostToTimeLimit;
+  to.lostToWrongOutput += more.lostToWrongOutput;
+  to.lostToFailure += more.lostToFailure;
+  to.lostToRemoval += more.lostToRemoval;
+  to.suspended += more.suspended;
+  to.overhead += more.overhead;
+  to.underWay += more.underWay;
+  to.unknown += more.unknown;
+  to.queued += more.queued;
+  to.idle += more.idle;
+  to.held += more.held;
 }
+
+/** Slot time that led to nothing, as in `lossColumns`. */
+export const lossIn = (amounts: Amounts): number =>
+  amounts.retriedTransfer +
+  amounts.lostToEviction +
+  amounts.lostToTimeLimit +
+  amounts.lostToWrongOutput +
+  amounts.lostToFailure +
+  amounts.lostToRemoval +
+  amounts.suspended;
 
 export function sumOver(amounts: Amounts, which: readonly Column[]): number {
   let sum = 0;

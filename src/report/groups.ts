@@ -63,19 +63,19 @@ export function groupReports(
     return tally;
   };
   const [keyOfJob, keyOfAttempt] = 'job' in key ? [key.job, undefined] : [undefined, key.attempt];
-  for (const [index, job] of jobs.entries()) {
+  jobs.forEach((job, index) => {
     const row = rows[index];
-    if (row === undefined) continue;
+    if (row === undefined) return;
     const whole = keyOfJob && tallyOf(keyOfJob(job));
     whole?.addJob(job, row);
-    for (const [at, attempt] of job.attempts.entries()) {
+    job.attempts.forEach((attempt, at) => {
       const own = row.attempts[at];
       const tally = keyOfAttempt === undefined ? whole : tallyOf(keyOfAttempt(attempt, job));
-      if (own === undefined || tally === undefined) continue;
+      if (own === undefined || tally === undefined) return;
       tally.addAttempt(job, attempt, own);
       if (tally !== whole) addAmounts(tally.sum, own.millis);
-    }
-  }
+    });
+  });
   return [...tallies]
     .map(([name, tally]) => tally.report(name, hasTransfers))
     .sort((a, b) => b.lostSeconds - a.lostSeconds || b.attempts - a.attempts || a.name.localeCompare(b.name));

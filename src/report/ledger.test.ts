@@ -4,7 +4,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { parseText } from '../../test/eventlogs/plain.ts';
-import { columns, sumOver } from './columns.ts';
+import { addAmounts, columns, lossColumns, lossIn, noAmounts, sumOver } from './columns.ts';
 import { ledger, ledgerOf } from './ledger.ts';
 import { noFacts } from '../history/log-facts.ts';
 import { LogFold } from '../history/log-fold.ts';
@@ -56,6 +56,15 @@ const bodies = [
   hold(1),
   hold(12),
 ];
+
+test('sums and losses have all of their columns', () => {
+  const powers = noAmounts();
+  for (const [at, column] of columns.entries()) powers[column] = 2 ** at;
+  const sum = noAmounts();
+  addAmounts(sum, powers);
+  assert.deepEqual(sum, powers);
+  assert.equal(lossIn(powers), sumOver(powers, lossColumns));
+});
 
 test('every millisecond of a job is in one column, for any events in any order', async () => {
   const event = fc.tuple(fc.nat(2), fc.nat(10_000), fc.constantFrom(...bodies));

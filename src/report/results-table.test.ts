@@ -42,6 +42,16 @@ test('the table has parameters, then what it is sorted by, and the best where it
   assert.deepEqual(lines, ['job,lr,outcome,accuracy,hours,tries\n', line]);
 });
 
+test('a job without a metric has none, whatever it is called', () => {
+  const odd = { constructor: 3, toString: 4 } as unknown as Record<string, number>;
+  const both = [{ ...row('0000', 1, undefined), metrics: odd, best: odd }, row('0001', 2, undefined)];
+  const lines = [...resultsCsv(both)];
+  assert.equal(lines[0], 'job,lr,outcome,constructor,toString,hours,tries\n');
+  assert.equal(lines[2], '0001,2,success,,,1,1\n');
+  assert.deepEqual(resultsSection(both).rows[1], ['0001', '2', 'success', '', '', '1', '1']);
+  assert.ok(resultsSection(both).head.every(({ rank }) => typeof rank === 'number'));
+});
+
 const glyphs = { done: '#', running: '+', failed: 'x', idle: '.' };
 
 test('on a terminal of 80 columns, a long URL leaves room for the metrics', () => {

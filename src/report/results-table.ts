@@ -13,6 +13,10 @@ interface ResultColumn {
   of: (row: JobTableRow) => string | number | boolean | undefined;
 }
 
+/** A job may lack a value that is called like what every object has, such as `constructor`. */
+const own = <T>(values: Readonly<Record<string, T>>, name: string): T | undefined =>
+  Object.hasOwn(values, name) ? values[name] : undefined;
+
 /** What a job was given, how it ended, what it measured last, and at best where that differs. */
 function resultColumns(rows: readonly JobTableRow[]): ResultColumn[] {
   const column = (name: string, of: ResultColumn['of']): ResultColumn => {
@@ -21,20 +25,20 @@ function resultColumns(rows: readonly JobTableRow[]): ResultColumn[] {
     return { name, of, isNumber: name !== 'job' && values.length > 0 && values.every(isNumber) };
   };
   const differs = (name: string): boolean =>
-    rows.some(({ metrics, best }) => !Object.is(metrics[name], best[name]));
+    rows.some(({ metrics, best }) => !Object.is(own(metrics, name), own(best, name)));
   const [given, measured] = [valueNames(rows, 'parameters'), valueNames(rows, 'metrics')];
   // A training that reports its learning rate must not have two columns of one name.
   const taken = new Set(['job', 'outcome', 'hours', 'tries', ...given]);
   return [
     column('job', ({ job }) => job),
-    ...given.map((name) => column(name, ({ parameters }) => parameters[name])),
+    ...given.map((name) => column(name, ({ parameters }) => own(parameters, name))),
     column('outcome', ({ outcome }) => (outcome === 'wrongOutput' ? 'wrong output' : outcome)),
     ...measured.map((name) =>
-      column(taken.has(name) ? `last_${name}` : name, ({ metrics }) => metrics[name]),
+      column(taken.has(name) ? `last_${name}` : name, ({ metrics }) => own(metrics, name)),
     ),
     ...valueNames(rows, 'best')
       .filter((name) => differs(name) && !measured.includes(`best_${name}`))
-      .map((name) => column(`best_${name}`, ({ best }) => best[name])),
+      .map((name) => column(`best_${name}`, ({ best }) => own(best, name))),
     column('hours', ({ executeTotalSeconds: all }) => (all === null ? undefined : all / 3600)),
     column('tries', ({ attempts }) => attempts),
   ];
@@ -59,7 +63,7 @@ function sortedBy(rows: readonly JobTableRow[], sort: string): JobTableRow[] {
   const column = columns.find((one) => one.name === name);
   // All `best_` values can be sorted by, shown or not.
   const best = /^best_(.+)$/.exec(name)?.[1];
-  const of = column?.of ?? (best === undefined ? undefined : (row: JobTableRow) => row.best[best]);
+  const of = column?.of ?? (best === undefined ? undefined : (row: JobTableRow) => own(row.best, best));
   // A run that has just started: the metric may come.
   if (column === undefined && valueNames(rows, 'metrics').length === 0) return [...rows];
   if (of === undefined || (column === undefined && !rows.some((row) => of(row) !== undefined)))
@@ -105,7 +109,7 @@ export function resultsSection(
   const head = columns.map(({ name, isNumber }) => ({
     title: name,
     ...(isNumber ? { align: 'right' as const } : {}),
-    rank: ranks[name] ?? (given.includes(name) ? 2 : 3),
+    rank: own(ranks, name) ?? (given.includes(name) ? 2 : 3),
     ...(given.includes(name) ? { minWidth: minParameterWidth } : {}),
   }));
   const said = same.map((name) => `${name}=${first?.parameters[name]}`).join(', ');

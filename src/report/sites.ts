@@ -1,5 +1,5 @@
 import type { AttemptHistory, Activity, JobHistory } from '../history/history.ts';
-import { lossColumns, sumOver, type Amounts } from './columns.ts';
+import { lossIn, type Amounts } from './columns.ts';
 
 /** Smaller transfers are just the scripts of a job that gets its data in another way. */
 const minRateBytes = 1_000_000;
@@ -32,7 +32,7 @@ export function secondsOf({ spans }: AttemptHistory, wanted?: Activity, orElse?:
 }
 
 /** The slot time of an attempt, or of a job, that led to nothing. */
-export const lostMillis = ({ millis }: { millis: Amounts }): number => sumOver(millis, lossColumns);
+export const lostMillis = ({ millis }: { millis: Amounts }): number => lossIn(millis);
 
 /** Bytes per second of an attempt's input, if known. */
 export function transferRate(attempt: AttemptHistory): number[] {

@@ -98,6 +98,20 @@ test('a machine that is wanted back just after the training keeps the checkpoint
   assert.equal(harness.checkpoint()['n'], 'x\n');
 });
 
+test('a checkpoint is saved while the last of very many reports are read', async (t) => {
+  const harness = await AgentHarness.open(t);
+  const train: Partial<Train> = {
+    checkpoint: 'ckpt',
+    command: `seq 300000 | sed 's/.*/{"step": &, "loss": 1}/' > "$UPDRAFT_PROGRESS"; echo 1 > ckpt/n; exit 4`,
+  };
+  await harness.run({ train });
+  const [saving] = harness.entries('phase').filter(({ phase }) => phase === 'saving');
+  const last = harness.entries('progress').at(-1);
+  assert.equal(last?.step, 300_000);
+  assert.ok((saving?.seq ?? Infinity) < last.seq);
+  assert.equal(harness.checkpoint()['n'], '1\n');
+});
+
 test('a training that exits with 85 without saving has failed, and is not restarted for ever', async (t) => {
   const harness = await AgentHarness.open(t);
   const { exit, stderr } = await harness.run({ train: { checkpoint: 'ckpt', command: 'exit 85' } });

@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
+import { open } from 'node:fs/promises';
+import path from 'node:path';
 import { test } from 'node:test';
 import type { AgentBody } from '../../journal/entry.ts';
-import type { Journal } from '../../journal/file.ts';
+import { openAgentJournal, type Journal } from '../../journal/file.ts';
+import { readJournal } from '../../journal/tail.ts';
 import { ManualClock } from '../../../test/agent/manual-clock.ts';
+import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import type { WorkOrder } from '../../job/job.ts';
 import { decodeLive } from '../../journal/codec.ts';
 import type { Chirp } from './chirp.ts';
@@ -82,6 +86,54 @@ test('a burst of reports is written whole, and together', async () => {
   assert.equal(disk.written.length, 1501);
   assert.equal(disk.written.at(-1), 'phase');
   assert.equal(disk.at.length, 2, 'calls');
+});
+
+test('reports that wait do not push out a heartbeat', async () => {
+  const disk = new SmallDisk();
+  const notes = new JournalWriter(disk);
+  disk.full = true;
+  for (let step = 0; step < 150; step++) notes.record({ kind: 'progress', step });
+  notes.record({ kind: 'heartbeat', memoryBytes: 0, quietSeconds: 0 });
+  await notes.flush();
+  disk.full = false;
+  assert.equal(await notes.close(), true);
+  assert.deepEqual([disk.written.length, disk.written.at(-1)], [151, 'heartbeat']);
+});
+
+test('of reports that fit only in part, the others alone are written again', async (t) => {
+  const file = path.join(await temporaryFolder(t), 'agent.jsonl');
+  const notes = new JournalWriter(
+    await openAgentJournal(file, { job: '0000', attempt: 1 }, new ManualClock()),
+  );
+  const handle = await open(file);
+  t.after(() => handle.close());
+  type Write = (bytes: Buffer) => Promise<{ bytesWritten: number }>;
+  const prototype = Object.getPrototypeOf(handle) as { write: Write };
+  // eslint-disable-next-line @typescript-eslint/unbound-method -- it is called with its handle
+  const { write } = prototype;
+  let shorts = 0;
+  t.mock.method(
+    prototype,
+    'write',
+    function (this: unknown, bytes: Buffer) {
+      const line = bytes.lastIndexOf(0x0a, bytes.length / 2);
+      shorts += 1;
+      return write.call(this as typeof prototype, bytes.subarray(0, shorts % 2 === 0 ? line : line + 9));
+    },
+    { times: 4 },
+  );
+  for (let step = 0; step < 250; step++) notes.record({ kind: 'progress', step });
+  assert.equal(await notes.close(), true);
+  assert.equal(shorts, 4);
+  const { entries } = await readJournal(file);
+  assert.deepEqual(
+    entries.map((entry) => entry.kind === 'progress' && entry.step),
+    Array.from({ length: 250 }, (_, step) => step),
+  );
+  assert.deepEqual(
+    entries.map(({ seq }) => seq),
+    Array.from({ length: 250 }, (_, step) => step),
+  );
 });
 
 test('the pool sees the best so far, and not only what was best when it was sent', async () => {

@@ -3,14 +3,14 @@ import type { WorkOrder } from '../../job/job.ts';
 import { liveMark } from '../../job/layout.ts';
 import { encode } from '../../journal/codec.ts';
 import type { AgentBody } from '../../journal/entry.ts';
-import type { Journal } from '../../journal/file.ts';
+import { ShortWrite, type Journal } from '../../journal/file.ts';
 import { Reports } from '../training/reports.ts';
 import type { Chirp } from './chirp.ts';
 
 /** Writes one entry to the attempt's journal; the caller need not wait or handle failures. */
 export type Recorder = (body: AgentBody) => void;
 
-/** With this many entries waiting for space, others of the kind are dropped. Reports come in bursts. */
+/** With this many entries of a kind waiting for space, others of the kind are dropped. Reports come in bursts. */
 const maxQueued = new Map<AgentBody['kind'], number>([
   ['heartbeat', 100],
   ['fetch-progress', 100],
@@ -25,6 +25,7 @@ const maxQueued = new Map<AgentBody['kind'], number>([
 export class JournalWriter {
   readonly #journal: Journal<AgentBody>;
   readonly #waiting: { body: AgentBody; at: number }[] = [];
+  readonly #waitingOf = new Map<AgentBody['kind'], number>();
   #turn: Promise<void> = Promise.resolve();
 
   constructor(journal: Journal<AgentBody>) {
@@ -32,7 +33,9 @@ export class JournalWriter {
   }
 
   readonly record: Recorder = (body) => {
-    if (this.#waiting.length >= (maxQueued.get(body.kind) ?? Infinity)) return;
+    const alike = this.#waitingOf.get(body.kind) ?? 0;
+    if (alike >= (maxQueued.get(body.kind) ?? Infinity)) return;
+    this.#waitingOf.set(body.kind, alike + 1);
     // The time it happened, whenever it is written.
     this.#waiting.push({ body, at: this.#journal.now() });
     this.#turn = this.#turn.then(() => this.#writeWaiting());
@@ -62,11 +65,18 @@ export class JournalWriter {
       const together = this.#waiting.slice(0, other < 0 ? Infinity : other);
       try {
         await this.#journal.appendAt(at, ...together.map(({ body }) => body));
-      } catch {
+      } catch (error) {
+        const cause = error instanceof Error ? error.cause : undefined;
+        this.#written(cause instanceof ShortWrite ? cause.written : 0);
         return;
       }
-      this.#waiting.splice(0, together.length);
+      this.#written(together.length);
     }
+  }
+
+  #written(count: number): void {
+    for (const { body } of this.#waiting.splice(0, count))
+      this.#waitingOf.set(body.kind, (this.#waitingOf.get(body.kind) ?? 0) - 1);
   }
 }
 

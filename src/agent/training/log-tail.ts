@@ -4,10 +4,10 @@ import { StringDecoder } from 'node:string_decoder';
 import type { WorkOrder } from '../../job/job.ts';
 import { attemptFiles } from '../../job/layout.ts';
 
-/** What is read at once: more would keep the agent from its other work. */
-const maxRead = 8 << 20;
-/** Who is behind by more than this skips the rest: to read it would take seconds. */
-const maxBehind = 256 << 20;
+/** What is read at once: to understand it takes a tenth of a second, which must not delay the agent's other work. */
+export const maxRead = 1 << 20;
+/** Who is behind by more than this skips what is older. */
+const maxBehind = 4 << 20;
 /** Of a file whose end alone matters. */
 const endBytes = 64 * 1024;
 
@@ -19,6 +19,9 @@ export class LogTail {
   readonly #decoder = new StringDecoder();
   #offset: number;
   #rest = '';
+  /** Something was skipped, so the next line may lack its beginning. */
+  #isTorn = false;
+  #isBehind = false;
 
   /** `skipExisting`: skips what the file holds already. */
   constructor(file: string, skipExisting = false, skipAfter = maxBehind) {
@@ -33,7 +36,16 @@ export class LogTail {
     if (text === '') return { lines: [], grown: false };
     const lines = (this.#rest + text).split(/[\r\n]+/);
     this.#rest = (lines.pop() ?? '').slice(-endBytes);
+    if (this.#isTorn && lines.length > 0) {
+      lines.shift();
+      this.#isTorn = false;
+    }
     return { lines: lines.filter((line) => line !== ''), grown: true };
+  }
+
+  /** Whether the file had more than was read last. */
+  get isBehind(): boolean {
+    return this.#isBehind;
   }
 
   /** The last line, without its end, after the writer is gone. */
@@ -52,10 +64,11 @@ export class LogTail {
       const { size } = fstatSync(file);
       if (size < this.#offset) this.#offset = 0;
       const from = Math.max(this.#offset, size - this.#skipAfter);
-      if (from > this.#offset) this.#rest = '';
+      if (from > this.#offset) [this.#rest, this.#isTorn] = ['', true];
       const bytes = Buffer.allocUnsafe(Math.min(maxRead, size - from));
       const read = readSync(file, bytes, 0, bytes.length, from);
       this.#offset = from + read;
+      this.#isBehind = read > 0 && this.#offset < size;
       return this.#decoder.write(bytes.subarray(0, read));
     } finally {
       closeSync(file);

@@ -7,7 +7,7 @@ for (const [line, expected] of [
   ['Train Epoch: 1/6 [640/60000 (1%)]', { epoch: 1, epochs: 6, step: 640, steps: 60000 }],
   [
     'Test set: Average loss: 0.0300, Accuracy: 9909/10000 (99%)',
-    { accuracy: 0.9909, metrics: { val_loss: 0.03 } },
+    { metrics: { test_loss: 0.03, test_accuracy: 0.9909 } },
   ],
   [
     'epoch 2 val_loss=0.5 val_acc: 91 %',
@@ -21,13 +21,76 @@ for (const [line, expected] of [
   ['loss: -inf', { loss: -Infinity }],
   ['Epoch 2:  75%|███  | 45.0k/60.0k [00:10<00:12]', { epoch: 2, step: 45_000, steps: 60_000 }],
   ['  45%|####   | 45/100 [00:10<00:12, 4.5it/s, loss=0.123]', { step: 45, steps: 100, loss: 0.123 }],
-  ['val acc: 87.5%', { accuracy: 0.875 }],
+  ['val acc: 87.5%', { metrics: { val_accuracy: 0.875 } }],
   ['accuracy = 0.5', { accuracy: 0.5 }],
   ['{"epoch": 4, "loss": 0.25}', { epoch: 4, done: 4, loss: 0.25 }],
   ["{'loss': 0.4, 'learning_rate': 1e-05, 'epoch': 0.32}", { epoch: 0.32, done: 0.32, loss: 0.4 }],
   ['3 classes are there, waited=12.5', { waited: 12.5 }],
   ['waited 5 seconds for a lock', {}],
-  ['* Acc@1 71.2 Acc@5 90.1', {}],
+  ['* Acc@1 71.2 Acc@5 90.1', { metrics: { acc1: 0.712, acc5: 0.901 } }],
+  [
+    'Epoch 2/4 | Train Loss: 0.91 | Val Loss: 0.82 | Val Acc: 61%',
+    { epoch: 2, epochs: 4, done: 2, loss: 0.91, metrics: { val_loss: 0.82, val_accuracy: 0.61 } },
+  ],
+  [
+    'Epoch 002 | Train Loss: 0.9 | Val Loss: 0.8 | Train Acc: 0.7 | Val Acc: 0.6',
+    { epoch: 2, done: 2, loss: 0.9, accuracy: 0.7, metrics: { val_loss: 0.8, val_accuracy: 0.6 } },
+  ],
+  [
+    '[2/4] Train Loss: 0.9 | Acc: 0.7 | Val Loss: 0.8 | Acc: 0.6',
+    { loss: 0.9, accuracy: 0.7, metrics: { val_loss: 0.8, val_accuracy: 0.6 } },
+  ],
+  ['Epoch: 01 | Epoch Time: 0m 4s', { epoch: 1 }],
+  ['\tTrain Loss: 0.693 | Train Acc: 50.5%', { loss: 0.693, accuracy: 0.505 }],
+  ['\t Val. Loss: 0.612 |  Val. Acc: 62.5%', { metrics: { val_loss: 0.612, val_accuracy: 0.625 } }],
+  ['Test Loss: 0.85 | Test Acc: 0.67', { metrics: { test_loss: 0.85, test_accuracy: 0.67 } }],
+  ['train_loss: 0.4 val_loss: 0.5', { loss: 0.4, metrics: { val_loss: 0.5 } }],
+  ['val_loss=0.4, loss=0.3', { loss: 0.3, metrics: { val_loss: 0.4 } }],
+  ['epoch 3 loss 0.5 val_acc 68.00', { epoch: 3, done: 3, loss: 0.5, metrics: { val_accuracy: 0.68 } }],
+  [
+    'INFO epoch=1 | train_loss: 0.4 | eval/accuracy: 0.6',
+    { epoch: 1, done: 1, loss: 0.4, metrics: { val_accuracy: 0.6 } },
+  ],
+  [
+    'Epoch 1: 100%|██| 20/20 [00:01<00:00, 12.3it/s, v_num=0, train_loss=0.3, val/loss=0.4, val/acc=0.6]',
+    { epoch: 1, step: 20, steps: 20, loss: 0.3, metrics: { val_loss: 0.4, val_accuracy: 0.6 } },
+  ],
+  ['        test/loss           0.05', { metrics: { test_loss: 0.05 } }],
+  ['│         test/acc          │    0.75      │', { metrics: { test_accuracy: 0.75 } }],
+  ['10:00 INFO Validation: loss 0.5, acc 0.6', { metrics: { val_loss: 0.5, val_accuracy: 0.6 } }],
+  ['dev loss 0.5; Evaluation accuracy is 75%', { metrics: { val_loss: 0.5, val_accuracy: 0.75 } }],
+  ['epoch 3 (train: 12.3 s, val: 2.1 s) loss: 0.4', { epoch: 3, done: 3, loss: 0.4 }],
+  ['Test: [  78/78]  Loss:   0.8 (0.9)  Acc@1: 0.5 (0.5)', { metrics: { test_loss: 0.8, test_acc1: 0.005 } }],
+  ['Train: 3 [  50/1251 (  4%)]  Loss: 6.9 (6.95)', { step: 50, steps: 1251, loss: 6.9 }],
+  ['Best val acc: 90%, best loss: 0.1', {}],
+  ['kl_loss: 0.2 aux/loss=0.1, error: 3 files, f1: 5', {}],
+  ['accuracy: 150 of them', { accuracy: 150 }],
+  ['the test of 3 losses took 5 s', {}],
+  [
+    '32/32 - 0s - loss: 0.9 - mae: 0.4 - kl_loss: 0.1 - lr: 0.01 - val_loss: 0.8 - val_mae: 0.3',
+    { loss: 0.9, metrics: { mae: 0.4, kl_loss: 0.1, val_loss: 0.8, val_mae: 0.3 } },
+  ],
+  [
+    '32/32 ━━━━━━━━━━ 1s 2ms/step - accuracy: 0.6 - loss: 0.9 - val_accuracy: 0.5 - val_loss: 0.8',
+    { accuracy: 0.6, loss: 0.9, metrics: { val_accuracy: 0.5, val_loss: 0.8 } },
+  ],
+  ['  mean_accuracy: 0.55', { metrics: { mean_accuracy: 0.55 } }],
+  ['  port: 8080', {}],
+  [
+    "{'eval_loss': 0.5, 'eval_f1_macro': np.float64(0.4), 'eval_runtime': 3.1, 'epoch': 2.0}",
+    { epoch: 2, done: 2, metrics: { val_loss: 0.5, eval_f1_macro: 0.4 } },
+  ],
+  ["{'loss': '0.4', 'grad_norm': '1.5', 'epoch': '0.5'}", { loss: 0.4, epoch: 0.5, done: 0.5 }],
+  ["{'train_runtime': 9.5, 'train_loss': 0.7, 'epoch': 3.0}", { epoch: 3, metrics: { train_loss: 0.7 } }],
+  [
+    '{"train_lr": 1e-6, "train_loss": 0.9, "test_loss": 0.8, "test_acc1": 55.0, "epoch": 1, "n_parameters": 57}',
+    { epoch: 1, done: 1, loss: 0.9, metrics: { test_loss: 0.8, test_acc1: 0.55 } },
+  ],
+  [
+    '{"step": 5, "R²": 0.5, "test": {"loss": 0.25, "auc": NaN}, "loss": 0.75}',
+    { step: 5, loss: 0.75, metrics: { 'R²': 0.5, test_loss: 0.25, 'test/auc': NaN } },
+  ],
+  ["{'lr': 0.1, 'loss_weight': 2, 'f1_threshold': 0.5}", {}],
   ['lossless compression of 3 epochs of geology', {}],
   ['glossy: 5', {}],
   ['', {}],
@@ -64,6 +127,32 @@ test('any name of a metric is made safe, but one that is too long', () => {
   const odd = { 'Val RMSE': 1, 'F1 (macro)': 2, 'mAP@0.5:0.95': 3, 'Präzision %': 4, '-x': 5, _t: 6, '?': 7 };
   assert.deepEqual(progressOfRecord(JSON.stringify({ ...odd, ['x'.repeat(61)]: 8 })), {
     metrics: { Val_RMSE: 1, F1_macro: 2, 'mAP@0.5:0.95': 3, 'Präzision_%': 4, x: 5, _t: 6 },
+  });
+});
+
+test('a loss or accuracy has the same name and measure in a record as in print', () => {
+  for (const [name, value] of Object.entries({
+    val_acc: 61,
+    'test/loss': 3,
+    'Val. Loss': 2,
+    train_acc: 0.5,
+    acc: 68,
+  }))
+    assert.deepEqual(
+      progressOfRecord(JSON.stringify({ [name]: value })),
+      progressOfLine(`${name}: ${value}`),
+      name,
+    );
+  assert.deepEqual(progressOfRecord('{"train_loss": 2, "loss": 1, "accuracy": 50}'), {
+    loss: 1,
+    accuracy: 0.5,
+    metrics: { train_loss: 2 },
+  });
+});
+
+test('a metric may be called like what every object has', () => {
+  assert.deepEqual(progressOfRecord('{"constructor": 1, "__proto__": 2}'), {
+    metrics: { constructor_: 1, __proto: 2 },
   });
 });
 

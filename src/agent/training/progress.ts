@@ -2,35 +2,137 @@ import { tried } from '../../base/error-reason.ts';
 import { progressFields, type Progress } from '../../journal/entry.ts';
 
 const numeral = String.raw`([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|nan|[-+]?inf(?:inity)?)\b`;
-const assign = String.raw`["']?\s*(?:[:=]|\bis\b)?\s*`;
+const assign = String.raw`["']?\s*(?:[:=│]|\bis\b)?\s*`;
 
-const epochOf = new RegExp(String.raw`\bepochs?\b${assign}[[(]?(\d+(?:\.\d+)?)(?:\s*(?:/|of)\s*(\d+))?`, 'i');
+const epochOf = new RegExp(
+  String.raw`\bepochs?\b${assign}["'[(]?(\d+(?:\.\d+)?)(?:\s*(?:/|of)\s*(\d+))?`,
+  'i',
+);
 const stepOf =
-  /\b(?:steps?|iters?|iterations?|batch(?:es)?)\b\s*[:=]?\s*[[(]?(\d+)(?:\s*(?:\/|of)\s*(\d+))?/i;
+  /\b(?:steps?|iters?|iterations?|batch(?:es)?)\b["']?\s*[:=]?\s*[[(]?(\d+)(?:\s*(?:\/|of)\s*(\d+))?/i;
 // PyTorch's examples write `[640/60000 (1%)]`, progress bars `45/100 [00:10<00:12` or `1.5k/60k [`; `1/6 [640/60000 (1%)]` is of the former.
-const fractionsOf = [/\[(\d+)\/(\d+)\s*\(/, /\b(\d+(?:\.\d+)?[kMG]?)\/(\d+(?:\.\d+)?[kMG]?)\s*\[/];
-const lossOf = new RegExp(String.raw`\bloss\b${assign}${numeral}`, 'i');
-const accuracyOf = new RegExp(String.raw`\bacc(?:uracy)?\b${assign}${numeral}(?:\s*/\s*(\d+))?\s*(%)?`, 'i');
+const fractionsOf = [/\[\s*(\d+)\/(\d+)\s*\(/, /\b(\d+(?:\.\d+)?[kMG]?)\/(\d+(?:\.\d+)?[kMG]?)\s*\[/];
 const waitedOf = new RegExp(String.raw`\bwaited["']?\s*[:=]\s*${numeral}`, 'i');
-// The loss of a test or validation pass is a different curve from the training's.
-const evaluation = /^\s*\W*\s*(?:test|val|valid|validation|eval|evaluation)\b/i;
 
-const partOf: Record<string, string> = { acc: 'accuracy', valid: 'val', validation: 'val' };
-/** `val_loss=0.3`, `test/acc: 91 %`. */
-const partialOf = new RegExp(
-  String.raw`\b(train|val|valid|validation|test|eval)[_/](loss|acc|accuracy|error|f1|auc|acc1|acc5|top1|top5)\b${assign}${numeral}\s*(%)?`,
+/** `loss: 0.3`, `acc = 91 %`, `Accuracy: 9909/10000`, `Acc@1 71.2`; whose they are is written before them. */
+const figureOf = new RegExp(
+  String.raw`(loss|acc(?:uracy|@?\d)?|top-?\d|error|f1|auc)\b\.?${assign}${numeral}(?:\s*/\s*(\d+))?\s*(%)?`,
+  'gi',
+);
+const passWord = String.raw`(train(?:ing)?|val(?:id(?:ation)?)?|dev|eval(?:uation)?|test(?:ing)?)`;
+const anyPass = /train|val|dev|test/i;
+/** A figure's own pass: `Val. `, `test set average `, or part of its name, as in `val_` and `test/`. */
+const ownPass = new RegExp(
+  String.raw`(?<![\w/.])${passWord}(?:\.?\s+(?:set\s+)?(?:(?:average|avg|mean|total)\.?\s+)?|([_./-]))$`,
+  'i',
+);
+/** The pass of all that follows: at a line's beginning, or `… INFO Test set: `. */
+const firstPass = new RegExp(String.raw`^\W*${passWord}\b(?![./-]\w)`, 'i');
+const headPass = new RegExp(
+  String.raw`^.*(?<![\w/.])${passWord}(?:\s+(?:set|results?|metrics))?\s*[:|>](?!\s*[-+.\d])`,
+  'is',
+);
+/** `loss` of `kl_loss` or `aux/loss` is not the loss, and the best so far is not the latest. */
+const otherName = /^(?:[\w/@]|\w\.)$/;
+const bestOf = /\b(?:best|lowest|highest|min|max)\b[^\d:=,;|]*$/i;
+
+/** `train` and no pass at all are the same. */
+const passOf = (word: string): string => {
+  const lower = word.toLowerCase();
+  if (lower.startsWith('train')) return '';
+  return lower.startsWith('test') ? 'test_' : 'val_';
+};
+
+const isAccuracy = (name: string): boolean => /(?:^|[ _./-])(?:acc(?:uracy|@?\d+)?|top-?\d+)$/i.test(name);
+
+/** Accuracies are shares of one: `61` of a hundred is 0.61. */
+const asShare = (value: number): number => (value > 1 && value <= 100 ? hundredth(value) : value);
+
+/** 71.2 → 0.712, not 0.7120000000000001. */
+const hundredth = (value: number): number => Number((value / 100).toPrecision(15));
+
+/** Adds a metric under its name; the first of each counts. */
+function setMetric(found: Progress, name: string, value: number): void {
+  if ((name === 'loss' || name === 'accuracy') && found[name] === undefined) found[name] = value;
+  else if (name !== 'loss' && name !== 'accuracy') {
+    found.metrics ??= {};
+    if (!Object.hasOwn(found.metrics, name)) found.metrics[name] = value;
+  }
+}
+
+/** Figures among other words. */
+function addFigures(found: Progress, text: string): void {
+  let end = 0;
+  let isFirst = true;
+  let pass = '';
+  figureOf.lastIndex = 0;
+  for (let match = figureOf.exec(text); match !== null; match = figureOf.exec(text)) {
+    const gap = text.slice(end, match.index);
+    end = figureOf.lastIndex;
+    const hasPass = anyPass.test(gap);
+    const head = hasPass ? (headPass.exec(gap) ?? (isFirst ? firstPass.exec(gap) : null)) : null;
+    if (head?.[1] !== undefined) pass = passOf(head[1]);
+    isFirst = false;
+    const own = hasPass ? ownPass.exec(gap) : null;
+    const ofFigure = own?.[1] === undefined ? pass : passOf(own[1]);
+    // `Val Loss: 0.8 | Acc: 0.6` is one pass; `val_loss=0.8 loss=0.9` are two.
+    if (own !== null && own[2] === undefined) pass = ofFigure;
+    const words = own === null ? gap : gap.slice(0, own.index);
+    if (otherName.test(words.slice(-1)) || otherName.test(words.slice(-2)) || bestOf.test(words)) continue;
+    const word = match[1]?.toLowerCase() ?? '';
+    const isPercent = match[4] !== undefined || word.includes('@');
+    if (word === 'loss') setMetric(found, `${ofFigure}loss`, toNumber(match[2] ?? ''));
+    else if (word === 'acc' || word === 'accuracy')
+      setMetric(found, `${ofFigure}accuracy`, share(match[2] ?? '', match[3], isPercent));
+    else if (own !== null || word.includes('@')) {
+      const name = `${own !== null && ofFigure === '' ? 'train_' : ofFigure}${word.replaceAll(/[@-]/g, '')}`;
+      const value = toNumber(match[2] ?? '');
+      setMetric(found, name, isPercent ? hundredth(value) : valueOf(name, value));
+    }
+  }
+}
+
+/** Words that a metric's name has, and those that only settings have. */
+const metricWord =
+  /(?:^|[^a-z])(?:loss|acc(?:uracy)?|err(?:or)?|m[as]p?e|rmse|msle|mape|f1|f_?beta|p?r?auc|auroc|ap|map|precision|recall|specificity|sensitivity|m?iou|dice|bleu|rouge[12l]?|meteor|wer|cer|perplexity|ppl|nll|elbo|kld?|bp[bcd]|r2|r²|ndcg|mrr|hits|psnr|ssim|lpips|fid|mcc|kappa|corr(?:elation)?|pearsonr?|spearmanr?|score|reward|return|entropy|top_?\d)(?![a-z])/i;
+const settingWord =
+  /(?:^|[^a-z])(?:best|scale|scaler|weights?|coeff?|coefficient|factor|threshold|lambda|alpha|type|fn|lr|rate|norm|per_second|runtime|time|steps?|delta|num|n)(?![a-z])/i;
+const isMetricName = (name: string): boolean => metricWord.test(name) && !settingWord.test(name);
+
+/** A key with its number, or with a table of its own, or that table's end. */
+const itemOf = new RegExp(
+  String.raw`["']([^"']{1,60})["']\s*:\s*(?:(\{)|["']?(?:(?:np|torch|numpy)\.)?(?:\w+\()?${numeral}(?=["',)}\s]|$))|(\})`,
   'gi',
 );
 
-/** Figures of validation and test passes. */
-function partialMetrics(text: string): Record<string, number> {
-  const found: Record<string, number> = {};
-  for (const [, pass = '', what = '', value = '', percent] of text.matchAll(partialOf)) {
-    const [first, second] = [pass, what].map((word) => partOf[word.toLowerCase()] ?? word.toLowerCase());
-    found[`${first}_${second}`] = percent === undefined ? toNumber(value) : toNumber(value) / 100;
+/** `{"loss": 0.3}`, `{'eval_f1': 0.5}`: of tables in tables, `{"test": {"loss": 1}}`, too. */
+function addItems(found: Progress, text: string): void {
+  const tables: string[] = [];
+  const isWhole = /["']train_runtime["']/.test(text);
+  for (const [, key = '', opens, value, closes] of text.matchAll(itemOf)) {
+    if (closes !== undefined) tables.pop();
+    else if (opens !== undefined) tables.push(key);
+    else if (value !== undefined) {
+      const name = [...tables, key].join('/');
+      // Hugging Face's last line has the mean of all its losses.
+      const known = isWhole && key === 'train_loss' ? key : knownName(name);
+      if (known !== undefined && isMetricName(name)) setMetric(found, known, valueOf(name, toNumber(value)));
+    }
   }
-  return found;
 }
+
+/** ` - mae: 0.2` of Keras, and a line of YAML. */
+const namedOf = new RegExp(String.raw`(?:^|\s-\s)\s*([\w./@²-]{1,60}): ${numeral}(?=\s-\s|\s*$)`, 'gi');
+
+function addNamed(found: Progress, text: string): void {
+  for (const [, name = '', value = ''] of text.matchAll(namedOf)) {
+    const known = knownName(name);
+    if (known !== undefined && isMetricName(name)) setMetric(found, known, valueOf(name, toNumber(value)));
+  }
+}
+
+const isKeras = /^\s*\d+\/\d+ .* - [\w./-]*loss: /;
+const isYaml = /^\s*[a-z][\w./@-]{0,60}: [-+.\w]+\s*$/i;
 
 /** What one line of a training's output says, by the conventions of common training programs. */
 export function progressOfLine(line: string): Progress {
@@ -40,16 +142,9 @@ export function progressOfLine(line: string): Progress {
   if (epoch !== null) setPair(found, 'epoch', 'epochs', epoch[1], epoch[2]);
   const step = stepOf.exec(text) ?? fraction(text);
   if (step !== undefined) setPair(found, 'step', 'steps', step[1], step[2]);
-  const isEvaluation = evaluation.test(text);
-  const loss = lossOf.exec(text)?.[1];
-  if (loss !== undefined && !isEvaluation) found.loss = toNumber(loss);
-  const metrics = {
-    ...(loss !== undefined && isEvaluation && { val_loss: toNumber(loss) }),
-    ...partialMetrics(text),
-  };
-  if (Object.keys(metrics).length > 0) found.metrics = metrics;
-  const accuracy = accuracyOf.exec(text);
-  if (accuracy?.[1] !== undefined) found.accuracy = share(accuracy[1], accuracy[2], accuracy[3]);
+  if (/^\s*\{/.test(text)) addItems(found, text);
+  else if (isKeras.test(text) || isYaml.test(text)) addNamed(found, text);
+  else addFigures(found, text);
   const waited = waitedOf.exec(text)?.[1];
   if (waited !== undefined && Number(waited) >= 0) found.waited = Number(waited);
   return withDone(found);
@@ -71,6 +166,20 @@ const isOwnField = (name: string): name is (typeof progressFields)[number] =>
 const safeName = (name: string): string =>
   name.replaceAll(/[^\p{L}\p{N}_./@%:+-]+/gu, '_').replaceAll(/^[./@%:+-]+|(?<=.)_+$/g, '');
 
+const ofPass = new RegExp(String.raw`^(?:${passWord}[ ._/-]+)?(loss|acc|accuracy)$`, 'i');
+
+/** What a metric is called here: a loss or accuracy by its pass, another as it calls itself; undefined if that is no name. */
+function knownName(name: string): string | undefined {
+  const [, pass = 'train', what] = ofPass.exec(name.replace('. ', ' ')) ?? [];
+  if (what !== undefined) return `${passOf(pass)}${what.toLowerCase() === 'loss' ? 'loss' : 'accuracy'}`;
+  const safe = safeName(name);
+  if (!/^(?=.*\p{L}).{1,60}$/u.test(safe)) return undefined;
+  // What every object has, like `constructor`, is no name to look up.
+  return safe in Object.prototype ? `${safe}_` : safe;
+}
+
+const valueOf = (name: string, value: number): number => (isAccuracy(name) ? asShare(value) : value);
+
 /** More different names than this are not metrics, but counters or layers; the first ones count. */
 export const maxMetrics = 32;
 
@@ -81,14 +190,17 @@ export function progressOfRecord(line: string): Progress {
   const value = tried(() => JSON.parse(text) as unknown);
   if (typeof value !== 'object' || value === null) return {};
   const found: Progress = {};
-  const metrics: Record<string, number> = {};
-  for (const [name, field] of Object.entries(value as Record<string, unknown>)) {
-    const isNumber = typeof field === 'number' || field === 'NaN' || /^-?Infinity$/.test(String(field));
-    if (!isNumber) continue;
-    if (isOwnField(name)) found[name] = Number(field);
-    else if (/^(?=.*\p{L}).{1,60}$/u.test(safeName(name))) metrics[safeName(name)] = Number(field);
+  const isNumber = (field: unknown): boolean =>
+    typeof field === 'number' || field === 'NaN' || /^-?Infinity$/.test(String(field));
+  const fields = Object.entries(value).filter(([, field]) => isNumber(field));
+  for (const [name, field] of fields) if (isOwnField(name)) found[name] = valueOf(name, Number(field));
+  for (const [name, field] of fields) {
+    if (isOwnField(name)) continue;
+    const known = knownName(name);
+    // Who writes both `loss` and `train_loss` means two.
+    const isTaken = known === 'loss' || known === 'accuracy' ? found[known] !== undefined : false;
+    if (known !== undefined) setMetric(found, isTaken ? safeName(name) : known, valueOf(name, Number(field)));
   }
-  if (Object.keys(metrics).length > 0) found.metrics = metrics;
   return withDone(found);
 }
 
@@ -113,7 +225,8 @@ export class MetricNames {
 }
 
 function fraction(text: string): RegExpExecArray | undefined {
-  return fractionsOf.map((form) => form.exec(text)).find((match) => match !== null);
+  if (!text.includes('[')) return undefined;
+  return fractionsOf[0]?.exec(text) ?? fractionsOf[1]?.exec(text) ?? undefined;
 }
 
 function setPair(
@@ -141,8 +254,8 @@ function toNumber(text: string): number {
 }
 
 /** An accuracy as a share of one, from `9909/10000`, `99.1%` or `0.991`. */
-function share(value: string, total: string | undefined, percent: string | undefined): number {
+function share(value: string, total: string | undefined, isPercent: boolean): number {
   const number = toNumber(value);
   if (total !== undefined && Number(total) > 0) return number / Number(total);
-  return percent === undefined && number <= 1 ? number : number / 100;
+  return isPercent ? hundredth(number) : asShare(number);
 }

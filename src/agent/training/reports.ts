@@ -15,7 +15,7 @@ interface Kept {
 /**
  * Reports on their way to a journal. The first 256 of each metric are kept as they come, then every second one up to
  * 512, every fourth up to 1,024, and so on; of the others, each new lowest and highest value of a metric, and the last
- * one before each `take`. `updraft.py` has the same rule.
+ * one before each `take`.
  */
 export class Reports {
   readonly #perDoubling: number;

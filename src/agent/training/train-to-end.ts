@@ -50,20 +50,27 @@ const isTimeUp = ({ context }: Attempt): boolean =>
 
 const wantsRestart = ({ status, asked }: Trained): boolean => asked || status === checkpointExit;
 
-/** Saves the checkpoint, unless the training succeeds. */
+/** Saves the checkpoint, unless the training succeeds, while its last reports are read: these may be many. */
 async function trainOnce(
   attempt: Attempt,
   saver: CheckpointSaver | undefined,
   saveRequestMs: number,
 ): Promise<Trained> {
   let trained: Trained | undefined;
+  let watch: TrainingWatch | undefined;
   try {
-    trained = await train(attempt, saver, saveRequestMs);
+    attempt.context.signal.throwIfAborted();
+    watch = new TrainingWatch(attempt);
+    trained = await train(attempt, watch, saver, saveRequestMs);
     return trained;
   } finally {
     const isOver = trained === undefined || !wantsRestart(trained);
-    if (isOver && trained?.status === 0) await saver?.stop();
-    else if (saver !== undefined) await save(attempt, saver, isOver && !isTimeUp(attempt));
+    try {
+      if (isOver && trained?.status === 0) await saver?.stop();
+      else if (saver !== undefined) await save(attempt, saver, isOver && !isTimeUp(attempt));
+    } finally {
+      await watch?.finished;
+    }
   }
 }
 
@@ -101,11 +108,14 @@ type Trained = CommandEnd & { asked: boolean };
  * of life for too long, it is stopped and the reason thrown as a Fault. After `saveRequestMs` it is asked to save and
  * exit.
  */
-async function train(attempt: Attempt, saver?: CheckpointSaver, saveRequestMs = Infinity): Promise<Trained> {
+async function train(
+  attempt: Attempt,
+  watch: TrainingWatch,
+  saver?: CheckpointSaver,
+  saveRequestMs = Infinity,
+): Promise<Trained> {
   const { order, context, record } = attempt;
   const { command } = order.job.train;
-  context.signal.throwIfAborted();
-  const watch = new TrainingWatch(attempt);
   const memory = new MemoryWatch();
   const shell = await startShell(command, attempt);
   watch.started(shell.pid);
@@ -131,7 +141,7 @@ async function train(attempt: Attempt, saver?: CheckpointSaver, saveRequestMs = 
   if (!over.signal.aborted) saver?.readAhead(over.signal);
   const ended = over.signal.aborted ? await shell.ended : await stopShell(shell, context);
   const readings = ended.status === 0 ? {} : { readings: takeReadings(attempt, memory) };
-  watch.finish(ended.status === 0);
+  void watch.finish(ended.status === 0);
   record({ kind: 'training-ended', ...ended });
   if (endedEarlyBy !== undefined) throw endedEarlyBy;
   return { ...ended, ...readings, asked };

@@ -44,7 +44,7 @@ test('progress is recorded once a second, each report where it belongs', async (
   await clock.pass(500);
   watch.poll();
   print('accuracy: 50%');
-  watch.finish(false);
+  await watch.finish(false);
   assert.deepEqual(
     reported.filter(({ kind }) => kind === 'progress'),
     [
@@ -59,7 +59,7 @@ test('progress is recorded once a second, each report where it belongs', async (
 const reportsOf = (reported: readonly AgentBody[]) =>
   reported.filter((body): body is Extract<AgentBody, { kind: 'progress' }> => body.kind === 'progress');
 
-test('a hundred reports right before the end are all recorded, whether printed or in the file', (t) => {
+test('a hundred reports right before the end are all recorded, whether printed or in the file', async (t) => {
   for (const how of ['printed', 'recorded']) {
     const { watch, reported, print, folder } = makeWatch(t);
     const steps = Array.from({ length: 100 }, (_, index) => ({
@@ -71,7 +71,7 @@ test('a hundred reports right before the end are all recorded, whether printed o
       const lines = steps.map((one) => `${JSON.stringify(one)}\n`).join('');
       appendFileSync(path.join(folder, 'progress.jsonl'), lines);
     }
-    watch.finish(true);
+    await watch.finish(true);
     assert.deepEqual(
       reportsOf(reported).map(({ step, loss }) => ({ step, loss })),
       steps,
@@ -95,7 +95,7 @@ test('of a training of 1,000 steps a second every extreme and the last step are 
     await clock.pass(500);
     watch.poll();
   }
-  watch.finish(true);
+  await watch.finish(true);
   const found = reportsOf(reported);
   for (const [step, score] of peaks)
     assert.ok(
@@ -106,13 +106,44 @@ test('of a training of 1,000 steps a second every extreme and the last step are 
   assert.ok(found.length < 5000, `${found.length} entries`);
 });
 
-test('what a training records counts, not what it prints beside it', (t) => {
+test('of a flood of printed lines only the newest are read, with the last; the agent works meanwhile', async (t) => {
+  const { watch, reported, print } = makeWatch(t);
+  const line = (step: number): string => `step ${step} loss ${step % 7}\n`;
+  print(Array.from({ length: 400_000 }, (_, step) => line(step)).join(''));
+  let turns = 0;
+  const turn = (): void => void (turns++, (next = setImmediate(turn)));
+  let next = setImmediate(turn);
+  t.after(() => clearImmediate(next));
+  await watch.finish(true);
+  assert.ok(turns >= 3, `${turns} turns`);
+  const steps = reportsOf(reported).map(({ step = 0 }) => step);
+  assert.equal(steps.at(-1), 399_999);
+  assert.ok(Math.min(...steps) > 100_000, `from step ${Math.min(...steps)}`);
+});
+
+test('all of the progress file is read, however late, in parts', async (t) => {
+  const { watch, reported, folder } = makeWatch(t);
+  const record = (step: number): string => `{"step": ${step}, "loss": ${step === 5000 ? -1 : step % 7}}\n`;
+  const records = Array.from({ length: 150_000 }, (_, step) => record(step));
+  writeFileSync(path.join(folder, 'progress.jsonl'), records.join(''));
+  let turns = 0;
+  const turn = (): void => void (turns++, (next = setImmediate(turn)));
+  let next = setImmediate(turn);
+  t.after(() => clearImmediate(next));
+  await watch.finish(true);
+  assert.ok(turns >= 3, `${turns} turns`);
+  const steps = reportsOf(reported).map(({ step }) => step);
+  assert.deepEqual([steps[0], steps.at(-1)], [0, 149_999]);
+  assert.equal(reportsOf(reported).find(({ loss }) => loss === -1)?.step, 5000);
+});
+
+test('what a training records counts, not what it prints beside it', async (t) => {
   const { watch, reported, print, folder } = makeWatch(t);
   appendFileSync(path.join(folder, 'progress.jsonl'), '{"epoch": 1, "epochs": 6, "loss": 0.5}\n');
   print('epoch 0 loss 0.7 accuracy 50%\n');
   watch.poll();
   print('epoch 1/5');
-  watch.finish(true);
+  await watch.finish(true);
   assert.deepEqual(
     reported.filter(({ kind }) => kind === 'progress'),
     [{ kind: 'progress', epoch: 1, epochs: 6, done: 1, loss: 0.5, accuracy: 0.5 }],
@@ -169,7 +200,7 @@ test('an idle training whose data is arriving counts as waiting, but not after t
   rmSync(path.join(folder, 'data', '.arriving'));
   await clock.pass(60_000);
   watch.poll();
-  watch.finish(true);
+  await watch.finish(true);
   assert.deepEqual(waits(reported), [10, 20]);
 });
 
@@ -182,7 +213,7 @@ test('a wait that the training itself reports is used', async (t) => {
     watch.poll();
     await clock.pass(1000);
   }
-  watch.finish(true);
+  await watch.finish(true);
   assert.deepEqual(waits(reported), [3]);
 });
 

@@ -1,5 +1,6 @@
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { tried } from '../../base/error-reason.ts';
 import type { Clock } from '../../base/clock.ts';
 import { defined } from '../../base/defined.ts';
@@ -14,7 +15,7 @@ import type { Recorder } from '../notes/journal-writer.ts';
 import { SlowSlot } from '../slow-slot/slow-slot.ts';
 import { GpuMeter } from './gpu-meter.ts';
 import { LiveCopy } from './live-copy.ts';
-import { LogTail } from './log-tail.ts';
+import { LogTail, maxRead } from './log-tail.ts';
 import { attemptProcesses, cpuSecondsOf, memoryOf } from './processes.ts';
 import { MetricNames, progressOfLine, progressOfRecord } from './progress.ts';
 import { hangFault, type QuietPeriod, quietLimit } from './quiet.ts';
@@ -173,6 +174,9 @@ const progressMs = 1000;
 /** Of a core: to report memory, the kernel walks every page of every process, 10 ms and more per gigabyte. */
 const memoryShare = 0.002;
 
+/** Of the file that `$UPDRAFT_PROGRESS` names: all of it is read, unless it grows faster than that for long. */
+const maxRecords = 256 << 20;
+
 /** Observes a running training from outside: its output, its progress, its memory. */
 export class TrainingWatch {
   readonly #logs: LogTail[];
@@ -192,6 +196,7 @@ export class TrainingWatch {
   readonly #memory: Throttled<number>;
   #session: number | undefined;
   readonly #reports = new Reports();
+  #finished: Promise<void> = Promise.resolve();
   #reportedAt = -Infinity;
   #beatAt: number;
   #aliveAt: number;
@@ -203,7 +208,7 @@ export class TrainingWatch {
     this.#logs = [attemptFiles.out, attemptFiles.err].map(
       (name) => new LogTail(path.join(order.attemptFolder, name), true),
     );
-    this.#records = new LogTail(scratch.progress, true);
+    this.#records = new LogTail(scratch.progress, true, maxRecords);
     this.#copies = (['out', 'err'] as const).flatMap((name) =>
       context.liveLogs === undefined
         ? []
@@ -282,11 +287,31 @@ export class TrainingWatch {
     );
   }
 
-  /** The training has ended: reads its last lines, including one without a line end. */
-  finish(succeeded: boolean): void {
+  /** Whether all that the ended training reported is recorded. */
+  get finished(): Promise<void> {
+    return this.#finished;
+  }
+
+  /** The training has ended: reads its last lines, including one without a line end; at once if they are few. */
+  finish(succeeded: boolean): Promise<void> {
+    this.#finished = this.#finish(succeeded);
+    // Who waits for it later still gets the reason.
+    this.#finished.catch(() => undefined);
+    return this.#finished;
+  }
+
+  async #finish(succeeded: boolean): Promise<void> {
     this.#redactor.redact();
-    this.#takeAll(this.#records, this.#ofRecord);
-    for (const log of this.#logs) this.#takeAll(log, this.#ofLine);
+    for (const source of [this.#records, ...this.#logs]) {
+      const parse = source === this.#records ? this.#ofRecord : this.#ofLine;
+      this.#take(source, parse);
+      // A process that outlives the training may write on and on.
+      for (let left = maxRecords / maxRead; left > 0 && source.isBehind; left--) {
+        await setImmediate();
+        this.#take(source, parse);
+      }
+      this.#add(parse(source.rest()));
+    }
     this.#reports.add(this.#wait.takeUpdate());
     for (const copy of this.#copies) copy.copy(this.#redactor.seen(copy.log));
     this.#report();
@@ -311,18 +336,10 @@ export class TrainingWatch {
     return Object.fromEntries(Object.entries(found).filter(([name]) => !this.#recorded.has(name)));
   };
 
-  /** False if nothing is new. */
-  #take(tail: LogTail, parse: (line: string) => Progress): boolean {
+  #take(tail: LogTail, parse: (line: string) => Progress): void {
     const { lines, grown } = tail.read();
     if (grown) this.#aliveAt = this.#clock.monotonic();
     for (const line of lines) this.#add(parse(line));
-    return grown;
-  }
-
-  #takeAll(tail: LogTail, parse: (line: string) => Progress): void {
-    // A process that outlives the training may write on and on.
-    for (let parts = 0; parts < 100 && this.#take(tail, parse);) parts += 1;
-    this.#add(parse(tail.rest()));
   }
 
   #add(report: Progress): void {

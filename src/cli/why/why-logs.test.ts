@@ -143,10 +143,16 @@ test('a pasted hold reason is explained, from an argument or stdin', async (t) =
     '000 (12.0.0) 2026-01-02 03:04:05 Job submitted',
     '005 (12.0.0) 2026-01-02 03:05:06 Job terminated.',
   ];
-  await assert.rejects(
-    runCommand(why, ['--reason', events.join('\n...\n')], { cwd }),
-    /a log of 2 events, and none of them is a hold/,
-  );
+  const log = events.join('\n...\n');
+  const piped = (): AsyncIterable<Uint8Array> => ReadableStream.from([Buffer.from(log)]);
+  for (const [words, input] of [
+    [log, stdin],
+    ['-', piped],
+  ] as const)
+    await assert.rejects(
+      runCommand(why, ['--reason', words], { cwd, stdin: input }),
+      /a log of 2 events, and none of them is a hold/,
+    );
   await assert.rejects(
     runCommand(why, ['x.log', '--reason', 'x'], { cwd }),
     /--reason takes no run and no log/,
