@@ -310,6 +310,47 @@ class WithoutTorch(AttemptTest):
         with self.assertRaisesRegex(TypeError, message):
             updraft.training({}, [Tape()])
 
+    def test_dicts_and_lists_that_an_epoch_changes_before_its_loop(self) -> None:
+        def train(interruption: Interruption) -> list[Any]:
+            random.seed(1)
+            order, meter, history = list(range(8)), {"sum": 0}, []
+            with updraft.training(order, meter, history=history, every=0) as run:
+                for epoch in run.epochs(3):
+                    random.shuffle(order)
+                    meter["sum"] = 0
+                    history.append([])
+                    pairs = [order[first : first + 2] for first in range(0, 8, 2)]
+                    for pair in run.batches(pairs):
+                        meter["sum"] += pair[0] * (run.batch + 1)
+                        history[-1].append([pair, order[run.batch], meter["sum"]])
+                        interruption.batch_done(run)
+            return history
+
+        self.same_after(train, [(3, signal.SIGKILL), (2, signal.SIGTERM), (4, signal.SIGTERM)], "whole")
+
+    def test_no_checkpoint_follows_the_last_batch_of_an_unknown_number(self) -> None:
+        def train(interruption: Interruption) -> list[Any]:
+            random.seed(1)
+            tape = Tape()
+            with updraft.training(tape=tape, every=0) as run:
+                for epoch in run.epochs(3):
+                    for number in run.batches(one + random.random() for one in range(4)):
+                        last = number
+                        tape.lines.append([number, random.random()])
+                        interruption.batch_done(run)
+                    # Fails if the resumed loop was empty.
+                    tape.lines.append(last)
+            return tape.lines
+
+        self.same_after(train, [(4, signal.SIGTERM), (4, signal.SIGKILL), (2, signal.SIGTERM)], "whole")
+        self.assertIn("saved in epoch 2 after batch 0", self.said())
+
+    def test_a_forgotten_with_is_refused(self) -> None:
+        run = updraft.training(tape=Tape())
+        for use in (lambda: next(run.epochs(3)), lambda: next(run.batches(range(3)))):
+            with self.assertRaisesRegex(RuntimeError, "go into the statement `with updraft.training"):
+                use()
+
     def test_one_of_several_processes_is_refused(self) -> None:
         for name in ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE"):
             message = f"training is for one process, .* \\({name}=2: .* set.? it\\). Start the script once, with python"
@@ -554,6 +595,59 @@ class WithTorch(AttemptTest):
         # Before, in and after the epoch in which they come, 8 batches each.
         self.same_after(train, [(3, signal.SIGKILL), (7, signal.SIGTERM), (2, signal.SIGKILL), (6, signal.SIGTERM)], "whole")
 
+    def test_same_with_objects_that_an_epoch_changes_before_its_loop(self) -> None:
+        class Meter(Tape):
+            """Keeps, and changes, what it has loaded."""
+
+            def load_state_dict(self, state: dict[str, Any]) -> None:
+                self.lines = state["lines"]
+
+        def train(interruption: Interruption) -> list[Any]:
+            seed_all()
+            model, losses, meter = torch.nn.Linear(8, 1), [], Meter()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+            scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.7)
+            loader = self.loader()()
+            with updraft.training(model, optimizer, scheduler, losses, meter=meter, every=0) as run:
+                for epoch in run.epochs(3):
+                    if epoch > 0:
+                        scheduler.step()
+                        for state in optimizer.state.values():
+                            state["momentum_buffer"].zero_()
+                    meter.lines.clear()
+                    for indices, images in run.batches(loader):
+                        optimizer.zero_grad()
+                        loss = (model(images).squeeze(1) - indices / 30).pow(2).mean()
+                        loss.backward()
+                        optimizer.step()
+                        meter.lines.append(loss.item())
+                        losses.append([loss.item(), sum(meter.lines)])
+                        interruption.batch_done(run)
+            return [losses, scheduler.get_last_lr(), model.weight.tolist()]
+
+        self.same_after(train, SOMETIMES, "whole")
+
+    def test_same_with_a_sampler_of_more_indices_than_fit_into_memory(self) -> None:
+        def train(interruption: Interruption) -> list[Any]:
+            seed_all()
+            generator = torch.Generator().manual_seed(2) if has_own else None
+            sampler = torch.utils.data.RandomSampler(Noisy(), True, int(1e10), generator=generator)
+            loader = self.loader(shuffle=False, sampler=sampler, num_workers=workers)()
+            tape = Tape()
+            with updraft.training(tape=tape, every=0) as run:
+                for _ in run.epochs(2):
+                    for indices, images in run.batches(loader):
+                        tape.lines.append([indices.tolist(), images.tolist(), torch.rand(1).item()])
+                        interruption.batch_done(run)
+                        if run.batch == 8:
+                            break
+            return tape.lines
+
+        for workers, has_own in ((0, False), (0, True), (1, False)):
+            with self.subTest(workers=workers, has_own=has_own):
+                self.same_after(train, [(3, signal.SIGKILL), (9, signal.SIGTERM)], f"whole-{workers}-{has_own}")
+                shutil.rmtree("saved")
+
     def test_parameters_of_a_model_that_was_not_handed_over_are_named(self) -> None:
         def train(interruption: Interruption) -> list[Any]:
             head, other = torch.nn.Linear(2, 1), torch.nn.Linear(2, 1)
@@ -624,7 +718,7 @@ class WithTorch(AttemptTest):
                     torch.nn.init.constant_(weights.weight, 7)
             run._store.wait()
         torch.nn.init.constant_(weights.weight, 8)
-        state = run._store.load()
+        state = updraft._read(run._store.newest())
         self.assertEqual(state["objects"]["object 1"]["weight"].tolist(), [[7, 7], [7, 7]])
 
 

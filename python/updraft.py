@@ -117,17 +117,21 @@ class Training:
         self._stream: Any = None
         self._reading: Any = None
         self._batch_size: Optional[int] = None
+        self._held: Optional[dict[str, Any]] = None
+        self._is_open = False
         self._has_looped = True
         self._wrapped: Any = weakref.WeakKeyDictionary()
 
     def __enter__(self) -> Training:
         self._attempt.start()
-        state = self._store.load()
-        if state is not None:
-            self._resume(state)
+        self._is_open = True
+        path = self._store.newest()
+        if path is not None:
+            self._resume(path)
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        self._is_open = False
         try:
             self._attempt.end()
         finally:
@@ -145,14 +149,19 @@ class Training:
 
     def epochs(self, total: int) -> Iterator[int]:
         """The epochs that are left of `total`, counted from 0, the interrupted one first."""
+        self._check_is_open()
         self._progress.epochs = total
         if self._resumed is not None:
             # What an epoch draws before its loop, such as an order, it draws again.
             is_between = self._resumed["epoch_random"] is None
-            _set_random(self._resumed["random" if is_between else "begin"], list(self._handed.values()))
+            begin = self._resumed["random" if is_between else "begin"]
+            _set_random(begin, list(self._handed.values()))
+            for name, values in begin.get("values", {}).items():
+                self._objects[name].load_state_dict(pickle.loads(values))
         while self._position.epoch < total:
             self._has_looped = False
             self._begin = _random_now(list(self._handed.values()))
+            self._begin["values"] = self._values_now()
             yield self._position.epoch
             self._has_looped = True
             self._resumed = None
@@ -169,6 +178,7 @@ class Training:
         A dataset with `set_epoch(epoch)` gets the epoch. One with `updraft_seek(epoch, samples)` begins after that
         many samples by itself, so nothing is read only to be dropped; its `state_dict` is saved with the position.
         """
+        self._check_is_open()
         if self._has_looped:
             once = "run.batches goes once into each epoch of run.epochs(…), which takes the place of range(…)"
             raise RuntimeError(f"{once}; iterate over other loaders directly")
@@ -188,6 +198,9 @@ class Training:
             else:
                 # Those that were handed over may have been used in this epoch already.
                 _set_own(self._resumed["random"], [None] * len(handed) + self._generators[len(handed) :])
+            if self._resumed["epoch_random"] is not None:
+                # Before the loader starts workers: its dataset may have them.
+                self._load(self._resumed, self._values())
         self._epoch_random = _random_now(self._generators)
         self._progress.steps = length = _length(loader)
         dataset = _dataset_of(loader)
@@ -204,40 +217,52 @@ class Training:
         self._reading = rest
         try:
             for batch in self._until_asked(rest):
+                if self._held is not None:
+                    self._between_batches()
+                    self._held = None
                 self._gradients.batch_begins()
                 yield batch
                 self._position = replace(self._position, batch=self._position.batch + 1)
                 self._progress.samples += size
                 # After the last batch, the end of the epoch is the better moment: a resumed loop would be empty.
-                if self._position.batch % accumulate == 0 and self._position.batch != length:
+                if self._position.batch % accumulate != 0 or self._position.batch == length:
+                    continue
+                if length is not None:
                     self._between_batches()
+                elif self._wants_to_save():
+                    # Only the next batch shows that this was not the last one; reading it may draw random numbers.
+                    self._held = self._place()
         finally:
-            self._reading = None
+            self._reading = self._held = None
 
     def log(self, **metrics: Any) -> None:
         """Reports metrics, such as `loss` and `accuracy`. They are written, and a GPU's are read, about once a second."""
         self._progress.log(self._position, metrics)
 
+    def _check_is_open(self) -> None:
+        if not self._is_open:
+            raise RuntimeError("run.epochs and run.batches go into the statement `with updraft.training(…) as run:`")
+
     def _rest_of(self, loader: Iterable[Batch], done: int) -> Iterator[Batch]:
         """The loader's batches without the first `done`, with the random numbers of an undisturbed training."""
-
-        def caught_up(is_drawn: bool = False) -> None:
-            self._caught_up(done, is_drawn)
 
         loader_class = _plain_loader_class(loader)
         if loader_class is None:
             # Reading and dropping is slow, but right for any iterable.
             iterator = iter(loader)
             next(itertools.islice(iterator, done, done), None)
-            caught_up()
+            self._caught_up(done, self._loaders)
             return iterator
+
+        def caught_up(is_drawn: bool) -> None:
+            self._caught_up(done, [] if is_drawn else _generators_of(loader, with_dataset=False))
 
         def rewind() -> None:
             _set_random(self._epoch_random, self._generators)
 
         if done > 0:
             return iter(_Wrapped(loader, loader_class, done, rewind, caught_up).loader)
-        caught_up()
+        self._caught_up(done)
         # Kept, because its workers may persist from epoch to epoch.
         if loader not in self._wrapped:
             self._wrapped[loader] = _Wrapped(loader, loader_class, 0, rewind, lambda _: None)
@@ -254,23 +279,29 @@ class Training:
         self._caught_up(done)
         return iterator
 
-    def _caught_up(self, done: int, is_drawn: bool = False) -> None:
-        """Unless the loader has drawn all it needs for the epoch, its generators are used for what is skipped, too."""
-        if self._resumed is not None and done > 0:
-            loaders = [] if is_drawn else [id(one) for one in self._loaders]
-            _set_random(self._resumed["random"], [None if id(one) in loaders else one for one in self._generators])
-            # Once more: an epoch may clear or change them before its loop.
+    def _caught_up(self, done: int, used: Iterable[Any] = ()) -> None:
+        """Generators that were used for what is skipped, too, are where they should be."""
+        if self._resumed is not None and self._resumed["epoch_random"] is not None:
+            # Once more: an epoch may change them before its loop, and has done so when they were saved.
+            self._load(self._resumed, self._objects)
             self._gradients.restore(self._resumed.get("gradients", {}))
             self._set_modes(self._resumed)
+            if done > 0:
+                ready = {id(one) for one in used}
+                _set_random(self._resumed["random"], [None if id(one) in ready else one for one in self._generators])
         self._resumed = None
 
     def _between_batches(self, is_last: bool = False) -> None:
         if self._attempt.is_asked_to_leave:
             self._leave()
-        now = time.monotonic()
-        if is_last or (self._interval.is_due(now) and not self._store.is_busy):
+        if is_last or self._wants_to_save():
+            now = time.monotonic()
             self._store.save_soon(self._state, self._interval.written)
             self._interval.waited(now, time.monotonic())
+
+    def _wants_to_save(self) -> bool:
+        is_due = self._interval.is_due(time.monotonic()) and not self._store.is_busy
+        return is_due or self._attempt.is_asked_to_leave
 
     def _leave(self) -> None:
         self._attempt.ignore_requests()
@@ -290,17 +321,21 @@ class Training:
                 raise
             self._leave()
 
-    def _state(self) -> dict[str, Any]:
+    def _place(self) -> dict[str, Any]:
+        """What reading the next batch may change."""
         if isinstance(self._stream, Stream):
             self._stream._note_position(self._position.epoch, self._position.batch * (self._batch_size or 1))
+        stream = self._stream.state_dict() if hasattr(self._stream, "state_dict") else None
+        return {"random": _random_now(self._generators), "stream": stream}
+
+    def _state(self) -> dict[str, Any]:
         return {
             "format": _FORMAT,
             "position": (self._position.epoch, self._position.batch),
             "batch_size": self._batch_size,
-            "random": _random_now(self._generators),
             "epoch_random": self._epoch_random,
             "begin": self._begin,
-            "stream": self._stream.state_dict() if hasattr(self._stream, "state_dict") else None,
+            **(self._held or self._place()),
             "lives": self._interval.lives(),
             "objects": {name: value.state_dict() for name, value in self._objects.items()},
             "groups": {name: self._groups_of(value) for name, value in self._objects.items()},
@@ -314,6 +349,17 @@ class Training:
         for name, value in self._objects.items():
             if _modes_of(value) is not None:
                 yield from (((name, place), one) for place, one in enumerate(value.parameters()))
+
+    def _values(self) -> dict[str, _Values]:
+        return {name: value for name, value in self._objects.items() if isinstance(value, _Values)}
+
+    def _values_now(self) -> dict[str, bytes]:
+        now = {}
+        for name, value in self._values().items():
+            # What cannot be pickled, no checkpoint can have.
+            with contextlib.suppress(Exception):
+                now[name] = pickle.dumps(value.state_dict())
+        return now
 
     def _groups_of(self, optimizer: Any) -> list[Any]:
         """Which parameters an optimizer's groups have: its `state_dict` has only their number."""
@@ -356,7 +402,8 @@ class Training:
                 for module, is_training in zip(self._objects[name].modules(), modes[1]):
                     module.training = is_training
 
-    def _resume(self, state: dict[str, Any]) -> None:
+    def _resume(self, path: str) -> None:
+        state = _read(path)
         saved = sorted([*state["objects"], *state.get("generators", [])])
         ours = sorted([*self._objects, *self._handed])
         if saved != ours:
@@ -364,20 +411,28 @@ class Training:
                 f"updraft: the checkpoint in {self._store.folder} is of another training: it has {', '.join(saved)}; "
                 f"this one has {', '.join(ours)}. Remove the folder to start over."
             )
-        for name, value in self._objects.items():
+        self._load(state, self._objects)
+        self._gradients.restore(state.get("gradients", {}))
+        self._set_modes(state)
+        self._position = _Position(*state["position"])
+        # Within an epoch, they are loaded again before its loop. An object may keep, and change, what it has loaded.
+        self._resumed = state if state["epoch_random"] is None else _read(path)
+        self._attempt.resume(self._position, state["lives"])
+
+    def _load(self, state: dict[str, Any], objects: dict[str, Any]) -> None:
+        torch = _torch()
+        for name, value in objects.items():
             try:
                 self._add_groups(value, state.get("groups", {}).get(name, []))
+                if torch is not None and isinstance(value, torch.optim.Optimizer):
+                    # A GPU may not have room for what it has now and for what it gets.
+                    value.state.clear()
                 value.load_state_dict(state["objects"][name])
             except Exception as error:
                 raise SystemExit(
                     f"updraft: {name} does not fit the checkpoint in {self._store.folder}: {error}\n"
                     "Remove the folder to start over."
                 ) from error
-        self._gradients.restore(state.get("gradients", {}))
-        self._set_modes(state)
-        self._position = _Position(*state["position"])
-        self._resumed = state
-        self._attempt.resume(self._position, state["lives"])
 
 
 def _modes_of(value: Any) -> Any:
@@ -403,7 +458,7 @@ class _Values:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self._values.clear()
-        (self._values.update if isinstance(self._values, dict) else self._values.extend)(state["values"])
+        (self._values.update if isinstance(self._values, dict) else self._values.extend)(copy.deepcopy(state["values"]))
 
 
 class _Gradients:
@@ -575,10 +630,6 @@ class _Store:
                 return path
             print(f"updraft: {path} is damaged; trying the one before it", file=sys.stderr, flush=True)
         return None
-
-    def load(self) -> Optional[dict[str, Any]]:
-        path = self.newest()
-        return None if path is None else _read(path)
 
     def save_now(self, make_state: Callable[[], dict[str, Any]]) -> bool:
         self.wait()
@@ -901,8 +952,11 @@ class _Sampler:
         self._rewind()
         seed = _draw_seed()
         # All at once: what a sampler draws later would mix with the numbers that the training draws.
-        is_drawn = _length(self._sampler) is not None
-        indices = iter(list(self._sampler) if is_drawn else self._sampler)
+        is_drawn, length = _draws_at_once(self._sampler), _length(self._sampler)
+        indices = iter(self._sampler)
+        size = (getattr(self._sampler, "batch_size", None) or 1) if self._by_batch else 1
+        if not is_drawn and length is not None and length * size <= _MAX_INDICES:
+            is_drawn, indices = True, iter(list(indices))
         next(itertools.islice(indices, self._done, self._done), None)
         self._caught_up(is_drawn)
         for place, index in enumerate(indices, self._done):
@@ -914,6 +968,19 @@ class _Sampler:
         if self._by_batch:
             return [((seed, place, nth), one) for nth, one in enumerate(index)]
         return (seed, place), index
+
+
+_MAX_INDICES = 10_000_000
+"""A list of them takes up to 400 MB. A longer one is read as it comes."""
+
+
+def _draws_at_once(sampler: Any) -> bool:
+    """Whether it is one of PyTorch's own that draws from the global generators only for its first index."""
+    data = _torch().utils.data
+    while type(sampler) is data.BatchSampler:
+        sampler = sampler.sampler
+    known = (data.SequentialSampler, data.RandomSampler, data.SubsetRandomSampler, data.WeightedRandomSampler)
+    return type(sampler) in known and getattr(sampler, "generator", None) is None
 
 
 class _Dataset:
@@ -1419,12 +1486,12 @@ def _check_batch_size(size: int, other: Optional[int], whose: str) -> None:
         raise SystemExit(f"updraft: the loader has batch_size={size}, {whose} has batch_size={other}; use the same")
 
 
-def _generators_of(loader: Any) -> list[Any]:
+def _generators_of(loader: Any, with_dataset: bool = True) -> list[Any]:
     """Generators of its own that a loader draws from, each once; also those of its dataset, if it reads that itself."""
     loader = _bare(loader)
     batches = getattr(loader, "batch_sampler", None)
     holders = [loader, getattr(loader, "sampler", None), batches, getattr(batches, "sampler", None)]
-    if getattr(loader, "num_workers", 0) == 0:
+    if with_dataset and getattr(loader, "num_workers", 0) == 0:
         holders.append(getattr(loader, "dataset", None))
     return _each_once([one for holder in holders for one in _generators_in(holder)])
 
