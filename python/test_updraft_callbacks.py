@@ -196,7 +196,9 @@ class WithLightning(AttemptTest):
         with open("progress.jsonl") as file:
             lines = [json.loads(line) for line in file]
         self.assertEqual([lines[0][name] for name in ("epoch", "epochs", "step", "steps")], [1, 3, 0, 8])
-        self.assertIn("accuracy", lines[-1])
+        # The agent gives it its name, apart from the training's.
+        self.assertIn("val_acc", lines[-1])
+        self.assertNotIn("accuracy", lines[-1])
 
 
 @unittest.skipIf(lacks("transformers", "accelerate"), "this Python has no transformers and accelerate")

@@ -1227,7 +1227,7 @@ class _LightningHooks:
 
     def on_validation_end(self, trainer: Any, module: Any) -> None:
         if self._is_started:
-            self._attempt.progress.log(self._position, _with_accuracy(trainer.callback_metrics))
+            self._attempt.progress.log(self._position, _reported(trainer.callback_metrics))
 
     def on_train_end(self, trainer: Any, module: Any) -> None:
         self._between_batches(trainer, is_last=True)
@@ -1364,7 +1364,7 @@ class _TrainerHooks:
         numbers = {name: value for name, value in (logs or {}).items() if name not in ("epoch", "step")}
         is_between = self._position.batch == 0 and self._position.epoch > 0
         reported = _Position(self._position.epoch - 1, self._steps or 0) if is_between else self._position
-        self._attempt.progress.log(reported, _with_accuracy(numbers))
+        self._attempt.progress.log(reported, _reported(numbers))
 
     def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         if self._output is None:
@@ -1418,13 +1418,9 @@ class _TrainerHooks:
         return []
 
 
-def _with_accuracy(metrics: Any) -> dict[str, Any]:
-    """Metrics, with `accuracy` under that name; a loss of a validation is not the training's."""
-    found = {name: value for name, value in dict(metrics).items() if name != "loss" or "eval_loss" not in metrics}
-    for name in ("eval_accuracy", "val_accuracy", "val_acc", "acc"):
-        if name in found:
-            return {"accuracy": found[name], **found}
-    return found
+def _reported(metrics: Any) -> dict[str, Any]:
+    """Metrics without a `loss` that is the validation's."""
+    return {name: value for name, value in dict(metrics).items() if name != "loss" or "eval_loss" not in metrics}
 
 
 def __getattr__(name: str) -> Any:
