@@ -21,8 +21,11 @@ One file, standard library only; PyTorch, Lightning and transformers are used if
 from __future__ import annotations
 
 import atexit
+import collections
 import contextlib
 import copy
+import functools
+import gc
 import importlib
 import inspect
 import io
@@ -40,6 +43,7 @@ import sys
 import tempfile
 import threading
 import time
+import types
 import warnings
 import weakref
 import zlib
@@ -120,6 +124,7 @@ class Training:
         self._held: Optional[dict[str, Any]] = None
         self._is_open = False
         self._has_looped = True
+        self._spent: Any = None
         self._wrapped: Any = weakref.WeakKeyDictionary()
 
     def __enter__(self) -> Training:
@@ -183,6 +188,14 @@ class Training:
             once = "run.batches goes once into each epoch of run.epochs(…), which takes the place of range(…)"
             raise RuntimeError(f"{once}; iterate over other loaders directly")
         self._has_looped = True
+        if loader is self._spent:
+            kind = type(loader).__name__
+            raise RuntimeError(
+                f"run.batches was given this {kind} in an earlier epoch: after an interruption it would start over. "
+                "Give it the loader itself, or make the iterator anew in each epoch"
+            )
+        if isinstance(loader, types.GeneratorType) or type(loader).__module__ in ("builtins", "itertools"):
+            self._spent = loader if hasattr(loader, "__next__") else None
         self._gradients.epoch_begins()
         done = 0
         handed = list(self._handed.values())
@@ -204,8 +217,10 @@ class Training:
         self._epoch_random = _random_now(self._generators)
         self._progress.steps = length = _length(loader)
         dataset = _dataset_of(loader)
-        if hasattr(dataset, "set_epoch"):
-            dataset.set_epoch(self._position.epoch)
+        # The loader of accelerate would count the epochs of this attempt.
+        for one in _each_once([_bare(loader), dataset]):
+            if hasattr(one, "set_epoch"):
+                one.set_epoch(self._position.epoch)
         if hasattr(dataset, "updraft_seek"):
             self._stream = dataset
             if self._resumed is not None and self._resumed.get("stream") is not None:
@@ -246,26 +261,25 @@ class Training:
     def _rest_of(self, loader: Iterable[Batch], done: int) -> Iterator[Batch]:
         """The loader's batches without the first `done`, with the random numbers of an undisturbed training."""
 
-        loader_class = _plain_loader_class(loader)
-        if loader_class is None:
+        if not _can_begin_anywhere(loader):
             # Reading and dropping is slow, but right for any iterable.
-            iterator = iter(loader)
+            iterator = iter(loader) if isinstance(loader, (list, tuple, range)) else _Apart(loader)
             next(itertools.islice(iterator, done, done), None)
             self._caught_up(done, self._loaders)
             return iterator
 
         def caught_up(is_drawn: bool) -> None:
-            self._caught_up(done, [] if is_drawn else _generators_of(loader, with_dataset=False))
+            self._caught_up(done, [] if is_drawn else _generators_of(loader, sampling=True))
 
         def rewind() -> None:
             _set_random(self._epoch_random, self._generators)
 
         if done > 0:
-            return iter(_Wrapped(loader, loader_class, done, rewind, caught_up).loader)
+            return iter(_Wrapped(loader, done, rewind, caught_up).loader)
         self._caught_up(done)
         # Kept, because its workers may persist from epoch to epoch.
         if loader not in self._wrapped:
-            self._wrapped[loader] = _Wrapped(loader, loader_class, 0, rewind, lambda _: None)
+            self._wrapped[loader] = _Wrapped(loader, 0, rewind, lambda _: None)
         return iter(self._wrapped[loader].loader)
 
     def _sought(self, loader: Iterable[Batch], done: int) -> Iterator[Batch]:
@@ -855,12 +869,11 @@ class _Wrapped:
     """
 
     def __init__(
-        self, loader: Any, loader_class: Any, done: int, rewind: Callable[[], None], caught_up: Callable[[bool], None]
+        self, loader: Any, done: int, rewind: Callable[[], None], caught_up: Callable[[bool], None]
     ) -> None:
         sown = loader.num_workers > 0
-        by_batch = loader.batch_sampler is not None
-        inner = loader.batch_sampler if by_batch else loader.sampler
-        sampler = _Sampler(inner, by_batch, sown, done, rewind, caught_up)
+        repeats, order, by_batch = _order_of(loader)
+        sampler = _Sampler(order, by_batch, sown, done, rewind, caught_up)
         options: dict[str, Any] = {
             "num_workers": loader.num_workers,
             "collate_fn": loader.collate_fn,
@@ -873,14 +886,46 @@ class _Wrapped:
             options["multiprocessing_context"] = loader.multiprocessing_context
             options["prefetch_factor"] = loader.prefetch_factor
             # One that is used for the rest of an epoch only ends with it.
-            options["persistent_workers"] = loader.persistent_workers and done == 0
+            options["persistent_workers"] = (loader.persistent_workers or repeats is not None) and done == 0
         if hasattr(loader, "in_order"):
             options["in_order"] = loader.in_order
         if by_batch:
             options["batch_sampler"] = sampler
         else:
             options.update(sampler=sampler, batch_size=None)
-        self.loader = loader_class(_Dataset(loader.dataset) if sown else loader.dataset, **options)
+        self.loader = _torch().utils.data.DataLoader(_Dataset(loader.dataset, loader.collate_fn) if sown else loader.dataset, **options)
+
+
+class _Apart:
+    """Reads an iterable with random numbers that begin with the epoch, apart from those that the training draws meanwhile.
+
+    What reads ahead, shuffles as it goes or starts over within an epoch is then the same when it is read again.
+    """
+
+    def __init__(self, iterable: Iterable[Any]) -> None:
+        seed = random.getrandbits(63) if _torch() is None else _draw_seed()
+        self._its: Optional[dict[str, Any]] = None
+        with self._drawing():
+            _seed_all((seed,))
+            self._iterator = iter(iterable)
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        with self._drawing():
+            return next(self._iterator)
+
+    @contextlib.contextmanager
+    def _drawing(self) -> Iterator[None]:
+        trainings = _random_now([], devices=False)
+        if self._its is not None:
+            _set_random(self._its, [])
+        try:
+            yield
+        finally:
+            self._its = _random_now([], devices=False)
+            _set_random(trainings, [])
 
 
 class _WorkerInit:
@@ -989,8 +1034,8 @@ class _Dataset:
     Otherwise it is the dataset: a `worker_init_fn` may open files in it.
     """
 
-    def __init__(self, dataset: Any) -> None:
-        self.__dict__["_dataset"] = dataset
+    def __init__(self, dataset: Any, collate: Any) -> None:
+        self.__dict__.update(_dataset=dataset, _own=_Own(dataset, collate))
 
     def __getattr__(self, name: str) -> Any:
         # While it is unpickled, there is none yet.
@@ -1009,14 +1054,14 @@ class _Dataset:
 
     def __getitem__(self, item: tuple[Any, Any]) -> Any:
         seed, index = item
-        _seed_all(seed, self._dataset)
+        _seed_all(seed, self._own)
         return self._dataset[index]
 
     def __getitems__(self, items: list[tuple[Any, Any]]) -> Any:
         many = getattr(self._dataset, "__getitems__", None)
         if many is None:
             return [self[item] for item in items]
-        _seed_all(items[0][0], self._dataset)
+        _seed_all(items[0][0], self._own)
         return many([index for _, index in items])
 
 
@@ -1036,6 +1081,7 @@ class _Feed:
         """How the epoch began."""
         # accelerate has the loader inside another one.
         plain = getattr(loader, "base_dataloader", loader)
+        self._own = _Own(_dataset_of(plain), getattr(plain, "collate_fn", None))
         torch = _torch()
         is_loader = isinstance(plain, torch.utils.data.DataLoader)
         if not is_loader or isinstance(plain.dataset, torch.utils.data.IterableDataset):
@@ -1046,7 +1092,7 @@ class _Feed:
         # A DataLoader refuses this because it has usually been read; this one has not.
         object.__setattr__(plain, name, self._sampler)
         if sown:
-            object.__setattr__(plain, "dataset", _Dataset(plain.dataset))
+            object.__setattr__(plain, "dataset", _Dataset(plain.dataset, plain.collate_fn))
             plain.worker_init_fn = _WorkerInit(plain.worker_init_fn)
             plain._iterator = None
         else:
@@ -1098,7 +1144,7 @@ class _Feed:
         """The training's random numbers are put aside while a batch is read in this process."""
         if self._training is None:
             self._training = _random_now([], devices=False)
-        _seed_all(place, _dataset_of(self.loader))
+        _seed_all(place, self._own)
 
     def after_batch(self) -> None:
         if self._training is not None:
@@ -1449,12 +1495,35 @@ def _numpy() -> Any:
     return sys.modules.get("numpy")
 
 
-def _plain_loader_class(loader: Any) -> Any:
-    """torch's DataLoader, if `loader` is one that can be made again over the same samples."""
+def _can_begin_anywhere(loader: Any) -> bool:
+    """Whether it is a torch DataLoader that another one can stand for, which begins at any batch.
+
+    A subclass may have a `collate_fn` or a dataset of its own, as PyTorch Geometric's has, but no way of its own to read,
+    unless that is known: timm's and Ultralytics' reads one endless epoch, torchdata's begins where it was told to.
+    """
     torch = _torch()
-    if torch is None or type(loader) is not torch.utils.data.DataLoader:
-        return None
-    return None if isinstance(loader.dataset, torch.utils.data.IterableDataset) else torch.utils.data.DataLoader
+    if torch is None or not isinstance(loader, torch.utils.data.DataLoader):
+        return False
+    if isinstance(loader.dataset, torch.utils.data.IterableDataset):
+        return False
+    plain, kind = torch.utils.data.DataLoader, type(loader)
+    reads = ("__iter__", "_get_iterator", "_index_sampler", "_auto_collation")
+    is_plain = all(getattr(kind, name, None) is getattr(plain, name, None) for name in reads)
+    return is_plain or _order_of(loader)[0] is not None or _is_stateful(loader)
+
+
+def _is_stateful(loader: Any) -> bool:
+    """Whether it is torchdata's."""
+    return any(kind.__name__ == "StatefulDataLoader" for kind in type(loader).__mro__)
+
+
+def _order_of(loader: Any) -> tuple[Optional[Any], Any, bool]:
+    """What repeats the order of an epoch without end, if anything does; the order itself; and whether it is of batches."""
+    by_batch = loader.batch_sampler is not None
+    order = loader.batch_sampler if by_batch else loader.sampler
+    # The usual way to keep workers from epoch to epoch, before PyTorch had one.
+    repeats = order if type(order).__name__ == "_RepeatSampler" else None
+    return repeats, order if repeats is None else repeats.sampler, by_batch
 
 
 def _bare(loader: Any) -> Any:
@@ -1482,22 +1551,87 @@ def _check_batch_size(size: int, other: Optional[int], whose: str) -> None:
         raise SystemExit(f"updraft: the loader has batch_size={size}, {whose} has batch_size={other}; use the same")
 
 
-def _generators_of(loader: Any, with_dataset: bool = True) -> list[Any]:
-    """Generators of its own that a loader draws from, each once; also those of its dataset, if it reads that itself."""
+def _generators_of(loader: Any, *, sampling: bool = False) -> list[Any]:
+    """Generators of its own that a loader draws from in this process, each once; only those of its order if `sampling`."""
     loader = _bare(loader)
-    batches = getattr(loader, "batch_sampler", None)
-    holders = [loader, getattr(loader, "sampler", None), batches, getattr(batches, "sampler", None)]
-    if with_dataset and getattr(loader, "num_workers", 0) == 0:
-        holders.append(getattr(loader, "dataset", None))
-    return _each_once([one for holder in holders for one in _generators_in(holder)])
+    batches, dataset = getattr(loader, "batch_sampler", None), getattr(loader, "dataset", None)
+    order = [loader, getattr(loader, "sampler", None), batches, getattr(batches, "sampler", None)]
+    elsewhere = [getattr(loader, "_iterator", None)]
+    if sampling or getattr(loader, "num_workers", 0) > 0:
+        elsewhere += [dataset, getattr(loader, "collate_fn", None)]
+    return _generators_in(_holders([*order, dataset], elsewhere, shared=not sampling))
 
 
-def _generators_in(holder: Any) -> list[Any]:
-    return [one for one in getattr(holder, "__dict__", {}).values() if _is_generator(one)]
+def _generators_in(holders: list[Any]) -> list[Any]:
+    values = (one.values() if hasattr(one, "values") else one for one in holders)
+    return _each_once([one for one in itertools.chain.from_iterable(values) if _is_generator(one)])
 
 
-def _each_once(generators: list[Any]) -> list[Any]:
-    return list({id(one): one for one in generators}.values())
+_MAX_OBJECTS = 3000
+_MAX_ITEMS = 100
+
+
+def _holders(roots: list[Any], elsewhere: Iterable[Any] = (), shared: bool = True) -> list[Any]:
+    """Dicts and lists with generators of random numbers that `roots` may draw from.
+
+    Those are attributes, such as a dataset's, its transform's, or those of one of its transforms, and, if `shared`,
+    variables of their classes and modules. What is large, such as a list of all samples, is looked at in part.
+    """
+    met = {id(one) for one in elsewhere}
+    queue, found, beside, alive = collections.deque(roots), [], [], []
+    while queue and len(alive) < _MAX_OBJECTS:
+        one = queue.popleft()
+        if one is None or id(one) in met or isinstance(one, (str, bytes, int, float, type, types.ModuleType)):
+            continue
+        met.add(id(one))
+        own, common = _parts_of(one)
+        alive.append((one, own))
+        for holder in own:
+            values = list(itertools.islice(holder.values() if hasattr(holder, "values") else holder, _MAX_ITEMS))
+            if any(map(_is_generator, values)):
+                found.append(holder)
+            queue.extend(value for value in values if not _is_generator(value))
+        beside += [each for each in common if shared and id(each) not in met]
+        met.update(map(id, common))
+    shared_by = [vars(each) for each in beside]
+    return found + [each for each in shared_by if any(map(_is_generator, list(each.values())))]
+
+
+def _parts_of(one: Any) -> tuple[list[Any], list[Any]]:
+    """The dicts and lists that make up an object, and what it shares with others: its classes and their modules."""
+    if isinstance(one, (dict, list, tuple, collections.deque)):
+        return [one], []
+    if isinstance(one, types.MethodType):
+        return [[one.__self__, one.__func__]], []
+    if isinstance(one, types.FunctionType):
+        cells = []
+        for cell in one.__closure__ or ():
+            # An empty one.
+            with contextlib.suppress(ValueError):
+                cells.append(cell.cell_contents)
+        return [cells, one.__defaults__ or ()], _modules(one.__module__)
+    if isinstance(one, types.GeneratorType):
+        return ([], []) if one.gi_frame is None else ([one.gi_frame.f_locals], [])
+    kind = type(one)
+    if kind.__module__ in ("builtins", "itertools"):
+        # What zip, map, islice and the like read from.
+        return [gc.get_referents(one)] if hasattr(one, "__next__") else [], []
+    own = [[one.func, one.args, one.keywords]] if isinstance(one, functools.partial) else []
+    attributes = getattr(one, "__dict__", None)
+    if isinstance(attributes, dict):
+        own.append(attributes)
+    homes = [each for each in kind.__mro__ if _modules(each.__module__)]
+    return own, [*homes, *itertools.chain.from_iterable(_modules(each.__module__) for each in homes)]
+
+
+def _modules(name: Optional[str]) -> list[Any]:
+    """The module of this name, in a list; none if it is one of a library that has no generators of the training's own."""
+    is_other = name is None or name.split(".")[0] in ("builtins", "numpy", "random", "torch")
+    return [] if is_other or name not in sys.modules else [sys.modules[name]]
+
+
+def _each_once(objects: list[Any]) -> list[Any]:
+    return list({id(one): one for one in objects}.values())
 
 
 def _is_generator(value: Any) -> bool:
@@ -1571,18 +1705,34 @@ def _draw_seed() -> int:
     return int(_torch().empty((), dtype=_torch().int64, device="cpu").random_().item())
 
 
-def _seed_all(place: tuple[int, ...], dataset: Any = None) -> None:
-    """Seeds every generator that a sample may draw from, also those that its dataset has as attributes."""
+def _seed_all(place: tuple[int, ...], generators: Iterable[Any] = ()) -> None:
+    """Seeds every generator that a sample may draw from."""
     seed = zlib.crc32(repr(place).encode())
     random.seed(seed)
-    _torch().default_generator.manual_seed(seed)
+    if _torch() is not None:
+        _torch().default_generator.manual_seed(seed)
     if _numpy() is not None:
         _numpy().random.seed(seed)
-    for one in _generators_in(dataset):
+    for one in generators:
         if hasattr(one, "bit_generator"):
             one.bit_generator.state = type(one.bit_generator)(seed).state
         else:
             (one.manual_seed if hasattr(one, "manual_seed") else one.seed)(seed)
+
+
+class _Own:
+    """The generators that objects have now. They are looked for now and then: some are made with the first sample."""
+
+    def __init__(self, *roots: Any) -> None:
+        self._roots = list(roots)
+        self._uses = 0
+        self._holders: list[Any] = []
+
+    def __iter__(self) -> Iterator[Any]:
+        self._uses += 1
+        if self._uses & (self._uses - 1) == 0:
+            self._holders = _holders(self._roots)
+        return iter(_generators_in(self._holders))
 
 
 def _length(loader: Any) -> Optional[int]:
@@ -1685,6 +1835,7 @@ class Stream:
         self._batch_size = batch_size
         self._shards = _Shards(folder)
         self._seed, self._shuffle, self._transform = seed, shuffle, transform
+        self._own = _Own(transform)
         self._block = self._shards.block_that_fits(block) if shuffle else 1
         self._waited = 0.0
         self._early: Any = None
@@ -1850,7 +2001,7 @@ class Stream:
             return sample
         if place is not None:
             # Whichever worker decodes it, a sample draws the same random numbers.
-            _seed_all(place)
+            _seed_all(place, self._own)
         return self._transform(sample)
 
     def _blocks(self, epoch: int) -> list[list[int]]:
