@@ -27,7 +27,7 @@ export const groupTitle = ({ title, jobs }: ExplainedGroup): string =>
     : title
         .replace(/^it (has|is|was)\b/, (_, verb: string) => `they ${plurals[verb] ?? verb}`)
         .replace(/^it\b/, 'they')
-        .replace(/\b(removed|held|run) it\b/, '$1 them');
+        .replace(/\b(removed|held|run|submit) it\b/, '$1 them');
 
 const order: JobStatus[] = ['looping', 'held', 'failed', 'removed', 'waiting', 'running', 'succeeded'];
 

@@ -189,6 +189,26 @@ test('a file that is no DAG gives one clear message', async (t) => {
     });
 });
 
+test('a DAG whose nodes could not be submitted: why says the reason, and report does not deny its jobs', async (t) => {
+  const said = (line: string): string => `08/20/26 19:09:39 ${line}\n`;
+  const cwd = await temporaryFolder(t, {
+    'a.dag': 'JOB A a.sub\nJOB B b.sub\nPARENT A CHILD B\n',
+    'a.dag.dagman.out': readFileSync(path.join(fixture, 'flow.dag.dagman.out'), 'utf8')
+      .replaceAll('fetch', 'A')
+      .concat(
+        said('Submitting HTCondor Node B job(s)...'),
+        said(
+          "Event: ULOG_SUBMIT_FAILURE for HTCondor Node B (-1.-1.-1) {08/20/26 19:09:39} can't open file items.txt",
+        ),
+      ),
+  });
+  const explained = await runCommand(why, ['a.dag'], { cwd, columns: 200 });
+  assert.match(explained.out, /why {2}B: DAGMan could not submit its job: .*can't open file items\.txt/);
+  const reported = await runCommand(report, ['a.dag'], { cwd, columns: 200 });
+  assert.match(reported.out, /its job completed successfully, but its log was not found +A\n/);
+  assert.doesNotMatch(reported.out, /no job has been submitted yet/);
+});
+
 const event = (number: string, job: string, second: number, text: string): string =>
   `${number} (${job}.000) 2026-04-13 18:00:${String(second).padStart(2, '0')} ${text}\n...\n`;
 
