@@ -1,4 +1,4 @@
-import { byImportance } from '../base/metric-direction.ts';
+import { byImportance, type MetricDirections } from '../base/metric-direction.ts';
 import { nearest } from '../base/nearest.ts';
 import { compareValues, numberOf } from '../base/text-table.ts';
 import { Fault } from '../fault/fault.ts';
@@ -86,17 +86,23 @@ function noColumn(name: string, names: string[]): Fault {
   });
 }
 
+interface ResultView {
+  sort?: string | undefined;
+  all?: readonly JobTableRow[];
+  directions?: MetricDirections | undefined;
+}
+
 /**
  * The results as a table of text, Markdown or HTML: `rows` of `all` the jobs. Parameters that are the same in all jobs
  * are a sentence. On a narrow page, what the rows are sorted by, or most likely decides, stays longest.
  */
 export function resultsSection(
   rows: readonly JobTableRow[],
-  { sort, all = rows }: { sort?: string | undefined; all?: readonly JobTableRow[] } = {},
+  { sort, all = rows, directions }: ResultView = {},
 ): Section {
   const [given, measured] = [valueNames(rows, 'parameters'), valueNames(rows, 'metrics')];
   const sortedBy = sort?.replace(/^-/, '');
-  const key = sortedBy ?? byImportance(measured)[0];
+  const key = sortedBy ?? byImportance(measured, directions)[0];
   const [first, second] = all;
   const isSame = (name: string): boolean =>
     all.every(({ parameters }) => parameters[name] === first?.parameters[name]);

@@ -58,7 +58,7 @@ export class ReportedProgress {
   }
 
   /** What the journal needs of all that was added since the last call. */
-  take(isEnd = false): AgentBody[] {
+  take(): AgentBody[] {
     const printed = this.#printed.take().map((report) => without(report, this.#void));
     const recorded = this.#records.take();
     // These come last, and begin where they were.
@@ -74,7 +74,7 @@ export class ReportedProgress {
     return [
       ...(metrics.length === 0 ? [] : [{ kind: 'progress-replaced' as const, metrics }]),
       ...reports.map((report) => ({ kind: 'progress' as const, ...report })),
-      ...this.#names.takeRefused(isEnd).map((refused) => ({ kind: 'metrics-refused' as const, ...refused })),
+      ...this.#names.takeRefused().map((refused) => ({ kind: 'metrics-refused' as const, ...refused })),
     ];
   }
 

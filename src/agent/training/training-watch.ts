@@ -312,7 +312,7 @@ export class TrainingWatch {
     }
     this.#reported.add(this.#wait.takeUpdate());
     for (const copy of this.#copies) copy.copy(this.#redactor.seen(copy.log));
-    this.#report(true);
+    this.#report();
     if (succeeded) this.#slow.finish();
   }
 
@@ -332,8 +332,8 @@ export class TrainingWatch {
     this.#wait.onProgress(report);
   }
 
-  #report(isEnd = false): void {
-    const entries = this.#reported.take(isEnd);
+  #report(): void {
+    const entries = this.#reported.take();
     for (const entry of entries) this.#record(entry);
     if (entries.length > 0) this.#reportedAt = this.#clock.monotonic();
   }

@@ -57,9 +57,9 @@ export function configure(command: Command, cli: Cli): void {
 const foldAbove = 40;
 
 /** The columns for jobs that report these metrics; the one that most likely decides stays longest. */
-function columnsFor(metrics: readonly string[]): FitColumn[] {
+function columnsFor(metrics: readonly string[], directions: JobState['directions']): FitColumn[] {
   const right = (title: string, rank: number) => ({ title, align: 'right' as const, rank });
-  const [deciding] = byImportance(metrics);
+  const [deciding] = byImportance(metrics, directions);
   return [
     { title: 'JOB' },
     right('TRY', 2),
@@ -86,7 +86,11 @@ function statusText(state: RunState, width: number, now: number): string {
     ),
   );
   const isFolded = Number.isFinite(width) && rows.length > foldAbove;
-  const table = fitTable(columnsFor(metrics), isFolded ? foldSimilar(rows) : rows, width);
+  const table = fitTable(
+    columnsFor(metrics, state.jobs[0]?.directions),
+    isFolded ? foldSimilar(rows) : rows,
+    width,
+  );
   const notes = hiddenNote(table.hidden).flatMap((note) => ['', ...wrap(note, width)]);
   return [...wrap(title, width, '', '  '), '', ...table.head, ...table.rows, ...notes].join('\n');
 }
