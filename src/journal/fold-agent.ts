@@ -8,7 +8,7 @@ import {
   type Phase,
   type ProgressEntry,
 } from './entry.ts';
-import { addExtreme } from './metrics.ts';
+import { addExtreme, type OwnExtremes } from './metrics.ts';
 import type { AgentState, FetchState, StallState, TrainingPace, TrainingState } from './state.ts';
 import { epochsDone } from './training-share.ts';
 
@@ -266,9 +266,7 @@ function withoutMetrics(training: TrainingState, names: readonly string[]): Trai
 }
 
 /** A state whose parts that a report of progress changes belong to nobody else. */
-type OwnState = AgentState & {
-  training: TrainingState & { best?: Record<string, number>; worst?: Record<string, number> };
-};
+type OwnState = AgentState & { training: TrainingState & OwnExtremes };
 
 function ownCopy(state: AgentState): OwnState {
   const { training = { command: '' } } = state;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { byImportance, isLowerBetter, joinDirections } from '../base/metric-direction.ts';
 import type { RefusedMetrics } from './entry.ts';
-import { addExtreme, jobMetrics, refusedOfRun } from './metrics.ts';
+import { addExtreme, jobMetrics, type OwnExtremes, refusedOfRun } from './metrics.ts';
 import type { AttemptState, JobState } from './state.ts';
 
 test('a smaller loss or error is better, a larger anything else, by their names', () => {
@@ -42,14 +42,15 @@ test('the best of all attempts is kept, as the job file says, and a number is be
     { loss: 1, accuracy: 0.4, energy: 7, a: 3, b: 1 },
     { loss: NaN },
   ].map((values, index) => {
-    const training: { best?: Record<string, number>; worst?: Record<string, number> } = {};
+    const training: OwnExtremes = {};
     for (const [name, value] of Object.entries(values)) addExtreme(training, name, value);
     return { attempt: index + 1, agent: { training } } as AttemptState;
   });
+  const job: JobState = { id: '0', status: 'ended', stopRequested: false, attempts: [] };
   const best = { loss: 1, accuracy: 0.5, energy: 7, a: 3, b: 1 };
-  assert.deepEqual(jobMetrics({ attempts }).best, best);
+  assert.deepEqual(jobMetrics({ ...job, attempts }).best, best);
   const directions = { smallerIsBetter: ['energy'], largerIsBetter: ['loss'] };
-  assert.deepEqual(jobMetrics({ attempts, directions }).best, { ...best, energy: 3, loss: 2 });
+  assert.deepEqual(jobMetrics({ ...job, attempts, directions }).best, { ...best, energy: 3, loss: 2 });
 });
 
 test('metrics that are not kept are a sentence for each reason, about the job with the most', () => {

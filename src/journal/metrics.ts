@@ -14,9 +14,8 @@ export const metricsOf = ({ loss, accuracy, metrics }: Partial<TrainingState>): 
   ...metrics,
 });
 
-type Extremes = Pick<TrainingState, 'best' | 'worst'>;
-/** The same, while nobody else has it. */
-type OwnExtremes = { [Name in keyof Extremes]?: Record<string, number> };
+/** Of a training's state, while nobody else has it. */
+export type OwnExtremes = Partial<Record<'best' | 'worst', Record<string, number>>>;
 
 /** Adds a value of a metric, in place: which one is the best, the job file may say otherwise than the name. */
 export function addExtreme(of: OwnExtremes, name: string, value: number): void {
@@ -33,10 +32,7 @@ function keepBetter(best: Record<string, number>, name: string, value: number, i
 }
 
 /** A job's metrics: the latest value of each in any attempt, and the best. */
-export function jobMetrics({ attempts, directions = {} }: Pick<JobState, 'attempts' | 'directions'>): {
-  metrics: Metrics;
-  best: Metrics;
-} {
+export function jobMetrics({ attempts, directions = {} }: JobState): { metrics: Metrics; best: Metrics } {
   const trainings = attempts.flatMap(({ agent }) => agent?.training ?? []);
   const bests: Record<string, number> = {};
   for (const { best = {}, worst = {} } of trainings)

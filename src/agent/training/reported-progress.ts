@@ -4,8 +4,6 @@ import { metricsOf } from '../../journal/metrics.ts';
 import { MetricNames, progressOfLine, progressOfRecord } from './progress.ts';
 import { Reports } from './reports.ts';
 
-type Names = ReadonlySet<string>;
-
 /**
  * What a training reports, on its way to the journal. It may print and write records: once a record has a metric, what
  * is printed of it no longer counts, and what was printed of it before is void. The training is where its records say.
@@ -114,7 +112,7 @@ function placeAfter(
 }
 
 /** The report without these fields and metrics. */
-function without({ metrics = {}, ...fields }: Progress, names: Names): Progress {
+function without({ metrics = {}, ...fields }: Progress, names: ReadonlySet<string>): Progress {
   const keep = (values: object) =>
     Object.fromEntries(Object.entries(values).filter(([name]) => !names.has(name)));
   const [own, others] = [keep(fields) as Progress, keep(metrics) as Record<string, number>];

@@ -15,7 +15,7 @@ import type { Recorder } from '../notes/journal-writer.ts';
 import { SlowSlot } from '../slow-slot/slow-slot.ts';
 import { GpuMeter } from './gpu-meter.ts';
 import { LiveCopy } from './live-copy.ts';
-import { LogTail, maxRead } from './log-tail.ts';
+import { endBytes, LogTail, maxRead } from './log-tail.ts';
 import { attemptProcesses, cpuSecondsOf, memoryOf } from './processes.ts';
 import { hangFault, type QuietPeriod, quietLimit } from './quiet.ts';
 import { ReportedProgress } from './reported-progress.ts';
@@ -175,8 +175,6 @@ const memoryShare = 0.002;
 
 /** Of the file that `$UPDRAFT_PROGRESS` names: all of it is read, unless it grows faster than that for long. */
 const maxRecords = 256 << 20;
-/** Of that file, from an earlier start in the same sandbox: enough to know what it has. */
-const earlierBytes = 1 << 16;
 
 /** Observes a running training from outside: its output, its progress, its memory. */
 export class TrainingWatch {
@@ -206,7 +204,7 @@ export class TrainingWatch {
     this.#logs = [attemptFiles.out, attemptFiles.err].map(
       (name) => new LogTail(path.join(order.attemptFolder, name), true),
     );
-    for (const line of new LogTail(scratch.progress, false, earlierBytes).read().lines)
+    for (const line of new LogTail(scratch.progress, false, endBytes).read().lines)
       this.#reported.addEarlier(line);
     this.#records = new LogTail(scratch.progress, true, maxRecords);
     this.#copies = (['out', 'err'] as const).flatMap((name) =>
