@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { axisOf, curveAxis, shortNumber } from './axes.ts';
+import { axisOf, curveAxis, metricAxis, shortNumber } from './axes.ts';
 
 const labels = (values: (string | number | boolean)[]): string[] =>
   axisOf(values).ticks.map(({ label }) => label);
@@ -19,6 +19,20 @@ test('few values are labelled themselves, and evenly spread by a logarithm', () 
   assert.deepEqual(
     [0.001, 0.01, 0.1].map((value) => Number(place(value).toFixed(6))),
     [0, 0.5, 1],
+  );
+});
+
+test('few values of a parameter that would be crowded are at equal distances; those of a metric keep theirs', () => {
+  const decades = [1, 0, 0.04, 0.0004, 0.004];
+  assert.deepEqual(
+    axisOf(decades).ticks.map(({ at, label }) => `${label} at ${at}`),
+    ['0 at 0', '0.0004 at 0.25', '0.004 at 0.5', '0.04 at 0.75', '1 at 1'],
+  );
+  const axis = metricAxis([0.8, 0.801, 0.9]);
+  assert.equal(Number(axis.place(0.801).toFixed(2)), 0.01);
+  assert.deepEqual(
+    axis.ticks.map(({ label }) => label),
+    ['0.8', '0.82', '0.84', '0.86', '0.88', '0.9'],
   );
 });
 

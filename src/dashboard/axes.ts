@@ -1,5 +1,6 @@
 import { compareValues, numberOf } from '../base/text-table.ts';
 import { tickStep } from '../report/charts/axis.ts';
+import { showValue } from '../job/describe-parameters.ts';
 import type { ParameterValue } from './page-data.ts';
 
 /** Where values are drawn on an axis of length 1, and which are labelled. Pure; needs nothing of Node or a browser. */
@@ -11,15 +12,40 @@ export interface ValueAxis {
 
 /** More values than this are labelled at round numbers instead. */
 const maxLabels = 8;
+/** Labels that are nearer to each other are one over the other. */
+const minLabelGap = 0.055;
 
-/** The axis of a parameter or metric: its own values if they are few, a logarithm if they span decades. */
+/**
+ * The axis of a parameter: its own values if they are few, a logarithm if they span decades. Few values that it would
+ * crowd, such as 0 beside decades, are at equal distances instead.
+ */
 export function axisOf(values: readonly ParameterValue[]): ValueAxis {
   const distinct = [...new Set(values)].sort(compareValues);
+  const axis = valueAxis(distinct);
+  return isCrowded(axis) && distinct.length <= maxLabels ? categoryAxis(distinct) : axis;
+}
+
+/** The axis of a metric: the same, but distances are those of the values. */
+export function metricAxis(values: readonly number[]): ValueAxis {
+  const axis = valueAxis([...new Set(values)].sort(compareValues));
+  return isCrowded(axis) ? { ...axis, ticks: axis.roundTicks } : axis;
+}
+
+const isCrowded = ({ ticks }: ValueAxis): boolean =>
+  ticks.some(({ at }, index) => index > 0 && Math.abs(at - (ticks[index - 1]?.at ?? 0)) < minLabelGap);
+
+function valueAxis(distinct: readonly ParameterValue[]): ValueAxis & { roundTicks: ValueAxis['ticks'] } {
   const numbers = distinct.flatMap((value) => numberOf(value) ?? []);
-  if (numbers.length < distinct.length || numbers.length === 0) return categoryAxis(distinct);
-  const axis = isLogarithmic(numbers) ? logAxis(numbers) : linearAxis(numbers);
-  if (numbers.length > maxLabels) return axis;
-  return { ...axis, ticks: numbers.map((value) => ({ at: axis.place(value), label: shortNumber(value) })) };
+  const isText = numbers.length < distinct.length || numbers.length === 0;
+  const axis = isText
+    ? categoryAxis(distinct)
+    : isLogarithmic(numbers)
+      ? logAxis(numbers)
+      : linearAxis(numbers);
+  const { ticks: roundTicks } = axis;
+  if (isText || numbers.length > maxLabels) return { ...axis, roundTicks };
+  const ticks = numbers.map((value) => ({ at: axis.place(value), label: shortNumber(value) }));
+  return { ...axis, ticks, roundTicks };
 }
 
 /** The axis of a curve's values: round numbers, a logarithm only where one that diverged would flatten the rest. */
@@ -35,7 +61,7 @@ function categoryAxis(values: readonly ParameterValue[]): ValueAxis {
   return {
     kind: 'category',
     place,
-    ticks: labelled.map((value) => ({ at: place(value), label: String(value) })),
+    ticks: labelled.map((value) => ({ at: place(value), label: showValue(value) })),
   };
 }
 

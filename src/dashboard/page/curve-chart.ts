@@ -1,5 +1,6 @@
 import { curveAxis, shortNumber, type ValueAxis } from '../axes.ts';
 import type { MetricCurves } from '../page-data.ts';
+import type { Measured } from '../row-order.ts';
 import { svg } from './dom.ts';
 import { type LineChart, lineLayer, type PixelLine } from './line-layer.ts';
 
@@ -10,6 +11,7 @@ const labelHeight = 13;
 /** One metric of all jobs over each other; `best` are the jobs in front, the best first. */
 export function curveChart(
   { metric, unit, curves }: MetricCurves,
+  measured: Measured,
   best: readonly string[],
   shown: ReadonlySet<string>,
   { width, height }: { width: number; height: number },
@@ -40,6 +42,7 @@ export function curveChart(
     ),
     svg('text', { x: `${width - right}`, y: `${height - 4}`, 'text-anchor': 'end' }, unit),
     layer.element,
+    ...(measured.of === 'best' ? bestPoints(lines, best, measured.isLowerBetter) : []),
     ...endLabels(lines, best, height - bottom),
   );
   return { element, nearest: layer.nearest, pick: layer.pick };
@@ -52,6 +55,19 @@ const gridLine = (y: number, label: string, width: number) =>
     svg('line', { class: 'grid', x1: `${left}`, x2: `${width - right}`, y1: `${y}`, y2: `${y}` }),
     svg('text', { x: `${left - 6}`, y: `${y + 4}`, 'text-anchor': 'end' }, label),
   );
+
+/** Where the lines in colour are at their best. */
+function bestPoints(lines: ReadonlyMap<string, PixelLine>, best: readonly string[], isLower: boolean) {
+  return best.flatMap((id, rank) => {
+    const line = lines.get(id) ?? [];
+    // The y of pixels grows downwards.
+    const heights = line.filter((_, index) => index % 2 === 1);
+    const at = heights.indexOf(isLower ? Math.max(...heights) : Math.min(...heights));
+    const [cx, cy] = [line[2 * at], line[2 * at + 1]];
+    if (cx === undefined || cy === undefined) return [];
+    return [svg('circle', { class: 'best-point', cx: `${cx}`, cy: `${cy}`, r: '4', 'data-rank': `${rank}` })];
+  });
+}
 
 /** Their ranks where the lines end, moved apart: colour is never the only sign. */
 function endLabels(lines: ReadonlyMap<string, PixelLine>, best: readonly string[], floor: number) {

@@ -1,16 +1,28 @@
 import { counted } from '../../base/counted.ts';
-import { describeParameters, jobLabel } from '../../job/describe-parameters.ts';
+import {
+  describeParameters,
+  jobLabel,
+  type ParameterColumn,
+  parameterColumns,
+  showValue,
+} from '../../job/describe-parameters.ts';
 import { shortNumber } from '../axes.ts';
-import type { Board, BoardRow } from '../page-data.ts';
-import { firstOrder, type RowOrder, sortRows } from '../row-order.ts';
+import type { Board, BoardMetric, BoardRow } from '../page-data.ts';
+import { firstOrder, type Measured, measuredBy, type RowOrder, sortRows } from '../row-order.ts';
 import { html, symbolOf } from './dom.ts';
 import { phaseLegend, timeline } from './pictures.ts';
 
 /** As in the style. A fixed height lets the scroll position determine the visible rows. */
 const rowHeight = 36;
 const spareRows = 6;
-const columns = ['Job', 'Parameters', 'State', 'Metric', 'Attempts', 'Where', 'Figures', 'Note'] as const;
-type Title = (typeof columns)[number];
+/** Those of parameters are between them. */
+const columns = {
+  before: ['Job', 'State', 'Metric'],
+  after: ['Attempts', 'Where', 'Figures', 'Note'],
+} as const;
+const titles = [...columns.before, ...columns.after];
+/** Pixels around the text of a column, and of the mark of the one that is sorted by. */
+const [columnSpace, sortMark] = [18, 18];
 
 interface TableContext {
   openJob: (id: string) => void;
@@ -30,17 +42,20 @@ export class JobTable {
   #search = html('input', { type: 'search', id: 'search', placeholder: 'job, site or text' });
   #states = html('select', { id: 'state' }, html('option', { value: '' }, 'all states'));
   #order: RowOrder = firstOrder({ of: 'column', name: 'job' });
-  /** The metric of the column; empty before the first is reported. */
-  #metric = '';
+  #metrics: readonly BoardMetric[] = [];
+  /** The metric of the column; without a name before the first is reported. */
+  #measured: Measured = { of: 'metric', name: '', isLowerBetter: false };
+  #parameters: ParameterColumn[] = [];
   #sort = html('select', { id: 'sort' });
-  #headings = new Map(columns.map((title) => [title, this.#heading(title)]));
+  #headings = new Map(titles.map((title) => [title, this.#heading(title)]));
+  #headRow = html('tr');
   #found = html('span', { class: 'found', role: 'status' });
   #body = html('tbody');
   #table = html(
     'table',
     { class: 'jobs' },
     html('caption', { class: 'unseen' }, 'Jobs of the run'),
-    html('thead', {}, html('tr', {}, ...this.#headings.values())),
+    html('thead', {}, this.#headRow),
     this.#body,
   );
   #port = html(
@@ -51,7 +66,8 @@ export class JobTable {
 
   constructor(context: TableContext, phases: readonly string[]) {
     this.#context = context;
-    for (const title of columns) this.#addOrder('column', title.toLowerCase());
+    for (const title of titles) if (title !== 'Metric') this.#addOrder('column', title.toLowerCase());
+    this.#showHeadings();
     this.#search.addEventListener('input', () => this.#filter());
     this.#states.addEventListener('change', () => this.#filter());
     this.#sort.addEventListener('change', () => {
@@ -67,12 +83,9 @@ export class JobTable {
       html(
         'div',
         { class: 'tools' },
-        html('label', { for: 'search' }, 'Find'),
-        this.#search,
-        html('label', { for: 'state' }, 'State'),
-        this.#states,
-        html('label', { for: 'sort' }, 'Sort by'),
-        this.#sort,
+        tool('Find', this.#search),
+        tool('State', this.#states),
+        tool('Sort by', this.#sort),
         this.#found,
       ),
       phaseLegend(phases),
@@ -82,7 +95,9 @@ export class JobTable {
 
   update(board: Board, changed: BoardRow[], reset: boolean) {
     if (reset) this.#rows.clear();
+    const before = this.#rows.size;
     for (const row of changed) this.#rows.set(row.id, row);
+    this.#metrics = board.metrics;
     this.#span = { from: board.createdAt ?? board.at, to: board.endedAt ?? board.at };
     const known = new Set([...this.#states.options].map(({ value }) => value));
     for (const state of new Set(changed.map((row) => row.state)).difference(known))
@@ -91,49 +106,96 @@ export class JobTable {
       this.#addOrder('parameter', name);
     for (const name of new Set(changed.flatMap((row) => Object.keys(row.metrics))))
       this.#addOrder('metric', name);
-    if (changed.some(({ parameters }) => Object.keys(parameters).length > 0))
-      this.#table.classList.add('sweep');
+    for (const name of new Set(changed.flatMap((row) => Object.keys(row.best ?? {}))))
+      this.#addOrder('best', name);
+    // The values of a job never change.
+    if (reset || this.#rows.size !== before) this.#showParameters();
     this.#filter();
   }
 
-  /** Shows another metric; a table that was sorted by one is sorted by this one. */
-  showMetric(metric: string) {
-    this.#metric = metric;
+  /** Shows another metric; a table that was sorted by the one before is sorted by this one. */
+  showMetric(measured: Measured) {
+    const { of, name } = this.#measured;
+    const isSorted = this.#order.of === of && this.#order.name === name;
+    this.#measured = measured;
     this.#table.classList.add('measured');
     const button = this.#headings.get('Metric')?.querySelector('button');
-    if (button) button.textContent = metric;
-    if (this.#order.of === 'metric') this.#sortBy({ of: 'metric', name: metric });
+    if (button) button.textContent = `${measured.of === 'best' ? 'best ' : ''}${measured.name}`;
+    this.#setWidths();
+    if (isSorted) this.#sortBy(measured);
     else this.#scheduleDraw();
+  }
+
+  /** Columns of parameters and the metric are as wide as they need; a wider table scrolls. */
+  #setWidths() {
+    const widthOf = textMeasure(this.#table);
+    let all = 0;
+    for (const heading of this.#headRow.querySelectorAll<HTMLElement>('.metric, .parameter')) {
+      const texts = this.#parameters.find(({ name }) => name === heading.title)?.texts ?? ['-0.0000'];
+      const title = widthOf(heading.textContent) + sortMark;
+      const width = Math.ceil(Math.max(title, ...texts.map(widthOf))) + columnSpace;
+      heading.style.width = `${width}px`;
+      if (getComputedStyle(heading).display !== 'none') all += width;
+    }
+    this.#table.style.setProperty('--needed', `${all}px`);
+  }
+
+  #showParameters() {
+    this.#parameters = parameterColumns([...this.#rows.values()].map(({ parameters }) => parameters));
+    this.#table.classList.toggle('sweep', this.#parameters.length > 0);
+    this.#showHeadings(
+      this.#parameters.map(({ name, title, isNumber }) => {
+        const heading = sortHeading(
+          title,
+          { class: `parameter${isNumber ? ' number' : ''}`, title: name },
+          () => this.#sortBy({ of: 'parameter', name }),
+        );
+        heading.dataset.sort = `parameter ${name}`;
+        return heading;
+      }),
+    );
+  }
+
+  #showHeadings(given: HTMLElement[] = []) {
+    const fixed = (list: readonly (typeof titles)[number][]) =>
+      list.map((title) => this.#headings.get(title) ?? '');
+    this.#headRow.replaceChildren(...fixed(columns.before), ...given, ...fixed(columns.after));
+    this.#markSorted();
+    this.#setWidths();
   }
 
   #addOrder(of: RowOrder['of'], name: string) {
     const value = `${of} ${name}`;
-    if (name === 'metric' || name === 'parameters') return;
-    if (![...this.#sort.options].some((option) => option.value === value))
-      this.#sort.append(html('option', { value }, name));
+    if ([...this.#sort.options].some((option) => option.value === value)) return;
+    this.#sort.append(html('option', { value }, of === 'best' ? `best ${name}` : name));
   }
 
-  #heading(title: Title) {
+  #heading(title: (typeof titles)[number]) {
     const name = title.toLowerCase();
-    if (title === 'Parameters') return html('th', { scope: 'col', class: name }, title);
-    const click = () =>
-      this.#sortBy(title === 'Metric' ? { of: 'metric', name: this.#metric } : { of: 'column', name });
-    const attributes = { scope: 'col', class: name, 'aria-sort': title === 'Job' ? 'ascending' : 'none' };
-    return html('th', attributes, html('button', { type: 'button', class: 'sort', click }, title));
+    const click = () => this.#sortBy(title === 'Metric' ? this.#measured : { of: 'column', name });
+    const heading = sortHeading(title, { class: name }, click);
+    if (title !== 'Metric') heading.dataset.sort = `column ${name}`;
+    return heading;
   }
 
   /** The same again reverses it. */
-  #sortBy(by: Pick<RowOrder, 'of' | 'name'>) {
-    const isSame = by.of === this.#order.of && by.name === this.#order.name;
-    this.#order = isSame ? { ...this.#order, descending: !this.#order.descending } : firstOrder(by);
-    this.#sort.value = `${by.of} ${by.name}`;
-    const sorted = by.of === 'metric' && by.name === this.#metric ? 'metric' : by.name;
-    for (const [title, heading] of this.#headings) {
-      const isThis = by.of !== 'parameter' && title.toLowerCase() === sorted;
-      const direction = this.#order.descending ? 'descending' : 'ascending';
-      if (title !== 'Parameters') heading.setAttribute('aria-sort', isThis ? direction : 'none');
-    }
+  #sortBy({ of, name }: Pick<RowOrder, 'of' | 'name'>) {
+    const isSame = of === this.#order.of && name === this.#order.name;
+    this.#order = isSame
+      ? { ...this.#order, descending: !this.#order.descending }
+      : firstOrder({ of, name }, this.#metrics);
+    this.#sort.value = `${of} ${name}`;
+    this.#markSorted();
     this.#filter();
+  }
+
+  #markSorted() {
+    const { of, name, descending } = this.#order;
+    const metric = `${this.#measured.of} ${this.#measured.name}`;
+    for (const heading of this.#headRow.querySelectorAll('th')) {
+      const isThis = (heading.dataset.sort ?? metric) === `${of} ${name}`;
+      heading.ariaSort = isThis ? (descending ? 'descending' : 'ascending') : 'none';
+    }
   }
 
   /** The job as people read it. */
@@ -193,17 +255,26 @@ export class JobTable {
   #rowElement(row: BoardRow, index: number) {
     const isChosen = row.id === this.#chosen;
     const open = () => this.#context.openJob(row.id);
-    const parameters = describeParameters(row.parameters);
-    const figures = figuresOf(row, this.#order, this.#metric);
-    const measured = row.metrics[this.#metric];
+    const figures = figuresOf(row, this.#order, this.#measured);
+    const measured = measuredBy(row, this.#measured);
     const button = { type: 'button', class: 'link', click: open, 'aria-pressed': String(isChosen) };
     return html(
       'tr',
       { 'aria-rowindex': String(index + 2), 'data-job': row.id, ...(isChosen ? { class: 'chosen' } : {}) },
       html('td', { class: 'job' }, html('button', button, row.id)),
-      html('td', { class: 'parameters', title: parameters }, row.name ?? ''),
-      html('td', { class: 'state', 'data-tone': row.tone }, symbolOf(row.tone), row.state),
+      html(
+        'td',
+        { class: 'state', 'data-tone': row.tone, title: row.state },
+        symbolOf(row.tone),
+        html('span', { class: 'word' }, row.state),
+      ),
       html('td', { class: 'metric' }, measured === undefined ? '' : shortNumber(measured)),
+      ...this.#parameters.map(({ name, isNumber, textOf }) => {
+        const value = row.parameters[name];
+        const kind = { class: `parameter${isNumber ? ' number' : ''}` };
+        if (value === undefined) return html('td', kind);
+        return html('td', { ...kind, title: `${name}=${showValue(value)}` }, textOf(value));
+      }),
       html('td', { class: 'attempts' }, timeline(row.bars, this.#span)),
       html('td', { class: 'where', title: row.where }, row.where),
       html('td', { class: 'figures', title: figures }, figures),
@@ -216,10 +287,30 @@ const searchTextOf = ({ id, parameters, name = '', state, where, note }: BoardRo
   `${id} ${describeParameters(parameters)} ${name} ${state} ${where} ${note}`.toLowerCase();
 
 /** What they are sorted by comes first, if it has no column: the rest may be cut. */
-function figuresOf({ metrics, figures }: BoardRow, { of, name }: RowOrder, shown: string): string {
-  const value = of === 'metric' && name !== shown ? metrics[name] : undefined;
-  return value === undefined ? figures : `${name} ${shortNumber(value)} · ${figures}`;
+function figuresOf(row: BoardRow, { of, name }: RowOrder, shown: Measured): string {
+  if ((of !== 'metric' && of !== 'best') || (of === shown.of && name === shown.name)) return row.figures;
+  const value = measuredBy(row, { of, name });
+  const named = `${of === 'best' ? 'best ' : ''}${name}`;
+  return value === undefined ? row.figures : `${named} ${shortNumber(value)} · ${row.figures}`;
 }
+
+const tool = (label: string, input: HTMLElement) =>
+  html('span', { class: 'tool' }, html('label', { for: input.id }, label), input);
+
+/** How wide a text is in this element. */
+function textMeasure(element: Element): (text: string) => number {
+  const canvas = document.createElement('canvas').getContext('2d');
+  if (canvas === null) return (text) => 9 * text.length;
+  canvas.font = getComputedStyle(element).font;
+  return (text) => canvas.measureText(text).width;
+}
+
+const sortHeading = (title: string, attributes: Record<string, string>, click: () => void) =>
+  html(
+    'th',
+    { scope: 'col', 'aria-sort': 'none', ...attributes },
+    html('button', { type: 'button', class: 'sort', click }, title),
+  );
 
 function spacer(rows: number) {
   const row = html('tr', { 'aria-hidden': 'true', class: 'gap' }, html('td'));
