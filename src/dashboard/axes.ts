@@ -17,35 +17,17 @@ const minLabelGap = 0.055;
 
 /**
  * The axis of a parameter: its own values if they are few, a logarithm if they span decades. Few values that it would
- * crowd, such as 0 beside decades, are at equal distances instead.
+ * crowd, such as 0 beside decades, are at equal distances instead; those of a metric keep their distances.
  */
-export function axisOf(values: readonly ParameterValue[]): ValueAxis {
+export function axisOf(values: readonly ParameterValue[], isMetric = false): ValueAxis {
   const distinct = [...new Set(values)].sort(compareValues);
-  const axis = valueAxis(distinct);
-  return isCrowded(axis) && distinct.length <= maxLabels ? categoryAxis(distinct) : axis;
-}
-
-/** The axis of a metric: the same, but distances are those of the values. */
-export function metricAxis(values: readonly number[]): ValueAxis {
-  const axis = valueAxis([...new Set(values)].sort(compareValues));
-  return isCrowded(axis) ? { ...axis, ticks: axis.roundTicks } : axis;
-}
-
-const isCrowded = ({ ticks }: ValueAxis): boolean =>
-  ticks.some(({ at }, index) => index > 0 && Math.abs(at - (ticks[index - 1]?.at ?? 0)) < minLabelGap);
-
-function valueAxis(distinct: readonly ParameterValue[]): ValueAxis & { roundTicks: ValueAxis['ticks'] } {
   const numbers = distinct.flatMap((value) => numberOf(value) ?? []);
-  const isText = numbers.length < distinct.length || numbers.length === 0;
-  const axis = isText
-    ? categoryAxis(distinct)
-    : isLogarithmic(numbers)
-      ? logAxis(numbers)
-      : linearAxis(numbers);
-  const { ticks: roundTicks } = axis;
-  if (isText || numbers.length > maxLabels) return { ...axis, roundTicks };
+  if (numbers.length < distinct.length || numbers.length === 0) return categoryAxis(distinct);
+  const axis = isLogarithmic(numbers) ? logAxis(numbers) : linearAxis(numbers);
+  if (numbers.length > maxLabels) return axis;
   const ticks = numbers.map((value) => ({ at: axis.place(value), label: shortNumber(value) }));
-  return { ...axis, ticks, roundTicks };
+  const isCrowded = ticks.some(({ at }, index) => at - (ticks[index - 1]?.at ?? -1) < minLabelGap);
+  return !isCrowded ? { ...axis, ticks } : isMetric ? axis : categoryAxis(distinct);
 }
 
 /** The axis of a curve's values: round numbers, a logarithm only where one that diverged would flatten the rest. */

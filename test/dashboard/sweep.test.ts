@@ -93,10 +93,6 @@ test('each parameter has a column to sort by', async (t) => {
   await tab.until(`(${rates})[0] === 0.0001 && (${rates}).at(-1) === 0.01`);
   await tab.click('th[title="optimizer.params.learning_rate"] button');
   await tab.until(`(${rates})[0] === 1 && (${rates}).at(-1) === 0.01`);
-  assert.equal(
-    await tab.read(`document.querySelector('#sort').value`),
-    'parameter optimizer.params.learning_rate',
-  );
   assert.deepEqual(
     await tab.read<string[]>(
       all('table.jobs th', `one.ariaSort === 'none' ? '' : one.title + one.ariaSort`).concat(

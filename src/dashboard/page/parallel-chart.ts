@@ -1,6 +1,6 @@
 import { shortenDistinct, shortNames } from '../../base/shorten.ts';
 import { longestOf } from '../../base/text-table.ts';
-import { axisOf, metricAxis, type ValueAxis } from '../axes.ts';
+import { axisOf, type ValueAxis } from '../axes.ts';
 import { differingParameters } from '../../job/describe-parameters.ts';
 import type { BoardRow, ParameterValue } from '../page-data.ts';
 import { type Measured, measuredBy } from '../row-order.ts';
@@ -145,7 +145,10 @@ function columnsOf(rows: readonly BoardRow[], measured: Measured): Column[] {
   );
   if (parameters.length === 0) return [];
   const valueOf = (row: BoardRow) => measuredBy(row, measured);
-  const axis = metricAxis(rows.map(valueOf).filter((value) => value !== undefined));
+  const axis = axisOf(
+    rows.map(valueOf).filter((value) => value !== undefined),
+    true,
+  );
   const { name, isLowerBetter: isFlipped } = measured;
   return [...parameters, { name, axis, valueOf, isFlipped, spread: 0 }];
 }

@@ -3,7 +3,7 @@ import { jobLabel } from '../../job/describe-parameters.ts';
 import { formatSize } from '../../job/units.ts';
 import { shortNumber } from '../axes.ts';
 import type { BoardMetric, BoardRow, MetricCurves, ResultFile } from '../page-data.ts';
-import { bestFirst, type Measured, measuredBy } from '../row-order.ts';
+import { bestFirst, type Measured, measuredBy, titleOf } from '../row-order.ts';
 import { curveChart } from './curve-chart.ts';
 import { html, show } from './dom.ts';
 import type { LineChart } from './line-layer.ts';
@@ -43,7 +43,7 @@ export class Sweep {
   #of = html(
     'select',
     { id: 'of', hidden: '', 'aria-label': 'Which value of the metric' },
-    html('option', { value: 'metric' }, 'last value'),
+    html('option', { value: 'last' }, 'last value'),
     html('option', { value: 'best' }, 'best value'),
   );
   #readout = html('p', { class: 'readout', role: 'status' });
@@ -89,7 +89,7 @@ export class Sweep {
   get #measured(): Measured {
     const { metric: name } = this;
     const { isLowerBetter = false } = this.#metrics.find((one) => one.name === name) ?? {};
-    return { name, isLowerBetter, of: this.#of.value === 'best' ? 'best' : 'metric' };
+    return { name, isLowerBetter, of: this.#of.value === 'best' ? 'best' : 'last' };
   }
 
   /** What jobs have measured, by importance. */
@@ -163,12 +163,7 @@ export class Sweep {
   #titleOf() {
     const jobs = counted(this.#ranked.length, 'job');
     const reading = this.#curves?.isComplete === false ? '; reading the journals …' : '';
-    return `${this.#named} of ${jobs}${this.#ranked.length > inColour ? `, the best ${inColour} in colour` : ''}${reading}`;
-  }
-
-  /** `val_accuracy`, or `best val_accuracy`. */
-  get #named() {
-    return `${this.#measured.of === 'best' ? 'best ' : ''}${this.metric}`;
+    return `${titleOf(this.#measured)} of ${jobs}${this.#ranked.length > inColour ? `, the best ${inColour} in colour` : ''}${reading}`;
   }
 
   #showBest() {
@@ -196,7 +191,7 @@ export class Sweep {
   /** The best job with a valid result, and its files. */
   async #offerModel() {
     const row = this.#ranked.find(({ tone }) => tone === 'good');
-    const offered = row === undefined ? '' : `${this.#named} ${row.id}`;
+    const offered = row === undefined ? '' : `${titleOf(this.#measured)} ${row.id}`;
     if (offered === this.#offered) return;
     this.#offered = offered;
     if (row === undefined) {
@@ -263,7 +258,7 @@ export class Sweep {
       );
       return;
     }
-    const value = `${this.#named} ${shortNumber(measuredBy(row, this.#measured) ?? NaN)}`;
+    const value = `${titleOf(this.#measured)} ${shortNumber(measuredBy(row, this.#measured) ?? NaN)}`;
     const place = `${rank + 1} of ${this.#ranked.length}`;
     show(
       this.#readout,
