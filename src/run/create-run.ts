@@ -3,7 +3,7 @@ import { chmod, copyFile, mkdir, readdir, readFile, rename, rm, stat, writeFile 
 import path from 'node:path';
 import type { Clock } from '../base/clock.ts';
 import { errorReason } from '../base/error-reason.ts';
-import { isProgram } from '../base/is-program.ts';
+import { isProgram } from '../base/find-program.ts';
 import { acquireLease, withLease } from '../base/lease.ts';
 import { identifyProcess } from '../base/process-identity.ts';
 import { removeTree } from '../base/remove-tree.ts';
