@@ -33,9 +33,9 @@ const sweep = new Sweep({
   resultsOf: live?.resultsOf,
   hrefOf: (id, file) => live?.hrefOf(id, file) ?? '',
   openJob,
-  onMetric: (metric) => {
-    table.showMetric(metric);
-    panel.showMetric(metric);
+  onMetric: (measured) => {
+    table.showMetric(measured);
+    panel.showMetric(measured.name);
   },
   placeOf: (id) => `${board.place}/results/${id}`,
 });
@@ -72,6 +72,7 @@ function applyUpdate({ board: next, rows, reset }: BoardUpdate) {
   show(about, `pool ${next.pool} · ${next.place} · ${live === undefined ? 'as of' : 'updated'} ${when}`);
   stopButton.hidden = live === undefined || next.stop === null;
   retryButton.hidden = live === undefined || next.retry === null;
+  sweep.showMetrics(next.metrics);
   table.update(next, rows, reset);
   overview.update(next);
   numbers.update(next);
