@@ -1822,7 +1822,7 @@ def _order_of(loader: Any) -> tuple[Optional[Any], Any, bool]:
 
 
 def _split_of(dataset: Any) -> list[int]:
-    """What tells one random split of a dataset from another."""
+    """What distinguishes one random split of a dataset from another."""
     marks = []
     while hasattr(dataset, "dataset") and len(marks) < 10:
         indices = vars(dataset).get("indices", []) if hasattr(dataset, "__dict__") else []
@@ -1833,7 +1833,7 @@ def _split_of(dataset: Any) -> list[int]:
 
 
 def _marks_of(sampler: Any) -> dict[str, Any]:
-    """Its numbers, and what tells one order of its lists and arrays from another."""
+    """Its numbers, and what distinguishes one order of its lists and arrays from another."""
     values = {name: value.tolist() if hasattr(value, "tolist") else value for name, value in vars(sampler).items()}
     marks = {name: value for name, value in values.items() if isinstance(value, int)}
     return {**marks, **{name: hash(repr(value)) for name, value in values.items() if isinstance(value, (list, tuple))}}
