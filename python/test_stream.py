@@ -576,6 +576,26 @@ class WithTorch(StreamTest):
             self.assertEqual(first, batches[0])
             self.assertEqual(sorted(sum(batches, [])), list(range(len(KEYS))))
 
+    def test_reads_its_checkpoint_once_and_early(self) -> None:
+        os.environ["UPDRAFT_CHECKPOINT"] = "saved"
+        self.addCleanup(os.environ.pop, "UPDRAFT_CHECKPOINT")
+        list_shards("source", "data")
+        with updraft.training() as run:
+            for _ in run.epochs(1):
+                pass
+        updraft._used.clear()
+        readers, sum_up = [], updraft._crc_of
+
+        def sum_up_and_note(path: str) -> int:
+            readers.append(threading.current_thread().name)
+            return sum_up(path)
+
+        with Agent("source", "data", ahead=7), mock.patch.object(updraft, "_crc_of", sum_up_and_note):
+            updraft.prefetch(self.loader("data"))
+            with updraft.training() as run:
+                self.assertEqual(run.epoch, 1)
+        self.assertEqual(readers, ["updraft-reading"])
+
     def test_begins_where_its_checkpoint_says_and_not_the_hint(self) -> None:
         os.environ["UPDRAFT_CHECKPOINT"] = "saved"
         self.addCleanup(os.environ.pop, "UPDRAFT_CHECKPOINT")

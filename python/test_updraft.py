@@ -6,6 +6,7 @@ Each attempt is a forked process, so that PyTorch is loaded once. Without PyTorc
 from __future__ import annotations
 
 import contextlib
+import io
 import itertools
 import json
 import multiprocessing
@@ -257,6 +258,23 @@ class WithoutTorch(AttemptTest):
         with tempfile.TemporaryDirectory() as other:
             os.chdir(other)
             self.assertEqual(self.attempt(count, NEVER)[1], result)
+
+    def test_skips_a_damaged_checkpoint_that_it_reads_early(self) -> None:
+        for _ in range(2):
+            self.attempt(count, (5, signal.SIGKILL))
+        store = updraft._Store("checkpoints", 2)
+        newest, older = store.paths()
+        with open(newest, "ab") as file:
+            file.write(b"?")
+        updraft._Reading.begin(newest)
+        with contextlib.redirect_stderr(io.StringIO()):
+            self.assertEqual(store.newest(), older)
+
+    def test_kills_all_workers_before_it_waits_for_one(self) -> None:
+        worker = unittest.mock.Mock()
+        with unittest.mock.patch.object(updraft, "_workers", return_value=[worker, worker]):
+            updraft._kill_workers()
+        self.assertEqual([name for name, _, _ in worker.method_calls], ["kill", "kill", "join", "join"])
 
     def test_refuses_the_checkpoint_of_another_training(self) -> None:
         self.attempt(count, (3, signal.SIGKILL))
@@ -913,16 +931,38 @@ kept = vars(torch.optim.Optimizer.zero_grad.__wrapped__)["__dynamo_disable"]
 print(before, is_loaded(), kept.__qualname__, layer.weight.tolist())
 """
 
-        def said(**env: str) -> list[str]:
-            command = [sys.executable, "-c", program]
-            folder = os.path.dirname(os.path.abspath(updraft.__file__))
-            env = {**os.environ, "PYTHONPATH": folder, **env}
-            run = subprocess.run(command, env=env, check=True, capture_output=True, text=True)
-            return run.stdout.split(maxsplit=2)
-
-        loaded, compiled, result = said(UPDRAFT_PROGRESS="progress")
+        loaded, compiled, result = self.printed(program, UPDRAFT_PROGRESS="progress").split(maxsplit=2)
         self.assertEqual((loaded, compiled), ("False", "True"))
-        self.assertEqual(said(), ["True", "True", result])
+        self.assertEqual(self.printed(program).split(maxsplit=2), ["True", "True", result])
+
+    def test_the_compiler_is_one_however_it_is_imported(self) -> None:
+        program = """
+import sys
+{}
+torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1).step()
+spared = torch._dynamo
+assert "torch._dynamo.eval_frame" not in sys.modules, "loaded"
+{}
+whole = sys.modules["torch._dynamo"]
+assert whole is torch._dynamo is not spared, whole
+assert found is whole.config is spared.config is sys.modules["torch._dynamo.eval_frame"].config, found
+assert type(found.__spec__.loader).__module__ != "updraft", found.__spec__
+"""
+        for imports, part in (
+            ("import torch, updraft", "import torch._dynamo.config as found"),
+            ("import updraft, torch", "from torch._dynamo import config as found"),
+            ("import updraft, torch", "spared.one = 1; assert torch._dynamo.one == 1; found = torch._dynamo.config"),
+        ):
+            with self.subTest(f"{imports}; {part}"):
+                self.assertEqual(self.printed(program.format(imports, part), UPDRAFT_PROGRESS="progress"), "")
+
+    def printed(self, program: str, **env: str) -> str:
+        """By a Python of its own."""
+        folder = os.path.dirname(os.path.abspath(updraft.__file__))
+        env = {**os.environ, "PYTHONPATH": folder, **env}
+        return subprocess.run(
+            [sys.executable, "-c", program], env=env, check=True, stdout=subprocess.PIPE, text=True
+        ).stdout
 
     def test_a_checkpoint_is_a_copy_that_the_training_cannot_change(self) -> None:
         weights = torch.nn.Linear(2, 2)
@@ -934,6 +974,26 @@ print(before, is_loaded(), kept.__qualname__, layer.weight.tolist())
         torch.nn.init.constant_(weights.weight, 8)
         state = updraft._read(run._store.newest())
         self.assertEqual(state["objects"]["object 1"]["weight"].tolist(), [[7, 7], [7, 7]])
+
+    def test_a_last_checkpoint_has_large_tensors_whole_and_no_checksums_of_its_own(self) -> None:
+        weights = torch.nn.Linear(1024, 512)
+        state = {"objects": weights.state_dict()}
+        store = updraft._Store("saved", 1)
+        dump, noted = updraft._dump, []
+
+        def dump_and_note(state: Any, file: Any) -> None:
+            noted.append(torch.serialization.get_crc32_options())
+            dump(state, file)
+
+        with unittest.mock.patch.object(updraft, "_dump", dump_and_note):
+            store.save_soon(lambda: state, lambda _: None)
+            # Into the buffers of the first one.
+            torch.nn.init.constant_(weights.bias, 7)
+            self.assertTrue(store.save_now(lambda: state))
+        self.assertEqual(noted, [True, False])
+        self.assertTrue(torch.serialization.get_crc32_options())
+        read = updraft._read(store.newest() or "")["objects"]
+        self.assertTrue(all(torch.equal(read[name], value) for name, value in weights.state_dict().items()))
 
 
 def alone(sample: Any) -> Any:

@@ -27,6 +27,8 @@ import copy
 import functools
 import gc
 import importlib
+import importlib.machinery
+import importlib.util
 import inspect
 import io
 import itertools
@@ -611,7 +613,7 @@ class _Attempt:
         self.progress = _Progress(os.environ.get("UPDRAFT_PROGRESS"))
         self.progress.saving = self.interval.figures
         self.is_asked_to_leave = False
-        self._guarded = ours is not None
+        self.is_guarded = ours is not None
         self._restore_handler: Callable[[], object] = lambda: None
 
     def start(self) -> None:
@@ -620,7 +622,7 @@ class _Attempt:
             raise SystemExit(f"updraft: {self.folder} is another training's; give each a folder=… of its own")
         _used.add(os.path.realpath(self.folder))
         self.interval.start(time.monotonic())
-        if self._guarded and threading.current_thread() is threading.main_thread():
+        if self.is_guarded and threading.current_thread() is threading.main_thread():
             before = signal.signal(signal.SIGTERM, self._ask_to_leave)
             self._restore_handler = lambda: signal.signal(signal.SIGTERM, before)
 
@@ -716,11 +718,10 @@ class _Store:
 
     def newest(self) -> Optional[str]:
         """The path of the newest checkpoint that is whole."""
-        for name in self._names():
-            path = os.path.join(self.folder, name)
-            number, crc = name[: -len(".pt")].split("-")[1:]
+        for path in self.paths():
+            number, crc = path[: -len(".pt")].split("-")[-2:]
             self._number = max(self._number, int(number))
-            if _crc_of(path) == int(crc, 16):
+            if _Reading.crc_of(path) == int(crc, 16):
                 return path
             print(f"updraft: {path} is damaged; trying the one before it", file=sys.stderr, flush=True)
         return None
@@ -728,7 +729,10 @@ class _Store:
     def save_now(self, make_state: Callable[[], dict[str, Any]]) -> bool:
         self.wait()
         try:
-            self._write(make_state())
+            state = make_state()
+            # Memory of the host that is locked already takes a GPU's bytes several times faster.
+            with _without_zip_checksums():
+                self._write(_on_host(state, self._buffers) if self._buffers else state)
         except Exception as error:
             self._failure = error
         return self.wait()
@@ -765,6 +769,10 @@ class _Store:
             print(f"updraft: no checkpoint could be written: {why}", file=sys.stderr, flush=True)
         return failure is None
 
+    def paths(self) -> list[str]:
+        """Of all checkpoints, whole or not, the newest first."""
+        return [os.path.join(self.folder, name) for name in self._names()]
+
     def _names(self) -> list[str]:
         with contextlib.suppress(FileNotFoundError):
             return sorted(filter(_NAME.fullmatch, os.listdir(self.folder)), reverse=True)
@@ -793,6 +801,10 @@ class _Store:
                 os.remove(os.path.join(self.folder, old))
 
 
+_LARGE = 1 << 20
+"""Bytes whose checksum takes longer than starting a thread."""
+
+
 class _WholeFile:
     """Keeps the first error until all is written: PyTorch ends the process if a write fails under it."""
 
@@ -804,11 +816,32 @@ class _WholeFile:
     def write(self, data: Any) -> int:
         if self._error is None:
             try:
-                self._file.write(data)
-                self.crc = zlib.crc32(data, self.crc)
+                if memoryview(data).nbytes < _LARGE:
+                    self.crc = zlib.crc32(data, self.crc)
+                    self._file.write(data)
+                else:
+                    self._write_large(data)
             except OSError as error:
                 self._error = error
         return memoryview(data).nbytes
+
+    def _write_large(self, data: Any) -> None:
+        """Summed up and written at once, on two cores: PyTorch frees it afterwards."""
+
+        def sum_up() -> None:
+            self.crc = zlib.crc32(data, self.crc)
+
+        summing = threading.Thread(target=sum_up, name="updraft-checksum")
+        try:
+            summing.start()
+        except RuntimeError:
+            # No more threads are to be had.
+            sum_up()
+        try:
+            self._file.write(data)
+        finally:
+            if summing.ident is not None:
+                summing.join()
 
     def flush(self) -> None:
         """PyTorch calls it; `finish` is what counts."""
@@ -1033,8 +1066,10 @@ def _end_workers() -> None:
 
 
 def _kill_workers() -> None:
-    for worker in _workers():
+    workers = _workers()
+    for worker in workers:
         worker.kill()
+    for worker in workers:
         worker.join(1)
 
 
@@ -1619,6 +1654,9 @@ def _numpy() -> Any:
     return sys.modules.get("numpy")
 
 
+_COMPILER = "torch._dynamo"
+
+
 class _SparedCompiler(types.ModuleType):
     """Stands for `torch._dynamo` until something is compiled.
 
@@ -1626,43 +1664,77 @@ class _SparedCompiler(types.ModuleType):
     compiler is there, nothing touches them anyway; whatever else is asked of it imports it.
     """
 
-    def __init__(self) -> None:
-        super().__init__("torch._dynamo")
-        self._lock = threading.RLock()
-        self._left_alone: set[Any] = set()
-
     def graph_break(self, *_: Any, **__: Any) -> None:
         """Ends a piece of a compilation: there is none."""
 
     def disable(self, fn: Any = None, *args: Any, **options: Any) -> Any:
-        # PyTorch keeps its answer as an attribute of `fn`, which _import takes back. Others keep it where they like.
+        # PyTorch keeps its answer as an attribute of `fn`, which _CompilerFinder takes back. Others keep it where they like.
         if sys._getframe(1).f_globals.get("__name__") != "torch._compile":
-            return self._import().disable(fn, *args, **options)
-        self._left_alone.add(fn)
+            return _compiler_finder.load().disable(fn, *args, **options)
+        _compiler_finder.left_alone.add(fn)
         return fn
 
     def __getattr__(self, name: str) -> Any:
-        # Whoever looks through all modules asks for such names; only the import of a submodule needs one.
-        if name.startswith("__") and name != "__path__":
+        # Whoever looks through all modules asks for such names.
+        if name.startswith("__"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        return getattr(self._import(), name)
+        return getattr(_compiler_finder.load(), name)
 
-    def _import(self) -> Any:
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name.startswith("__"):
+            super().__setattr__(name, value)
+        else:
+            setattr(_compiler_finder.load(), name, value)
+
+
+class _CompilerFinder:
+    """Has Python find a `_SparedCompiler`; whoever imports a part of the compiler gets all of it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.left_alone: set[Any] = set()
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        if name == _COMPILER:
+            spec = importlib.machinery.PathFinder.find_spec(name, path)
+            if spec is not None:
+                spec.loader = _Ready(_SparedCompiler(name))
+            return spec
+        if name.startswith(f"{_COMPILER}."):
+            self.load()
+            # Python has seen before that this part is not there: it would execute it a second time.
+            part = sys.modules.pop(name, None)
+            return None if part is None else importlib.util.spec_from_loader(name, _Ready(part))
+        return None
+
+    def load(self) -> Any:
         with self._lock:
-            if sys.modules.get(self.__name__) is self:
-                del sys.modules[self.__name__]
-                for fn in self._left_alone:
+            if self in sys.meta_path:
+                sys.meta_path.remove(self)
+                sys.modules.pop(_COMPILER, None)
+                for fn in self.left_alone:
                     vars(fn).pop("__dynamo_disable", None)
-        return importlib.import_module(self.__name__)
+        return importlib.import_module(_COMPILER)
 
 
-def _spare_compiler() -> None:
-    torch = _torch()
-    if torch is not None and "UPDRAFT_PROGRESS" in os.environ and "torch._dynamo" not in sys.modules:
-        torch._dynamo = sys.modules["torch._dynamo"] = _SparedCompiler()
+class _Ready:
+    """The loader of a module that is there."""
+
+    def __init__(self, module: types.ModuleType) -> None:
+        self._module, self._spec = module, module.__spec__
+
+    def create_module(self, _: Any) -> types.ModuleType:
+        return self._module
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        if self._spec is not None:
+            # Python has set it again; modules of settings refuse to be set.
+            vars(module)["__spec__"] = self._spec
 
 
-_spare_compiler()
+_compiler_finder: Any = _CompilerFinder()
+if "UPDRAFT_PROGRESS" in os.environ and _COMPILER not in sys.modules:
+    sys.meta_path.insert(0, _compiler_finder)
 
 
 def _can_begin_anywhere(loader: Any) -> bool:
@@ -1964,6 +2036,22 @@ def _dump(state: dict[str, Any], file: Any) -> None:
         _torch().save(state, file)
 
 
+@contextlib.contextmanager
+def _without_zip_checksums() -> Iterator[None]:
+    """PyTorch writes the file without the checksums in it, which no one reads: its name has one of the whole file."""
+    torch = _torch()
+    options = getattr(torch, "serialization", None)
+    if not hasattr(options, "set_crc32_options"):
+        yield
+        return
+    before = options.get_crc32_options()
+    options.set_crc32_options(False)
+    try:
+        yield
+    finally:
+        options.set_crc32_options(before)
+
+
 def _read(path: str) -> dict[str, Any]:
     if _torch() is None:
         with open(path, "rb") as file:
@@ -1974,6 +2062,36 @@ def _read(path: str) -> dict[str, Any]:
         # Our own file, whole: not all of it is tensors.
         state = _torch().load(path, map_location="cpu", weights_only=False, **mapped)
     return state
+
+
+class _Reading(threading.Thread):
+    """Reads a checkpoint, beside what comes before `updraft.training`, which needs its checksum."""
+
+    _under_way: dict[str, _Reading] = {}
+
+    def __init__(self, path: str) -> None:
+        super().__init__(name="updraft-reading", daemon=True)
+        self._path = path
+        self._crc: Optional[int] = None
+
+    @classmethod
+    def begin(cls, path: str) -> None:
+        # Without a thread, it is read later.
+        with contextlib.suppress(RuntimeError):
+            reading = cls(path)
+            reading.start()
+            cls._under_way[path] = reading
+
+    @classmethod
+    def crc_of(cls, path: str) -> int:
+        reading = cls._under_way.pop(path, None)
+        if reading is not None:
+            reading.join()
+        return _crc_of(path) if reading is None or reading._crc is None else reading._crc
+
+    def run(self) -> None:
+        with contextlib.suppress(OSError):
+            self._crc = _crc_of(self._path)
 
 
 def _crc_of(path: str) -> int:
@@ -2244,6 +2362,10 @@ def prefetch(loader: Any) -> Any:
     if not isinstance(stream, Stream):
         raise TypeError(f"updraft.prefetch needs a loader of an updraft.Stream, not of {type(stream).__name__}")
     stream._read_early(_bare(loader))
+    attempt = _Attempt(None, None)
+    if attempt.is_guarded:
+        for path in _Store(attempt.folder, attempt.keep).paths()[:1]:
+            _Reading.begin(path)
     return loader
 
 

@@ -42,7 +42,11 @@ function millisOf(time: string | undefined): number | null {
 
 function metricsOf({ jobs }: RunState): Board['metrics'] {
   const names = new Set(jobs.flatMap((job) => Object.keys(jobMetrics(job).metrics)));
-  return byImportance([...names]).map((name) => ({ name, isLowerBetter: isLowerBetter(name) }));
+  const directions = jobs[0]?.directions;
+  return byImportance([...names], directions).map((name) => ({
+    name,
+    isLowerBetter: isLowerBetter(name, directions),
+  }));
 }
 
 function countsOf({ tally, jobs }: RunState): Board['counts'] {

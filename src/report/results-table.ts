@@ -1,4 +1,4 @@
-import { byImportance } from '../base/metric-direction.ts';
+import { byImportance, type MetricDirections } from '../base/metric-direction.ts';
 import { nearest } from '../base/nearest.ts';
 import { shortNames } from '../base/shorten.ts';
 import { compareValues, numberOf } from '../base/text-table.ts';
@@ -96,19 +96,25 @@ function noColumn(name: string, names: string[]): Fault {
   });
 }
 
+interface ResultView {
+  sort?: string | undefined;
+  all?: readonly JobTableRow[];
+  directions?: MetricDirections | undefined;
+}
+
 /**
  * The results as a table of text, Markdown or HTML: `rows` of `all` the jobs. Parameters that are the same in all jobs
  * are a sentence. On a narrow page, what the rows are sorted by, or most likely decides, stays longest.
  */
 export function resultsSection(
   rows: readonly JobTableRow[],
-  { sort, all = rows }: { sort?: string | undefined; all?: readonly JobTableRow[] } = {},
+  { sort, all = rows, directions }: ResultView = {},
 ): Section {
   const [given, measured] = [valueNames(rows, 'parameters'), valueNames(rows, 'metrics')];
   const found = resultColumns(rows);
   const asked = sort?.replace(/^-/, '');
   const sortedBy = (asked === undefined ? undefined : columnNamed(found, asked)?.name) ?? asked;
-  const [deciding = 'job'] = byImportance(measured);
+  const [deciding = 'job'] = byImportance(measured, directions);
   const key = sortedBy ?? deciding;
   const [first, second] = all;
   const isSame = (name: string): boolean =>

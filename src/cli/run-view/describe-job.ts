@@ -36,7 +36,7 @@ export function jobListing(
 ): { columns: FitColumn[]; rows: string[][] } {
   const measured = new Map(jobs.map((job) => [job, jobMetrics(job).metrics]));
   const metrics = [...new Set(measured.values().flatMap(Object.keys))];
-  const [deciding] = byImportance(metrics);
+  const [deciding] = byImportance(metrics, jobs[0]?.directions);
   const right = (title: string, rank: number, of: (job: JobState) => string) => ({
     ...{ title, rank, of, align: 'right' as const },
   });
