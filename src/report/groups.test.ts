@@ -48,7 +48,7 @@ test('groups that lost the same are in the order of their jobs, as in the other 
   const log = job(0, 'Tesla V100', 0) + job(1, 'NVIDIA A100', 0);
   const folder = await temporaryFolder(t, { 'job.log': log });
   const { jobs, ledger } = await readLogs(await logSources([`${folder}/job.log`]));
-  const groups = groupReports(jobs, ledger.rows, groupings.gpu.key(jobs, []), true);
+  const groups = groupReports(jobs, ledger.rows, groupings.gpu.key(), true);
   assert.deepEqual(
     groups.map(({ name }) => name),
     ['Tesla V100', 'NVIDIA A100'],
