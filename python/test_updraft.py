@@ -26,6 +26,8 @@ import updraft
 
 # Forked processes cannot share a GPU.
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
+# Nor can they share threads, which NumPy's OpenBLAS starts when it is loaded: a fork beside one may hang.
+os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
 
 try:
     import numpy
