@@ -38,6 +38,8 @@ export interface Explanation {
   name?: string;
   /** Its node, if a DAG submitted it. */
   node?: string;
+  /** Whether that node has other jobs. */
+  siblings?: true;
   /** Its log, if several logs were read. */
   log?: string;
   standing: JobStatus;

@@ -22,7 +22,7 @@ export function explainStory(job: JobHistory, rules?: RunRules): Explanation {
   return {
     ...explanation,
     advice: savesCheckpoints(job) ? advice.map(adviceForResumed) : advice,
-    ...defined({ node: job.node, log: job.log }),
+    ...defined({ node: job.node, siblings: job.siblings, log: job.log }),
   };
 }
 
