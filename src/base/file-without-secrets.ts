@@ -1,4 +1,3 @@
-import { tried } from './error-reason.ts';
 import { secretInAddress, secretInHeader, secretInQuery, secretInVariable } from './printable.ts';
 
 /** A kind of secret, and how to find it: the pattern's first group, if it has one, stays. */
@@ -176,7 +175,11 @@ export function fileWithoutSecrets(text: string, counts: SecretCounts): string {
 
 function parsed(text: string): object | undefined {
   if (!/^\s*[[{]/.test(text)) return undefined;
-  return tried(() => JSON.parse(text) as object);
+  try {
+    return JSON.parse(text) as object;
+  } catch {
+    return undefined;
+  }
 }
 
 const cleanText = (text: string, counts: SecretCounts): string =>
