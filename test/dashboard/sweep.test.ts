@@ -88,6 +88,8 @@ for (const width of [1280, 390])
 test('each parameter has a column to sort by', async (t) => {
   const tab = await openedSweep(t);
   if (tab === undefined) return;
+  const order = `[...document.querySelectorAll('main > *')].map((one) => one.className)`;
+  assert.deepEqual(await tab.read(order), ['questions', 'panel sweep', 'work', 'numbers']);
   const rates = all('td.parameter:nth-child(4)', 'Number(one.innerText)');
   await tab.click('th[title="optimizer.params.learning_rate"] button');
   await tab.until(`(${rates})[0] === 0.0001 && (${rates}).at(-1) === 0.01`);

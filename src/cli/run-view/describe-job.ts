@@ -104,13 +104,15 @@ export function jobNotes(job: JobState, now: number): string[] {
   const lost = attempt.pool?.disconnected;
   if (lost !== undefined) return [describeConnection(lost)];
   const quiet = silence(attempt, now);
+  const stalled = stallNotes(attempt, now);
+  // Without bytes, the time left at the pace so far would be wrong.
+  const left = stalled.length === 0 ? estimate(attempt) : [];
   return [
     ...(job.stopRequested ? ['stopping'] : []),
-    ...(quiet === undefined ? estimate(attempt) : [`no report for ${formatMillis(quiet)}`]),
+    ...(quiet === undefined ? left : [`no report for ${formatMillis(quiet)}`]),
     ...requestNotes(attempt.agent),
-    ...(isMovingData(attempt)
-      ? [...stallNotes(attempt, now), ...serverNotes(attempt)]
-      : resumeNotes(attempt)),
+    ...stalled,
+    ...(isMovingData(attempt) ? serverNotes(attempt) : resumeNotes(attempt)),
   ];
 }
 

@@ -90,10 +90,10 @@ function endLabels(lines: ReadonlyMap<string, PixelLine>, best: readonly string[
     return x === undefined || y === undefined ? [] : [{ rank, x, y }];
   });
   ends.sort((a, b) => a.y - b.y || a.rank - b.rank);
-  const above = ends.length * labelHeight - labelHeight;
-  let next = Math.min(ends[0]?.y ?? 0, floor - above);
-  return ends.map(({ rank, x, y }) => {
-    next = Math.max(next, Math.min(y, floor));
+  let next = 0;
+  return ends.map(({ rank, x, y }, index) => {
+    const below = (ends.length - 1 - index) * labelHeight;
+    next = Math.max(next, Math.min(y, floor - below));
     const text = svg(
       'text',
       { class: 'rank', x: `${x + 5}`, y: `${next + 4}`, 'data-rank': `${rank}` },

@@ -98,9 +98,14 @@ export class JobTable {
     else this.#scheduleDraw();
   }
 
+  /** Whether jobs differ in a parameter. */
+  get isSweep() {
+    return this.#parameters.length > 0;
+  }
+
   #showParameters() {
     this.#parameters = parameterColumns([...this.#rows.values()].map(({ parameters }) => parameters));
-    this.#table.classList.toggle('sweep', this.#parameters.length > 0);
+    this.#table.classList.toggle('sweep', this.isSweep);
     this.#showHeadings();
   }
 
