@@ -5,7 +5,7 @@ import type { LogFacts } from '../history/log-facts.ts';
 import type { Parameters } from '../job/describe-parameters.ts';
 import { LogFold } from '../history/log-fold.ts';
 import { amountsOf, countAfter, countAttempt } from './account.ts';
-import { addAmounts, columns, noAmounts, slotColumns, sumOver, type Amounts } from './columns.ts';
+import { addAmounts, columns, noAmounts, slotColumns, sumOver, totalIn, type Amounts } from './columns.ts';
 
 /** The time of one attempt, including the wait before it. */
 export interface AttemptRow {
@@ -109,7 +109,7 @@ function jobRow(job: JobHistory, doubt: boolean): JobRow {
     cause: job.cause,
     attempts,
     millis,
-    totalMillis: sumOver(millis, columns),
+    totalMillis: totalIn(millis),
     completionMillis: doubt ? undefined : completionOf(job),
   };
   if (job.trained?.parameters !== undefined) row.parameters = job.trained.parameters;
