@@ -12,6 +12,8 @@ import os
 import random
 import shutil
 import signal
+import subprocess
+import sys
 import tempfile
 import traceback
 import unittest
@@ -709,6 +711,44 @@ class WithTorch(AttemptTest):
         _, lines = self.attempt(train, NEVER)
         self.assertEqual(lines[:3], [[0] * 4, [1] * 4, [2] * 4])
         self.assertEqual(len(set(lines[3:])), 8)
+
+    def test_a_training_loads_the_compiler_only_to_compile(self) -> None:
+        """Compared with a laptop, where nothing stands for the compiler."""
+        program = """
+import sys
+import torch
+import updraft
+
+layer = torch.nn.Linear(2, 1)
+torch.nn.init.ones_(layer.weight)
+optimizer = torch.optim.AdamW(layer.parameters(), lr=0.1)
+
+def step():
+    optimizer.zero_grad()
+    layer(torch.ones(1, 2)).sum().backward()
+    optimizer.step()
+
+def is_loaded():
+    return "torch._dynamo.eval_frame" in sys.modules
+
+step()
+optimizer.load_state_dict(optimizer.state_dict())
+before = is_loaded()
+torch.compile(step, backend="eager")()
+kept = vars(torch.optim.Optimizer.zero_grad.__wrapped__)["__dynamo_disable"]
+print(before, is_loaded(), kept.__qualname__, layer.weight.tolist())
+"""
+
+        def said(**env: str) -> list[str]:
+            command = [sys.executable, "-c", program]
+            folder = os.path.dirname(os.path.abspath(updraft.__file__))
+            env = {**os.environ, "PYTHONPATH": folder, **env}
+            run = subprocess.run(command, env=env, check=True, capture_output=True, text=True)
+            return run.stdout.split(maxsplit=2)
+
+        loaded, compiled, result = said(UPDRAFT_PROGRESS="progress")
+        self.assertEqual((loaded, compiled), ("False", "True"))
+        self.assertEqual(said(), ["True", "True", result])
 
     def test_a_checkpoint_is_a_copy_that_the_training_cannot_change(self) -> None:
         weights = torch.nn.Linear(2, 2)

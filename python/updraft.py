@@ -40,6 +40,7 @@ import sys
 import tempfile
 import threading
 import time
+import types
 import warnings
 import weakref
 import zlib
@@ -1447,6 +1448,52 @@ def _torch() -> Any:
 
 def _numpy() -> Any:
     return sys.modules.get("numpy")
+
+
+class _SparedCompiler(types.ModuleType):
+    """Stands for `torch._dynamo` until something is compiled.
+
+    An optimizer imports PyTorch's compiler, 1.4 s of every start, only to have some functions left alone. Until the
+    compiler is there, nothing touches them anyway; whatever else is asked of it imports it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("torch._dynamo")
+        self._lock = threading.RLock()
+        self._left_alone: set[Any] = set()
+
+    def graph_break(self, *_: Any, **__: Any) -> None:
+        """Ends a piece of a compilation: there is none."""
+
+    def disable(self, fn: Any = None, *args: Any, **options: Any) -> Any:
+        # PyTorch keeps its answer as an attribute of `fn`, which _import takes back. Others keep it where they like.
+        if sys._getframe(1).f_globals.get("__name__") != "torch._compile":
+            return self._import().disable(fn, *args, **options)
+        self._left_alone.add(fn)
+        return fn
+
+    def __getattr__(self, name: str) -> Any:
+        # Whoever looks through all modules asks for such names; only the import of a submodule needs one.
+        if name.startswith("__") and name != "__path__":
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        return getattr(self._import(), name)
+
+    def _import(self) -> Any:
+        with self._lock:
+            if sys.modules.get(self.__name__) is self:
+                del sys.modules[self.__name__]
+                for fn in self._left_alone:
+                    vars(fn).pop("__dynamo_disable", None)
+        return importlib.import_module(self.__name__)
+
+
+def _spare_compiler() -> None:
+    torch = _torch()
+    if torch is not None and "UPDRAFT_PROGRESS" in os.environ and "torch._dynamo" not in sys.modules:
+        torch._dynamo = sys.modules["torch._dynamo"] = _SparedCompiler()
+
+
+_spare_compiler()
 
 
 def _plain_loader_class(loader: Any) -> Any:

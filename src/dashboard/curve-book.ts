@@ -3,8 +3,10 @@ import { attemptFiles, attemptFolder } from '../job/layout.ts';
 import type { JobState } from '../journal/state.ts';
 import { JournalTail } from '../journal/tail.ts';
 import {
+  type Curve,
   CurveStitcher,
   type CurveUnit,
+  isCurveEntry,
   isProgressLine,
   type TrainingPoint,
 } from '../journal/training-curve.ts';
@@ -70,7 +72,7 @@ const commonUnit = (units: readonly CurveUnit[]): CurveUnit =>
   (['reports', 'steps'] as const).find((unit) => units.includes(unit)) ?? 'epochs';
 
 /** All metrics of one job, over all attempts. */
-class JobCurves {
+class JobCurves implements Curve {
   /** As it was when its journals were read. */
   job: JobState | undefined;
   readonly metrics = new Map<string, ThinCurve>();
@@ -91,16 +93,20 @@ class JobCurves {
       const { entries, restarted } = await tail.read();
       if (restarted || (entries.length > 0 && attempt < this.#latest)) return false;
       if (entries.length > 0) this.#latest = attempt;
-      for (const entry of entries) {
-        const taken = entry.kind === 'progress' ? this.#stitcher.take(entry) : undefined;
-        if (taken !== undefined) this.#add(taken.point, taken.isFirst);
-      }
+      for (const entry of entries) if (isCurveEntry(entry)) this.#stitcher.add(entry, this);
     }
     return true;
   }
 
-  #add(point: TrainingPoint, isFirst: boolean): void {
-    if (isFirst) for (const curve of this.metrics.values()) curve.cutFrom(point.step);
+  cutFrom(step: number): void {
+    for (const curve of this.metrics.values()) curve.cutFrom(step);
+  }
+
+  forget(metrics: readonly string[], step: number): void {
+    for (const name of metrics) this.metrics.get(name)?.cutFrom(step);
+  }
+
+  add(point: TrainingPoint): void {
     for (const [name, value] of Object.entries(point.metrics)) {
       if (!Number.isFinite(value)) continue;
       const curve = this.metrics.get(name) ?? new ThinCurve();

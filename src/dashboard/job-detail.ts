@@ -4,8 +4,9 @@ import { clip } from '../base/text-table.ts';
 import type { Explanation } from '../diagnosis/explanation.ts';
 import { faultOf } from '../history/run-jobs.ts';
 import { attemptFiles, attemptFolder } from '../job/layout.ts';
+import { refusedSentences } from '../journal/metrics.ts';
 import { isOpen, type AttemptState, type JobState, type RunState } from '../journal/state.ts';
-import { CurveStitcher, eachProgress } from '../journal/training-curve.ts';
+import { type Curve, CurveStitcher, eachProgress } from '../journal/training-curve.ts';
 import { checkpointSentences } from '../why/checkpoint-sentences.ts';
 import { explainRunJob } from '../why/explain-run-job.ts';
 import { everyNth, fewDigits } from './curve-book.ts';
@@ -78,6 +79,7 @@ function notesOn(attempt: AttemptState): string[] {
   return [
     ...lacks.map(({ name, said }) => `The machine failed the self-test "${name}": ${said}`),
     ...checkpointSentences(attempt),
+    ...refusedSentences(attempt),
   ];
 }
 
@@ -89,21 +91,34 @@ async function jobCurves(
 ): Promise<JobDetail['curves']> {
   const stitcher = new CurveStitcher();
   const metrics = new Map<string, CurvePoint[]>();
-  for (const { job, attempt } of attempts)
-    await eachProgress(path.join(attemptFolder(folder, job, attempt), attemptFiles.journal), (entry) => {
-      const point = stitcher.take(entry)?.point;
-      for (const [name, value] of Object.entries(point?.metrics ?? {})) {
-        if (point === undefined || !Number.isFinite(value)) continue;
-        const points = metrics.get(name) ?? [];
-        metrics.set(name, points);
-        points.push({
-          attempt: entry.attempt,
-          x: fewDigits(point.epochs ?? point.step),
-          y: fewDigits(value),
-        });
-      }
-    });
+  for (const { job, attempt } of attempts) {
+    const journal = path.join(attemptFolder(folder, job, attempt), attemptFiles.journal);
+    const curve = attemptCurve(metrics, attempt);
+    await eachProgress(journal, (entry) => stitcher.add(entry, curve));
+  }
   return [...metrics]
     .slice(0, maxMetrics)
     .map(([metric, points]) => ({ metric, unit: stitcher.unit, points: everyNth(points, max) }));
 }
+
+/** Adds what an attempt measured; what a later one does again stays, as that one's own. */
+const attemptCurve = (metrics: Map<string, CurvePoint[]>, attempt: number): Curve => ({
+  add: ({ metrics: values, epochs, step }) => {
+    for (const [name, value] of Object.entries(values)) {
+      if (!Number.isFinite(value)) continue;
+      const points = metrics.get(name) ?? [];
+      metrics.set(name, points);
+      points.push({ attempt, x: fewDigits(epochs ?? step), y: fewDigits(value) });
+    }
+  },
+  cutFrom: () => undefined,
+  forget: (names) => {
+    for (const name of names) {
+      const points = metrics.get(name) ?? [];
+      metrics.set(
+        name,
+        points.filter((point) => point.attempt !== attempt),
+      );
+    }
+  },
+});

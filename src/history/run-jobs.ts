@@ -97,10 +97,8 @@ export function causeOfAttempt(attempt: AttemptState): Cause | undefined {
 export const faultOf = (attempt: AttemptState | undefined): FaultRecord | undefined =>
   attempt?.fault ?? attempt?.agent?.faults.at(-1);
 
-function outcomeOf({ status, outcome, held, attempts }: JobState): JobOutcome {
+function outcomeOf({ status, outcome, held }: JobState): JobOutcome {
   if (held !== undefined) return 'held';
-  // Its results are being fetched.
-  if (status === 'waiting' && attempts.at(-1)?.outcome === 'success') return 'running';
   if (status !== 'ended') return status;
   return outcome === undefined ? 'failed' : jobOutcomes[outcome];
 }

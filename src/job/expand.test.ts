@@ -21,7 +21,7 @@ test('without a matrix, jobs are numbered copies', () => {
   );
 });
 
-test('a matrix gives every combination `jobs` times, the last parameter changing fastest', () => {
+test('a matrix gives every combination `jobs` times, in turns', () => {
   const jobs = jobsOf(
     'command = "t {lr} {opt}"',
     'jobs = 2\nmatrix = { lr = [0.1, 1e-7], opt = ["sgd", "a b"] }',
@@ -29,18 +29,57 @@ test('a matrix gives every combination `jobs` times, the last parameter changing
   assert.deepEqual(
     jobs.map(({ train }) => train.command),
     [
-      't 0.1 sgd',
-      't 0.1 sgd',
-      "t 0.1 'a b'",
-      "t 0.1 'a b'",
-      't 1e-7 sgd',
-      't 1e-7 sgd',
-      "t 1e-7 'a b'",
-      "t 1e-7 'a b'",
+      ...['t 0.1 sgd', "t 1e-7 'a b'", "t 0.1 'a b'", 't 1e-7 sgd'],
+      ...['t 0.1 sgd', "t 1e-7 'a b'", "t 0.1 'a b'", 't 1e-7 sgd'],
     ],
   );
-  assert.deepEqual(jobs[7]?.parameters, { lr: 1e-7, opt: 'a b' });
+  assert.deepEqual(jobs[5]?.parameters, { lr: 1e-7, opt: 'a b' });
   assert.equal(new Set(jobs.map(({ id }) => id)).size, 8);
+});
+
+test('any first part of the queue has the values of every parameter alike, give or take one job', () => {
+  const matrices = [
+    { a: 3, b: 5 },
+    { a: 4, b: 3, c: 2 },
+    { a: 4, b: 4 },
+    { a: 6, b: 4, c: 9, d: 1 },
+    { a: 7 },
+  ];
+  for (const sizes of matrices) {
+    const entries = Object.entries(sizes).map(([name, size]) => [
+      name,
+      Array.from({ length: size }, (_, at) => at),
+    ]);
+    const matrix = Object.fromEntries(entries) as Record<string, number[]>;
+    for (const repeat of [undefined, 2]) {
+      const jobs = listJobs({ jobs: 1, matrix, ...(repeat === undefined ? {} : { repeat }) });
+      const size = Object.values(sizes).reduce((product, each) => product * each);
+      assert.equal(
+        new Set(jobs.map(({ parameters }) => JSON.stringify(parameters))).size,
+        size * (repeat ?? 1),
+      );
+      for (const [name, values] of Object.entries(matrix)) {
+        const counts = values.map(() => 0);
+        for (const { parameters } of jobs) {
+          counts[Number(parameters[name])]! += 1;
+          const spread = Math.max(...counts) - Math.min(...counts);
+          assert.ok(spread <= 1, `${name} of ${JSON.stringify(sizes)}: ${counts.join(' ')}`);
+        }
+      }
+    }
+  }
+});
+
+test('entries of a group stay together in the queue', () => {
+  const way = [
+    { method: 'osdf', url: 'a' },
+    { method: 'https', url: 'b' },
+  ];
+  const jobs = listJobs({ jobs: 1, matrix: { way, lr: [1, 2] } });
+  assert.deepEqual(
+    jobs.map(({ parameters: { method, url, lr } }) => `${String(method)} ${String(url)} ${String(lr)}`),
+    ['osdf a 1', 'https b 2', 'osdf a 2', 'https b 1'],
+  );
 });
 
 test('values of names with dots and hyphens reach the command and variables', () => {

@@ -3,7 +3,7 @@ import { parameterPattern } from './describe-parameters.ts';
 import { plainPath } from './inside.ts';
 import type { Job } from './job.ts';
 import { jobId } from './layout.ts';
-import { combinations, type Matrix, parameterNames } from './matrix.ts';
+import { balancedOrder, combinations, type Matrix, parameterNames } from './matrix.ts';
 import type { RunOptions, Scalar, Train } from './spec.ts';
 
 /** A job's number, and the parameters it has of the matrix and of `repeat`. */
@@ -11,29 +11,36 @@ export interface JobValues {
   id: string;
   index: number;
   parameters: Record<string, Scalar>;
+  /** Its number if the last parameter of the matrix changed fastest. */
+  rank: number;
 }
 
 /** What decides how many jobs there are, and with which parameters. */
 type Sweep = Pick<RunOptions, 'jobs' | 'matrix' | 'repeat'>;
 
 /**
- * The jobs of a run, always in the same order: every combination of the matrix, each `jobs` times. With `repeat`, all
- * combinations come once with each seed, so that a bad hour of the pool hits all of them alike.
+ * The jobs of a run, always in the same order: every combination of the matrix, `jobs` times, and that with each seed of
+ * `repeat`. Combinations take turns, so that a bad hour of the pool hits all of them alike.
  */
-export function listJobs({ jobs, matrix, repeat }: Sweep): JobValues[] {
-  const copies = Array.from({ length: jobs });
-  const cells = combinations(matrix).flatMap((parameters) => copies.map(() => parameters));
-  const all =
-    repeat === undefined
-      ? cells
-      : Array.from({ length: repeat }, (_, at) =>
-          cells.map((cell) => ({ ...cell, [seedName]: at + 1 })),
-        ).flat();
-  return all.map((parameters, index) => ({ id: jobId(index), index, parameters }));
+export function listJobs({ jobs, matrix, repeat = 0 }: Sweep): JobValues[] {
+  const cells = combinations(matrix);
+  const order = balancedOrder(matrix);
+  const rounds = Array.from({ length: Math.max(1, repeat) * jobs }, (_, round) => Math.floor(round / jobs));
+  const all = rounds.flatMap((seed) =>
+    order.map((cell) => ({
+      parameters: { ...cells[cell], ...(repeat > 0 ? { [seedName]: seed + 1 } : {}) },
+      rank: seed * cells.length + cell,
+    })),
+  );
+  return all.map((job, index) => ({ id: jobId(index), index, ...job }));
 }
 
 /** The values of a job's placeholders. */
-export const placeholderValues = ({ id, index, parameters }: JobValues): Record<string, Scalar> => ({
+export const placeholderValues = ({
+  id,
+  index,
+  parameters,
+}: Omit<JobValues, 'rank'>): Record<string, Scalar> => ({
   ...parameters,
   job: id,
   index,

@@ -31,6 +31,29 @@ export function combinations(matrix: Matrix): Record<string, Scalar>[] {
   );
 }
 
+/**
+ * The numbers of these combinations in the order of the queue: any first part of it has every entry of a list as often
+ * as the others of that list, give or take one. So a bad hour of the pool hits all values alike.
+ *
+ * Each step moves to the next entry in every list. After the least common multiple of the lengths that would repeat, so
+ * then the lists are shifted against each other; as many shifts are left as make every combination once.
+ */
+export function balancedOrder(matrix: Matrix): number[] {
+  const lengths = Object.values(matrix).map((entries) => entries.length);
+  let period = 1;
+  let shifts: number[][] = [[]];
+  for (const length of lengths) {
+    const shared = greatestDivisor(period, length);
+    shifts = shifts.flatMap((one) => Array.from({ length: shared }, (_, shift) => [...one, shift]));
+    period *= length / shared;
+  }
+  const numberOf = (step: number, shift: readonly number[]): number =>
+    lengths.reduce((number, length, at) => number * length + ((step + (shift[at] ?? 0)) % length), 0);
+  return shifts.flatMap((shift) => Array.from({ length: period }, (_, step) => numberOf(step, shift)));
+}
+
+const greatestDivisor = (a: number, b: number): number => (b === 0 ? a : greatestDivisor(b, a % b));
+
 /** Where the matrix has the value that a job has of a parameter: the key or group, the position, the key of a group. */
 export function entryPath(
   matrix: Matrix,

@@ -603,10 +603,10 @@ test('a matrix fills data, resources and requirements, and a lone placeholder ke
   const x = 'TARGET.Site == "x" && member(X, { "{set}" })';
   const y = 'TARGET.Site == "y" && member(X, { "{set}" })';
   assert.deepEqual(seen, [
-    [[0, 1], 'osdf:///a/x.tar', 'osdf', 2, 2e9, x],
-    [[2, 3], 'osdf:///a/x.tar', 'stream', 2, 2e9, x],
-    [[4, 5], 'osdf:///a/y.tar', 'osdf', 2, 2e9, y],
-    [[6, 7], 'osdf:///a/y.tar', 'stream', 2, 2e9, y],
+    [[0, 2], 'osdf:///a/x.tar', 'osdf', 2, 2e9, x],
+    [[4, 6], 'osdf:///a/x.tar', 'stream', 2, 2e9, x],
+    [[5, 7], 'osdf:///a/y.tar', 'osdf', 2, 2e9, y],
+    [[1, 3], 'osdf:///a/y.tar', 'stream', 2, 2e9, y],
   ]);
 });
 

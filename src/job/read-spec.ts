@@ -5,7 +5,7 @@ import { yaml } from '../environment/pixi-lock.ts';
 import { Fault } from '../fault/fault.ts';
 import { distinguishingParameters } from './describe-parameters.ts';
 import { checkConsistency, checkParameters, writtenMatrix } from './check-consistency.ts';
-import { type JobValues, listJobs, placeholderValues } from './expand.ts';
+import { isBuiltin, type JobValues, listJobs, placeholderValues } from './expand.ts';
 import { fileSchema, runSchema } from './file-schema.ts';
 import { fillFile, filledTexts, onlyPlaceholder } from './fill-file.ts';
 import { type Layer, overlay } from './layers.ts';
@@ -79,13 +79,20 @@ function tooManyVariants(source: SourceFile, [first]: { at: KeyPath }[], count: 
   return problemAt(source, first?.at ?? [], message);
 }
 
-/** The jobs, grouped by the values of the parameters that the rest of the file uses. */
+/**
+ * The jobs, grouped by the values of the parameters that the rest of the file uses. The groups are in the order of the
+ * matrix, whatever that of the queue: the hash of the plan depends on it.
+ */
 function groupJobs(jobs: JobValues[], variedBy: readonly string[]): JobValues[][] {
   const groups = Map.groupBy(jobs, (job) => {
     const values = placeholderValues(job);
     return JSON.stringify(variedBy.map((name) => values[name]));
   });
-  return [...groups.values()];
+  if (variedBy.some(isBuiltin)) return [...groups.values()];
+  const rankOf = (group: readonly JobValues[]): number =>
+    group.reduce((least, { rank }) => Math.min(least, rank), Infinity);
+  const ranked = [...groups.values()].map((group) => ({ group, rank: rankOf(group) }));
+  return ranked.sort((a, b) => a.rank - b.rank).map(({ group }) => group);
 }
 
 interface VariantReading {

@@ -126,6 +126,20 @@ export interface Progress extends Partial<Record<(typeof progressFields)[number]
   metrics?: Record<string, number>;
 }
 
+/** More different names than this are not metrics, but counters or layers; the first ones count. */
+export const maxMetrics = 32;
+export const maxMetricName = 60;
+
+export const refusedReasons = ['no-letter', 'too-long', 'too-many'] as const;
+
+/** Metrics of a training that are not kept, because of their names. */
+export interface RefusedMetrics {
+  why: (typeof refusedReasons)[number];
+  count: number;
+  /** The first few. */
+  examples: string[];
+}
+
 /** A request that is too small for what the attempt needs, in bytes or seconds. */
 export interface RequestShort {
   of: 'memory' | 'time';
@@ -167,6 +181,10 @@ export type AgentBody =
   | { kind: 'environment-ready'; how: string; seconds: number; bytes: number }
   | { kind: 'training-started'; pid: number; command: string }
   | ({ kind: 'progress' } & Progress)
+  /** What the attempt has reported of these metrics is void: it was printed, and now the training's file has them. */
+  | { kind: 'progress-replaced'; metrics: string[] }
+  /** Counts all of this reason since the training started. */
+  | ({ kind: 'metrics-refused' } & RefusedMetrics)
   /** The first epoch has ended; or, with `said`, takes far too long, and why the attempt stays anyway. */
   | { kind: 'first-epoch'; seconds: number; said?: string }
   /** `gpuPercent`: how busy its GPUs were, if that was measured since the last one. */
@@ -216,6 +234,7 @@ interface Envelope {
 export type RunEntry = Envelope & RunBody;
 export type AgentEntry = Envelope & { job: string; attempt: number } & AgentBody;
 export type ProgressEntry = Extract<AgentEntry, { kind: 'progress' }>;
+export type ReplacedEntry = Extract<AgentEntry, { kind: 'progress-replaced' }>;
 export type Entry = RunEntry | AgentEntry;
 
 /** A fault as it is written to a journal. */

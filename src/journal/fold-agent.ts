@@ -7,6 +7,7 @@ import {
   type FaultRecord,
   type Phase,
   type ProgressEntry,
+  type RefusedMetrics,
 } from './entry.ts';
 import { keepBetter } from './metrics.ts';
 import type { AgentState, FetchState, StallState, TrainingPace, TrainingState } from './state.ts';
@@ -43,7 +44,10 @@ export function foldAgent(before: AgentState | undefined, entry: AgentEntry): Ag
       return { ...state, fetches: changeFetch(state.fetches, entry) };
     case 'training-started':
     case 'training-ended':
+    case 'progress-replaced':
       return { ...state, training: changeTraining(state.training ?? { command: '' }, entry) };
+    case 'metrics-refused':
+      return { ...state, refusedMetrics: withRefused(state.refusedMetrics, entry) };
     case 'heartbeat':
       return { ...state, ...heartbeat(state, entry) };
     case 'request-short':
@@ -52,14 +56,10 @@ export function foldAgent(before: AgentState | undefined, entry: AgentEntry): Ag
       return { ...state, gpus: entry.gpus, ...defined({ driver: entry.driver }) };
     case 'self-test':
       return withLacks(state, entry);
-    case 'checkpoint-saved': {
-      const { files, bytes, epoch, step, t } = entry;
-      return { ...state, checkpoint: { savedAt: t, files, bytes, ...defined({ epoch, step }) } };
-    }
-    case 'checkpoint-restored': {
-      const { savedBy, epoch, step, otherCode } = entry;
-      return { ...state, resumed: { savedBy, ...defined({ epoch, step, otherCode }) } };
-    }
+    case 'checkpoint-saved':
+      return { ...state, checkpoint: savedCheckpoint(entry) };
+    case 'checkpoint-restored':
+      return { ...state, resumed: resumedFrom(entry) };
     case 'checkpoint-refused':
       return { ...state, refused: [...(state.refused ?? []), entry.reason] };
     case 'resume-checked':
@@ -115,6 +115,20 @@ function started(
     paused: false,
     ...defined({ site, driver, broughtMillis }),
   };
+}
+
+function savedCheckpoint(
+  entry: Extract<AgentEntry, { kind: 'checkpoint-saved' }>,
+): NonNullable<AgentState['checkpoint']> {
+  const { t: savedAt, files, bytes, epoch, step } = entry;
+  return { savedAt, files, bytes, ...defined({ epoch, step }) };
+}
+
+function resumedFrom(
+  entry: Extract<AgentEntry, { kind: 'checkpoint-restored' }>,
+): NonNullable<AgentState['resumed']> {
+  const { savedBy, epoch, step, otherCode } = entry;
+  return { savedBy, ...defined({ epoch, step, otherCode }) };
 }
 
 /** The last fault is why the attempt ended, so a fault of its clean-up goes first. */
@@ -220,7 +234,10 @@ function fetchChange(old: FetchState, entry: FetchEntry): Partial<FetchState> {
   }
 }
 
-type TrainingEntry = Extract<AgentEntry, { kind: 'training-started' | 'training-ended' }>;
+type TrainingEntry = Extract<
+  AgentEntry,
+  { kind: 'training-started' | 'training-ended' | 'progress-replaced' }
+>;
 
 function changeTraining(old: TrainingState, entry: TrainingEntry): TrainingState {
   switch (entry.kind) {
@@ -239,8 +256,26 @@ function changeTraining(old: TrainingState, entry: TrainingEntry): TrainingState
     }
     case 'training-ended':
       return { ...old, status: entry.status, ...defined({ signal: entry.signal }) };
+    case 'progress-replaced':
+      return withoutMetrics(old, entry.metrics);
   }
 }
+
+/** Of metrics that were printed and are now in the training's file, the file alone counts. */
+function withoutMetrics(training: TrainingState, names: readonly string[]): TrainingState {
+  const others = <T extends object>(values: T): T =>
+    Object.fromEntries(Object.entries(values).filter(([name]) => !names.includes(name))) as T;
+  const { metrics, best, ...rest } = training;
+  return {
+    ...others(rest),
+    ...defined({ metrics: metrics && others(metrics), best: best && others(best) }),
+  };
+}
+
+const withRefused = (
+  before: AgentState['refusedMetrics'] = [],
+  { why, count, examples }: Extract<AgentEntry, { kind: 'metrics-refused' }>,
+): RefusedMetrics[] => [...before.filter((one) => one.why !== why), { why, count, examples }];
 
 /** A state whose parts that a report of progress changes belong to nobody else. */
 type OwnState = AgentState & { training: TrainingState & { best?: Record<string, number> } };

@@ -35,7 +35,7 @@ const ended = (job: string, attempt: number, outcome: 'failed' | 'success' | 'lo
 });
 const hello: AgentBody = { kind: 'agent-started', version: '1', host: 'h', pid: 1, gpus: [] };
 
-test('a job waits, runs, waits again for its next attempt, and ends', () => {
+test('a job waits, runs, waits again for its next attempt, runs until its results are here, and ends', () => {
   const entries = run(
     [0, created('0')],
     [1, started('0', 1)],
@@ -45,7 +45,7 @@ test('a job waits, runs, waits again for its next attempt, and ends', () => {
     [5, { kind: 'job-ended', job: '0', outcome: 'success', results: 'results/0' }],
   );
   const statuses = entries.map((_entry, index) => fold(entries.slice(0, index + 1)).jobs[0]?.status);
-  assert.deepEqual(statuses, ['waiting', 'running', 'waiting', 'running', 'waiting', 'ended']);
+  assert.deepEqual(statuses, ['waiting', 'running', 'waiting', 'running', 'running', 'ended']);
   const state = fold(entries);
   assert.deepEqual([state.endedAt, state.jobs[0]?.outcome], [time(5), 'success']);
 });

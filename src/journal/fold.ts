@@ -25,7 +25,7 @@ export function fold(entries: readonly Entry[]): RunState {
  * The fold, an entry at a time, to follow a run.
  *
  *   job:      waiting --attempt-started--> running --attempt-ended--> waiting --job-ended--> ended
- *                ^                            '----------job-ended---------------------------^ |
+ *                ^                            '---attempt-ended with success, job-ended------^ |
  *                '------------- round-started, job-released, attempt-started (a retry) --------'
  *   attempt:  queued --agent-started--> preparing … returning --agent-ended--> (the agent's outcome), cleaning
  *                '----------------------------attempt-ended-----------------> (the access point's outcome)
@@ -176,7 +176,9 @@ export class RunFold {
       exit,
       ...defined({ fault, movedOn }),
     }));
-    this.#changeJob(job, (old) => (old.status === 'ended' ? old : { ...old, status: 'waiting' }));
+    // After a success its results are fetched, and the job ends.
+    const status = outcome === 'success' ? 'running' : 'waiting';
+    this.#changeJob(job, (old) => (old.status === 'ended' ? old : { ...old, status }));
   }
 
   #startAttempt(entry: Extract<RunEntry, { kind: 'attempt-started' }>): void {

@@ -4,6 +4,7 @@ import type {
   Outcome,
   Phase,
   Progress,
+  RefusedMetrics,
   RequestShort,
   ServerLeftOut,
   ServerShare,
@@ -170,6 +171,8 @@ export interface AgentState {
   resumed?: ResumeState;
   /** Why saved checkpoints could not be used. */
   refused?: string[];
+  /** Metrics of the training that are not kept. */
+  refusedMetrics?: RefusedMetrics[];
   /** It exited so that the pool could transfer the checkpoint. */
   paused?: boolean;
   memoryBytes?: number;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Progress, ProgressEntry } from './entry.ts';
-import { CurveStitcher, type TrainingPoint } from './training-curve.ts';
+import { type Curve, CurveStitcher, type TrainingPoint } from './training-curve.ts';
 
 const entries = (...reported: [attempt: number, progress: Progress][]): ProgressEntry[] =>
   reported.map(([attempt, progress], seq) => ({
@@ -10,8 +10,19 @@ const entries = (...reported: [attempt: number, progress: Progress][]): Progress
   }));
 
 function taken(list: ProgressEntry[]): { point: TrainingPoint; isFirst: boolean }[] {
+  const found: { point: TrainingPoint; isFirst: boolean }[] = [];
+  let isFirst = false;
+  const curve: Curve = {
+    add: (point) => {
+      found.push({ point, isFirst });
+      isFirst = false;
+    },
+    cutFrom: () => (isFirst = true),
+    forget: () => undefined,
+  };
   const stitcher = new CurveStitcher();
-  return list.flatMap((entry) => stitcher.take(entry) ?? []);
+  for (const entry of list) stitcher.add(entry, curve);
+  return found;
 }
 
 /** Step and loss of each point; `first` voids the earlier ones at its step or later. */
@@ -88,7 +99,8 @@ test('parts of an epoch are places of their own: an attempt that resumes within 
 test('a curve is counted in epochs, else in steps, else in reports', () => {
   const unitOf = (progress: Progress): string => {
     const stitcher = new CurveStitcher();
-    for (const entry of entries([1, progress])) stitcher.take(entry);
+    for (const entry of entries([1, progress]))
+      stitcher.add(entry, { add: () => undefined, cutFrom: () => undefined, forget: () => undefined });
     return stitcher.unit;
   };
   assert.equal(unitOf({ epoch: 1, step: 2, loss: 1 }), 'epochs');

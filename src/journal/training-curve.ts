@@ -1,18 +1,23 @@
 import { defined } from '../base/defined.ts';
 import { parseTime } from '../base/parse-time.ts';
-import type { ProgressEntry } from './entry.ts';
+import type { Entry, ProgressEntry, ReplacedEntry } from './entry.ts';
 import { type Metrics, metricsOf } from './metrics.ts';
 import { JournalTail, readWhole } from './tail.ts';
 
 /** Calls `take` with each report of the training in an attempt's journal, in order; not all are in memory at once. */
-export async function eachProgress(journal: string, take: (entry: ProgressEntry) => void): Promise<void> {
+export async function eachProgress(journal: string, take: (entry: CurveEntry) => void): Promise<void> {
   await readWhole(new JournalTail(journal, isProgressLine), (entries) => {
-    for (const entry of entries) if (entry.kind === 'progress') take(entry);
+    for (const entry of entries) if (isCurveEntry(entry)) take(entry);
   });
 }
 
+/** What curves are made of. */
+export type CurveEntry = ProgressEntry | ReplacedEntry;
+export const isCurveEntry = (entry: Entry): entry is CurveEntry =>
+  entry.kind === 'progress' || entry.kind === 'progress-replaced';
+
 /** Cheap: a line that is not wanted, which may be a report or anything else, is not decoded. */
-export const isProgressLine = (line: string): boolean => line.includes('"kind":"progress"');
+export const isProgressLine = (line: string): boolean => line.includes('"kind":"progress');
 
 /** Metrics at one moment of a training. */
 export interface TrainingPoint {
@@ -28,6 +33,15 @@ export interface TrainingPoint {
 /** What the points of a curve are counted in. */
 export type CurveUnit = 'epochs' | 'steps' | 'reports';
 
+/** Takes the points of a job, in order. */
+export interface Curve {
+  add: (point: TrainingPoint) => void;
+  /** Forgets what is at this step or later. */
+  cutFrom: (step: number) => void;
+  /** The same for some metrics only. */
+  forget: (metrics: readonly string[], step: number) => void;
+}
+
 /** Gives each report of a job its place on one curve over all attempts. */
 export class CurveStitcher {
   #epoch = 1;
@@ -36,17 +50,32 @@ export class CurveStitcher {
   /** The attempt of the last point. */
   #drawn = 0;
   #points = 0;
+  /** The first step of the last point's attempt. */
+  #firstStep = 0;
   #unit: CurveUnit = 'reports';
 
   get unit(): CurveUnit {
     return this.#unit;
   }
 
-  /**
-   * The point of a report, if it has metrics. The first of an attempt voids all earlier ones at its step or later: the
-   * attempt resumed before them.
-   */
-  take(entry: ProgressEntry): { point: TrainingPoint; isFirst: boolean } | undefined {
+  /** Adds an entry to a curve: the first point of an attempt voids all at its step or later, as it resumed before them. */
+  add(entry: CurveEntry, curve: Curve): void {
+    if (entry.kind === 'progress-replaced') {
+      if (entry.attempt === this.#drawn) curve.forget(entry.metrics, this.#firstStep);
+      return;
+    }
+    const point = this.#pointOf(entry);
+    if (point === undefined) return;
+    if (entry.attempt !== this.#drawn) {
+      this.#drawn = entry.attempt;
+      this.#firstStep = point.step;
+      curve.cutFrom(point.step);
+    }
+    curve.add(point);
+  }
+
+  /** The point of a report, if it has metrics. */
+  #pointOf(entry: ProgressEntry): TrainingPoint | undefined {
     if (entry.attempt !== this.#attempt) this.#epoch = 1;
     this.#attempt = entry.attempt;
     this.#epoch = entry.epoch ?? this.#epoch;
@@ -55,12 +84,10 @@ export class CurveStitcher {
     else if (entry.step !== undefined && this.#unit === 'reports') this.#unit = 'steps';
     const metrics = metricsOf(entry);
     if (Object.keys(metrics).length === 0) return undefined;
-    const isFirst = entry.attempt !== this.#drawn;
-    this.#drawn = entry.attempt;
     this.#points += 1;
     const step = this.#stepOf(entry) ?? this.#points;
     const epochs = this.#epochsOf(entry, step);
-    return { point: { step, ...defined({ epochs }), at: parseTime(entry.t), metrics }, isFirst };
+    return { step, ...defined({ epochs }), at: parseTime(entry.t), metrics };
   }
 
   /** With steps and their total, those of all epochs; a figure of a whole epoch is at its end. */

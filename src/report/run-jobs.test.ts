@@ -57,12 +57,6 @@ test('time lost to a stalled server is retried transfer, also in an attempt that
   );
 });
 
-test('a job whose attempt has succeeded is running, not waiting, until its results are here', () => {
-  const state = stalledRun();
-  const jobs = state.jobs.map((one) => ({ ...one, status: 'waiting' as const }));
-  assert.equal(readRun('r', { ...state, jobs }).jobs[0]?.outcome, 'running');
-});
-
 test('each server has its bytes, how often it was given up, and who preferred or avoided it', () => {
   const { report } = readRun('r', stalledRun());
   const { caches } = report;

@@ -281,8 +281,8 @@ requirements = 'TARGET.Site == "${site}"'
       .sort();
   for (const [index, image, method, gpus] of [
     [0, 'image.sif', 'osdf', '1'],
-    [3, 'image.sif', 'stream', '0'],
-    [6, 'other.sif', 'stream', '1'],
+    [6, 'image.sif', 'stream', '0'],
+    [3, 'other.sif', 'stream', '1'],
   ] as const) {
     const alone = await rendered(
       t,

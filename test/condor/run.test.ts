@@ -58,10 +58,10 @@ matrix = { word = ["a b", "q\\"'q", "$(x) \\u001f"], lr = [0.1, 0.01] }
   const results = await Promise.all(state.jobs.map(({ id }) => result(run, 'out.txt', id)));
   assert.deepEqual(results, [
     'a b/0.1',
-    'a b/0.01',
-    `q"'q/0.1`,
     `q"'q/0.01`,
     '$(x) \u001f/0.1',
+    'a b/0.01',
+    `q"'q/0.1`,
     '$(x) \u001f/0.01',
   ]);
 });

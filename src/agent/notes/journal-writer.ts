@@ -83,7 +83,7 @@ export class JournalWriter {
 const kinds = (words: string): ReadonlySet<string> => new Set(words.split(' '));
 /** Entries sent to the event log at once; of `throttled` ones, only one per interval, of reports also the extremes. */
 const immediate = kinds(
-  'agent-started phase fetch-setback fault training-started checkpoint-restored checkpoint-refused resume-checked agent-paused request-short',
+  'agent-started phase fetch-setback fault training-started checkpoint-restored checkpoint-refused resume-checked agent-paused request-short progress-replaced metrics-refused',
 );
 const throttled = kinds('fetch-progress fetched progress heartbeat checkpoint-saved clean-progress');
 
@@ -106,7 +106,8 @@ export function liveRecorder(order: WorkOrder, chirp: Chirp, clock: Clock): Reco
       if (now - (sentAt.get(body.kind) ?? -Infinity) < intervalMs) return;
       sentAt.set(body.kind, now);
     } else if (!immediate.has(body.kind)) return;
-    if (body.kind === 'progress') for (const report of reports.take()) send({ kind: 'progress', ...report });
-    else send(body);
+    if (body.kind === 'progress' || body.kind === 'progress-replaced')
+      for (const report of reports.take()) send({ kind: 'progress', ...report });
+    if (body.kind !== 'progress') send(body);
   };
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { maxMetrics, mergeProgress, MetricNames, progressOfLine, progressOfRecord } from './progress.ts';
+import { maxMetrics, type Progress } from '../../journal/entry.ts';
+import { mergeProgress, MetricNames, progressOfLine, progressOfRecord } from './progress.ts';
 
 for (const [line, expected] of [
   ['Train Epoch: 1 [640/60000 (1%)]\tLoss: 0.45', { epoch: 1, step: 640, steps: 60000, loss: 0.45 }],
@@ -123,11 +124,35 @@ test('the latest value of each field wins', () => {
   assert.deepEqual(mergeProgress([{ epoch: 1, loss: 3 }, {}, { loss: 2 }]), { epoch: 1, loss: 2 });
 });
 
-test('any name of a metric is made safe, but one that is too long', () => {
-  const odd = { 'Val RMSE': 1, 'F1 (macro)': 2, 'mAP@0.5:0.95': 3, 'Präzision %': 4, '-x': 5, _t: 6, '?': 7 };
-  assert.deepEqual(progressOfRecord(JSON.stringify({ ...odd, ['x'.repeat(61)]: 8 })), {
+test('any name of a metric is made safe; what cannot be is counted by its reason, when there is news', () => {
+  const names = new MetricNames();
+  const odd = { 'Val RMSE': 1, 'F1 (macro)': 2, 'mAP@0.5:0.95': 3, 'Präzision %': 4, '-x': 5, _t: 6 };
+  assert.deepEqual(names.admit(progressOfRecord(JSON.stringify(odd))), {
     metrics: { Val_RMSE: 1, F1_macro: 2, 'mAP@0.5:0.95': 3, 'Präzision_%': 4, x: 5, _t: 6 },
   });
+  assert.deepEqual(names.takeRefused(), []);
+  const long = 'x'.repeat(61);
+  const bad = progressOfRecord(JSON.stringify({ loss: 1, '?': 1, [long]: 3 }));
+  for (let time = 0; time < 2; time++) assert.deepEqual(names.admit(bad), { loss: 1 });
+  assert.deepEqual(names.takeRefused(), [
+    { why: 'no-letter', count: 1, examples: ['?'] },
+    { why: 'too-long', count: 1, examples: [long] },
+  ]);
+  const admit = (from: number, to: number): Progress => {
+    const many = Array.from({ length: to - from }, (_, at) => [`m${from + at}`, at]);
+    return names.admit({ metrics: Object.fromEntries(many) as Record<string, number> });
+  };
+  assert.equal(Object.keys(admit(0, 31).metrics ?? {}).length, maxMetrics - 6);
+  const refused = (count: number) => [{ why: 'too-many', count, examples: ['m26', 'm27', 'm28'] }];
+  assert.deepEqual(names.takeRefused(), refused(5));
+  admit(0, 35);
+  assert.deepEqual(names.takeRefused(), [], 'not worth an entry each time');
+  admit(0, 36);
+  assert.deepEqual(names.takeRefused(), refused(10));
+  admit(0, 37);
+  assert.deepEqual(names.takeRefused(true), refused(11), 'but the last count is exact');
+  assert.deepEqual(names.takeRefused(true), []);
+  assert.deepEqual(names.admit({ loss: 1, metrics: { another: 1 } }), { loss: 1 });
 });
 
 test('a loss or accuracy has the same name and measure in a record as in print', () => {
@@ -156,7 +181,7 @@ test('a metric may be called like what every object has', () => {
   });
 });
 
-test('other numbers of a record are metrics, as long as their names are few and plain', () => {
+test('other numbers of a record are metrics', () => {
   assert.deepEqual(progressOfRecord('{"epoch": 1, "val_f1": 0.5, "note": "x", "a b": 1, "grad": NaN}'), {
     epoch: 1,
     done: 1,
@@ -166,8 +191,4 @@ test('other numbers of a record are metrics, as long as their names are few and 
     loss: 1,
     metrics: { a: 1, b: 2 },
   });
-  const names = new MetricNames();
-  const many = Object.fromEntries(Array.from({ length: maxMetrics + 5 }, (_, at) => [`m${at}`, at]));
-  assert.equal(Object.keys(names.admit({ metrics: many }).metrics ?? {}).length, maxMetrics);
-  assert.deepEqual(names.admit({ loss: 1, metrics: { another: 1 } }), { loss: 1 });
 });

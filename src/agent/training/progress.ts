@@ -1,5 +1,11 @@
 import { tried } from '../../base/error-reason.ts';
-import { progressFields, type Progress } from '../../journal/entry.ts';
+import {
+  maxMetricName,
+  maxMetrics,
+  progressFields,
+  type Progress,
+  type RefusedMetrics,
+} from '../../journal/entry.ts';
 
 const numeral = String.raw`([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|nan|[-+]?inf(?:inity)?)\b`;
 const assign = String.raw`["']?\s*(?:[:=│]|\bis\b)?\s*`;
@@ -173,22 +179,19 @@ function knownName(name: string): string | undefined {
   const [, pass = 'train', what] = ofPass.exec(name.replace('. ', ' ')) ?? [];
   if (what !== undefined) return `${passOf(pass)}${what.toLowerCase() === 'loss' ? 'loss' : 'accuracy'}`;
   const safe = safeName(name);
-  if (!/^(?=.*\p{L}).{1,60}$/u.test(safe)) return undefined;
+  if (!/\p{L}/u.test(safe) || safe.length > maxMetricName) return undefined;
   // What every object has, like `constructor`, is no name to look up.
   return safe in Object.prototype ? `${safe}_` : safe;
 }
 
 const valueOf = (name: string, value: number): number => (isAccuracy(name) ? asShare(value) : value);
 
-/** More different names than this are not metrics, but counters or layers; the first ones count. */
-export const maxMetrics = 32;
-
 /** One line of the file that `$UPDRAFT_PROGRESS` names: a JSON object with any of the fields; other numbers are metrics. */
 export function progressOfRecord(line: string): Progress {
   // Python writes NaN and Infinity, which are not JSON.
   const text = line.replace(/:\s*(-?)(NaN|Infinity)\b/g, ': "$1$2"');
   const value = tried(() => JSON.parse(text) as unknown);
-  if (typeof value !== 'object' || value === null) return {};
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return {};
   const found: Progress = {};
   const isNumber = (field: unknown): boolean =>
     typeof field === 'number' || field === 'NaN' || /^-?Infinity$/.test(String(field));
@@ -199,7 +202,8 @@ export function progressOfRecord(line: string): Progress {
     const known = knownName(name);
     // Who writes both `loss` and `train_loss` means two.
     const isTaken = known === 'loss' || known === 'accuracy' ? found[known] !== undefined : false;
-    if (known !== undefined) setMetric(found, isTaken ? safeName(name) : known, valueOf(name, Number(field)));
+    // One that is no name is counted where it is refused.
+    setMetric(found, isTaken ? safeName(name) : (known ?? name), valueOf(name, Number(field)));
   }
   return withDone(found);
 }
@@ -212,15 +216,47 @@ export function mergeProgress(parts: Progress[]): Progress {
   return merged;
 }
 
-/** Keeps a training from filling journals with ever new names. */
+/** More refused names than this are only known to be many. */
+const maxRefused = 1000;
+/** Of refused names, as many are recorded as examples. */
+const maxExamples = 3;
+
+/** Keeps a training from filling journals with ever new names, or with ones that no table can carry. */
 export class MetricNames {
   readonly #known = new Set<string>();
+  readonly #refused = new Map<RefusedMetrics['why'], { names: Set<string>; taken: number }>();
 
+  /** The report without other names. */
   admit({ metrics, ...rest }: Progress): Progress {
     const known = Object.entries(metrics ?? {}).filter(
-      ([name]) => this.#known.has(name) || (this.#known.size < maxMetrics && this.#known.add(name)),
+      ([name]) => this.#known.has(name) || this.#isNew(name),
     );
     return known.length === 0 ? rest : { ...rest, metrics: Object.fromEntries(known) };
+  }
+
+  /** Which names were refused so far, where that is news: the first ones, and then whenever they are twice as many. */
+  takeRefused(isEnd = false): RefusedMetrics[] {
+    return [...this.#refused].flatMap(([why, one]) => {
+      const { size } = one.names;
+      if (size < (isEnd ? one.taken + 1 : 2 * one.taken)) return [];
+      one.taken = size;
+      return [{ why, count: size, examples: [...one.names].slice(0, maxExamples) }];
+    });
+  }
+
+  #isNew(name: string): boolean {
+    const why = this.#reasonAgainst(name);
+    if (why === undefined) return this.#known.add(name).has(name);
+    const { names } = this.#refused.get(why) ?? { names: new Set() };
+    if (!this.#refused.has(why)) this.#refused.set(why, { names, taken: 0 });
+    if (names.size < maxRefused) names.add(name.slice(0, 100));
+    return false;
+  }
+
+  #reasonAgainst(name: string): RefusedMetrics['why'] | undefined {
+    if (!/\p{L}/u.test(name)) return 'no-letter';
+    if (name.length > maxMetricName) return 'too-long';
+    return this.#known.size < maxMetrics ? undefined : 'too-many';
   }
 }
 

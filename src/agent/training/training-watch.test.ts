@@ -30,7 +30,8 @@ function makeWatch(t: TestContext) {
     record: (body: AgentBody) => void reported.push(body),
   } as unknown as Attempt;
   const print = (text: string): void => appendFileSync(path.join(folder, 'out.log'), text);
-  return { watch: new TrainingWatch(attempt), clock, reported, print, folder };
+  const restart = () => new TrainingWatch(attempt);
+  return { watch: restart(), restart, clock, reported, print, folder };
 }
 
 test('progress is recorded once a second, each report where it belongs', async (t) => {
@@ -146,8 +147,25 @@ test('what a training records counts, not what it prints beside it', async (t) =
   await watch.finish(true);
   assert.deepEqual(
     reported.filter(({ kind }) => kind === 'progress'),
-    [{ kind: 'progress', epoch: 1, epochs: 6, done: 1, loss: 0.5, accuracy: 0.5 }],
+    [
+      { kind: 'progress', epoch: 1, accuracy: 0.5 },
+      { kind: 'progress', epoch: 1, epochs: 6, done: 1, loss: 0.5 },
+    ],
   );
+});
+
+test('a start again in the same sandbox knows what the file had before', async (t) => {
+  const { folder, reported, restart } = makeWatch(t);
+  appendFileSync(path.join(folder, 'progress.jsonl'), '{"step": 1, "loss": 0.5}\n');
+  const watch = restart();
+  appendFileSync(path.join(folder, 'out.log'), 'step 2 loss 9 acc 0.5\n');
+  watch.poll();
+  appendFileSync(path.join(folder, 'progress.jsonl'), '{"step": 2, "loss": 0.4}\n');
+  await watch.finish(true);
+  assert.deepEqual(reported, [
+    { kind: 'progress', step: 2, accuracy: 0.5 },
+    { kind: 'progress', step: 2, loss: 0.4 },
+  ]);
 });
 
 test('a heartbeat comes every ten seconds and says how long the training has been quiet', async (t) => {

@@ -17,9 +17,8 @@ import { GpuMeter } from './gpu-meter.ts';
 import { LiveCopy } from './live-copy.ts';
 import { LogTail, maxRead } from './log-tail.ts';
 import { attemptProcesses, cpuSecondsOf, memoryOf } from './processes.ts';
-import { MetricNames, progressOfLine, progressOfRecord } from './progress.ts';
 import { hangFault, type QuietPeriod, quietLimit } from './quiet.ts';
-import { Reports } from './reports.ts';
+import { ReportedProgress } from './reported-progress.ts';
 import { LogRedactor } from './secrets.ts';
 
 /** `nvidia-smi` costs a tenth of a second of CPU, and more on a machine with many GPUs. */
@@ -176,14 +175,13 @@ const memoryShare = 0.002;
 
 /** Of the file that `$UPDRAFT_PROGRESS` names: all of it is read, unless it grows faster than that for long. */
 const maxRecords = 256 << 20;
+/** Of that file, from an earlier start in the same sandbox: enough to know what it has. */
+const earlierBytes = 1 << 16;
 
 /** Observes a running training from outside: its output, its progress, its memory. */
 export class TrainingWatch {
   readonly #logs: LogTail[];
   readonly #records: LogTail;
-  /** The fields that records have had, and those that depend on them. */
-  readonly #recorded = new Set<string>();
-  readonly #metrics = new MetricNames();
   readonly #copies: LiveCopy[];
   readonly #redactor: LogRedactor;
   readonly #attempt: Attempt;
@@ -195,7 +193,7 @@ export class TrainingWatch {
   readonly #wait = new DataWait();
   readonly #memory: Throttled<number>;
   #session: number | undefined;
-  readonly #reports = new Reports();
+  readonly #reported = new ReportedProgress();
   #finished: Promise<void> = Promise.resolve();
   #reportedAt = -Infinity;
   #beatAt: number;
@@ -208,6 +206,8 @@ export class TrainingWatch {
     this.#logs = [attemptFiles.out, attemptFiles.err].map(
       (name) => new LogTail(path.join(order.attemptFolder, name), true),
     );
+    for (const line of new LogTail(scratch.progress, false, earlierBytes).read().lines)
+      this.#reported.addEarlier(line);
     this.#records = new LogTail(scratch.progress, true, maxRecords);
     this.#copies = (['out', 'err'] as const).flatMap((name) =>
       context.liveLogs === undefined
@@ -239,8 +239,7 @@ export class TrainingWatch {
 
   poll(): void {
     this.#redactor.redact();
-    this.#take(this.#records, this.#ofRecord);
-    for (const log of this.#logs) this.#take(log, this.#ofLine);
+    for (const source of [this.#records, ...this.#logs]) this.#take(source);
     for (const copy of this.#copies) copy.copy(this.#redactor.settled(copy.log));
     const now = this.#clock.monotonic();
     const said = (this.#attempt.streams ?? []).flatMap(({ waited }) => waited ?? []);
@@ -249,7 +248,7 @@ export class TrainingWatch {
     if (now - this.#reportedAt >= progressMs) this.#report();
     if (now - this.#beatAt < heartbeatMs) return;
     this.#beatAt = now;
-    this.#reports.add(this.#wait.takeUpdate());
+    this.#reported.add(this.#wait.takeUpdate());
     void this.#gpus?.poll(gpuPollMs);
     this.#beat();
   }
@@ -303,18 +302,17 @@ export class TrainingWatch {
   async #finish(succeeded: boolean): Promise<void> {
     this.#redactor.redact();
     for (const source of [this.#records, ...this.#logs]) {
-      const parse = source === this.#records ? this.#ofRecord : this.#ofLine;
-      this.#take(source, parse);
+      this.#take(source);
       // A process that outlives the training may write on and on.
       for (let left = maxRecords / maxRead; left > 0 && source.isBehind; left--) {
         await setImmediate();
-        this.#take(source, parse);
+        this.#take(source);
       }
-      this.#add(parse(source.rest()));
+      this.#add(source, source.rest());
     }
-    this.#reports.add(this.#wait.takeUpdate());
+    this.#reported.add(this.#wait.takeUpdate());
     for (const copy of this.#copies) copy.copy(this.#redactor.seen(copy.log));
-    this.#report();
+    this.#report(true);
     if (succeeded) this.#slow.finish();
   }
 
@@ -322,36 +320,22 @@ export class TrainingWatch {
     return attemptProcesses(this.#attempt.scratch.root, this.#session);
   }
 
-  readonly #ofRecord = (line: string): Progress => {
-    const found = progressOfRecord(line);
-    for (const name of Object.keys(found)) this.#recorded.add(name);
-    if (found.epoch !== undefined) this.#recorded.add('epochs').add('done');
-    if (found.step !== undefined) this.#recorded.add('steps');
-    return found;
-  };
-
-  /** A training that writes records may print the same epochs, counted from another number: the records count. */
-  readonly #ofLine = (line: string): Progress => {
-    const found = progressOfLine(line);
-    return Object.fromEntries(Object.entries(found).filter(([name]) => !this.#recorded.has(name)));
-  };
-
-  #take(tail: LogTail, parse: (line: string) => Progress): void {
+  #take(tail: LogTail): void {
     const { lines, grown } = tail.read();
     if (grown) this.#aliveAt = this.#clock.monotonic();
-    for (const line of lines) this.#add(parse(line));
+    for (const line of lines) this.#add(tail, line);
   }
 
-  #add(report: Progress): void {
-    this.#reports.add(this.#metrics.admit(report));
+  #add(tail: LogTail, line: string): void {
+    const report = tail === this.#records ? this.#reported.addRecord(line) : this.#reported.addPrinted(line);
     this.#slow.onProgress(report);
     this.#wait.onProgress(report);
   }
 
-  #report(): void {
-    const reports = this.#reports.take();
-    for (const report of reports) this.#record({ kind: 'progress', ...report });
-    if (reports.length > 0) this.#reportedAt = this.#clock.monotonic();
+  #report(isEnd = false): void {
+    const entries = this.#reported.take(isEnd);
+    for (const entry of entries) this.#record(entry);
+    if (entries.length > 0) this.#reportedAt = this.#clock.monotonic();
   }
 }
 

@@ -1,5 +1,4 @@
-import { isBuiltin } from '../../job/expand.ts';
-import { combinations } from '../../job/matrix.ts';
+import { isBuiltin, listJobs } from '../../job/expand.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { markedName } from '../../adopt/resolve-jobs.ts';
 import type { SubmittedJob, SubmittedQueue } from '../../adopt/submission.ts';
@@ -106,7 +105,7 @@ export function matrixOf(
   const rows = jobs.map(({ item }) => keyOf(item));
   if (new Set(rows).size !== size) return undefined;
   const copies = jobs.length / size;
-  const made = combinations(matrix).flatMap((one) => Array.from({ length: copies }, () => keyOf(one)));
+  const made = listJobs({ jobs: copies, matrix }).map(({ parameters }) => keyOf(parameters));
   if (used.includes('index') && rows.join() !== made.join()) return undefined;
   return Object.fromEntries(names.map((name) => [parameterOf(name), matrix[name] ?? []]));
 }

@@ -92,14 +92,14 @@ test('an event file has a version, then each point with its time, step and value
       metrics: { loss: 1 },
     })),
   ];
-  const file = new EventFile(1_700_000_000_500);
+  const file = new EventFile();
   for (const point of points) file.add(point);
   assert.deepEqual(pointsOf(file), points);
 });
 
 test('an attempt that resumes replaces the points past its checkpoint, also by longer ones', () => {
-  const file = new EventFile(1_700_000_000_500);
-  for (const step of [1, 2, 3, 4]) file.add({ at: step, step, metrics: { loss: step } });
+  const file = new EventFile();
+  for (const step of [1, 2, 3, 4]) file.add({ at: 1_700_000_000_500, step, metrics: { loss: step } });
   file.cutFrom(3);
   file.add({ at: 9, step: 300, metrics: { loss: 0.5, 'val/accuracy': 0.25 } });
   assert.deepEqual(
@@ -110,9 +110,24 @@ test('an attempt that resumes replaces the points past its checkpoint, also by l
       [300, { loss: 0.5, 'val/accuracy': 0.25 }],
     ],
   );
-  new EventFile(0).cutFrom(-1);
+  new EventFile().cutFrom(-1);
   file.add({ at: 10, step: Infinity, metrics: { loss: 1 } });
   assert.equal(pointsOf(file).at(-1)?.step, Number.MAX_SAFE_INTEGER);
+});
+
+test('a metric that is void leaves the others of its points', () => {
+  const file = new EventFile();
+  for (const step of [1, 2, 3, 4])
+    file.add({ at: 1_700_000_000_500, step, metrics: { loss: step, ...(step < 4 ? { f1: 0.5 } : {}) } });
+  file.forget(['loss'], 2);
+  assert.deepEqual(
+    pointsOf(file).map(({ step, metrics }) => [step, metrics]),
+    [
+      [1, { loss: 1, f1: 0.5 }],
+      [2, { f1: 0.5 }],
+      [3, { f1: 0.5 }],
+    ],
+  );
 });
 
 test('folders of curves are named by the parameters in which jobs differ, whatever their length', async (t) => {

@@ -4,7 +4,7 @@ import { errorReason } from '../../base/error-reason.ts';
 import { Fault } from '../../fault/fault.ts';
 import { jobLabel } from '../../job/describe-parameters.ts';
 import { agentJournals } from '../../journal/load-run.ts';
-import { CurveStitcher, eachProgress, type TrainingPoint } from '../../journal/training-curve.ts';
+import { type Curve, CurveStitcher, eachProgress, type TrainingPoint } from '../../journal/training-curve.ts';
 import { readNames } from '../../run/run-states.ts';
 import { crc32cOf } from '../../transfer/proof/crc32c.ts';
 
@@ -18,7 +18,7 @@ export async function writeTensorboard(runFolder: string, target: string): Promi
   let written = 0;
   for (const [job, journals] of Map.groupBy(await agentJournals(runFolder), (one) => one.job)) {
     const curve = await readCurve(journals.toSorted((a, b) => a.attempt - b.attempt));
-    if (curve === undefined) continue;
+    if (curve.startedAt === undefined) continue;
     const seconds = String(Math.floor(curve.startedAt / 1000)).padStart(10, '0');
     const [folder, file] = [folderName(job, names.get(job)?.name), `events.out.tfevents.${seconds}.updraft`];
     await writeWhole(path.join(target, folder, file), curve.content);
@@ -30,17 +30,10 @@ export async function writeTensorboard(runFolder: string, target: string): Promi
 }
 
 /** The attempts as one curve: one that resumes replaces what an earlier one did past its checkpoint. */
-async function readCurve(journals: readonly { path: string }[]): Promise<EventFile | undefined> {
+async function readCurve(journals: readonly { path: string }[]): Promise<EventFile> {
   const stitcher = new CurveStitcher();
-  let curve: EventFile | undefined;
-  for (const journal of journals)
-    await eachProgress(journal.path, (entry) => {
-      const { point, isFirst } = stitcher.take(entry) ?? {};
-      if (point === undefined) return;
-      curve ??= new EventFile(point.at);
-      if (isFirst) curve.cutFrom(point.step);
-      curve.add(point);
-    });
+  const curve = new EventFile();
+  for (const journal of journals) await eachProgress(journal.path, (entry) => stitcher.add(entry, curve));
   return curve;
 }
 
@@ -78,34 +71,48 @@ async function writeWhole(file: string, content: Buffer): Promise<void> {
  * An event file of TensorBoard: records with checksums, each a protocol buffer. All is written into one buffer: a long
  * training has tens of thousands of points, and objects for each part of each would take most of the time.
  */
-export class EventFile {
+export class EventFile implements Curve {
   #bytes = Buffer.allocUnsafe(1 << 16);
   #end = 0;
-  /** Step and beginning of each point. */
-  readonly #points: { step: number; at: number }[] = [];
+  /** Each point, and where it begins. */
+  readonly #points: { point: TrainingPoint; at: number }[] = [];
   /** What goes before the value of each metric. */
   readonly #prefixes = new Map<string, Buffer>();
 
-  /** In milliseconds since the epoch. */
-  readonly startedAt: number;
+  #startedAt: number | undefined;
 
-  constructor(startedAt: number) {
-    this.startedAt = startedAt;
-    this.#record(startedAt, text(3, 'brain.Event:2'), {});
+  /** The time of the first point, in milliseconds since the epoch. */
+  get startedAt(): number | undefined {
+    return this.#startedAt;
   }
 
-  add({ at, step, metrics }: TrainingPoint): void {
+  add(point: TrainingPoint): void {
+    const { at, step, metrics } = point;
+    if (this.#startedAt === undefined) this.#record(at, text(3, 'brain.Event:2'), {});
+    this.#startedAt ??= at;
     let bytes = 0;
     for (const name in metrics) bytes += this.#prefixOf(name).length + 4;
-    this.#points.push({ step, at: this.#end });
+    this.#points.push({ point, at: this.#end });
     const whole = Math.min(Math.max(0, Math.round(step)), Number.MAX_SAFE_INTEGER);
     this.#record(at, [2 * 8, ...varint(whole), 5 * 8 + 2, ...varint(bytes)], metrics, bytes);
   }
 
   /** Forgets points at this step or later that were added last. */
   cutFrom(step: number): void {
-    for (let last; (last = this.#points.at(-1)) !== undefined && last.step >= step; this.#points.pop())
-      this.#end = last.at;
+    this.#cut(this.#points.findLastIndex(({ point }) => point.step < step) + 1);
+  }
+
+  forget(metrics: readonly string[], step: number): void {
+    for (const { point } of this.#cut(this.#points.findLastIndex((one) => one.point.step < step) + 1)) {
+      const kept = Object.entries(point.metrics).filter(([name]) => !metrics.includes(name));
+      if (kept.length > 0) this.add({ ...point, metrics: Object.fromEntries(kept) });
+    }
+  }
+
+  #cut(from: number): { point: TrainingPoint; at: number }[] {
+    const cut = this.#points.splice(from);
+    this.#end = cut[0]?.at ?? this.#end;
+    return cut;
   }
 
   /** Valid until the next change. */

@@ -3,6 +3,7 @@ import { printable } from '../../base/printable.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { wrap } from '../../base/text-table.ts';
 import { asFault, type Fault } from '../../fault/fault.ts';
+import { refusedOfRun } from '../../journal/metrics.ts';
 import { describeDamage, type RunState } from '../../journal/state.ts';
 import { deleteSecrets } from '../../pool/stored-secrets.ts';
 import { openPool, poolKind } from '../../pool/open-pool.ts';
@@ -65,8 +66,8 @@ const reportSilence = (cli: Cli, { traits }: Pool, { message }: Fault): void =>
 /** Prints on stderr when the state of a run may be incomplete, and why. */
 export function printTrouble(cli: Cli, state: RunState): void {
   const { trouble } = state;
-  const damage = describeDamage(state);
-  if (damage !== undefined) cli.err(`${wrap(printable(damage), textWidth(cli)).join('\n')}\n`);
+  for (const sentence of [describeDamage(state) ?? [], refusedOfRun(state.jobs)].flat())
+    cli.err(`${wrap(printable(sentence), textWidth(cli)).join('\n')}\n`);
   if (trouble === undefined) return;
   cli.err(`updraft: ${trouble.message}\n`);
   cli.err(`  fix: ${trouble.fix}\n`);

@@ -15,7 +15,9 @@ export function describeState(job: JobState): string {
   if (job.isUntold) return 'unknown';
   if (job.status === 'ended') return job.outcome ?? 'lost';
   if (job.status !== 'running') return 'waiting';
-  const { pool, phase = 'queued' } = latestAttempt(job) ?? {};
+  const { pool, phase = 'queued', outcome } = latestAttempt(job) ?? {};
+  // All that is left is to publish its results.
+  if (outcome !== undefined) return 'returning';
   return pool?.disconnected === undefined ? phase : 'disconnected';
 }
 

@@ -8,7 +8,9 @@ import { Fault } from '../../fault/fault.ts';
 import { jobId } from '../../job/layout.ts';
 import * as logs from '../commands/logs.ts';
 import * as report from '../commands/report.ts';
+import * as results from '../commands/results.ts';
 import * as status from '../commands/status.ts';
+import * as why from '../commands/why.ts';
 
 const journals = path.join(import.meta.dirname, '../../../test/journals');
 
@@ -147,4 +149,36 @@ test('on a narrow terminal notes replace figures, and every line fits', async ()
   assert.match(out, /^0001 +2 +failed +node-a .*the training ended/m);
   assert.match(out, /^Not shown at this width: BYTES, EPOCH, LOSS, ACCURACY\./m);
   for (const line of out.split('\n')) assert.ok(line.length <= 60, line);
+});
+
+test('status, results and why say which metrics were not kept', async (t) => {
+  const cwd = await temporaryFolder(t);
+  const growing = await growingRun(t, cwd, ['0000']);
+  await growing.run({ kind: 'attempt-started', job: '0000', attempt: 1, why: 'first try' });
+  await growing.agent(
+    '0000',
+    1,
+    { kind: 'agent-started', version: '1', host: 'node-a', pid: 1, gpus: [] },
+    { kind: 'progress', loss: 1 },
+    { kind: 'metrics-refused', why: 'too-many', count: 5, examples: ['layer33', 'layer34', 'layer35'] },
+  );
+  const said = /5\s+metrics (?:of job 0000 )?were not kept \(such as "layer33", "layer34",\s+"layer35"\)/;
+  for (const command of [status, results]) assert.match((await runCommand(command, [], { cwd })).err, said);
+  assert.match((await runCommand(why, [], { cwd })).out, said);
+});
+
+test('a job whose attempt has succeeded is returning its results, not waiting', async (t) => {
+  const cwd = await temporaryFolder(t);
+  const growing = await growingRun(t, cwd, ['0000', '0001']);
+  for (const [job, outcome] of [
+    ['0000', 'success'],
+    ['0001', 'evicted'],
+  ] as const) {
+    await growing.run({ kind: 'attempt-started', job, attempt: 1, why: 'first try' });
+    await growing.run({ kind: 'attempt-ended', job, attempt: 1, outcome, exit: 0 });
+  }
+  const { out } = await runCommand(status, [], { cwd });
+  assert.match(out, /^0000 +1 +returning\b/m);
+  assert.match(out, /^0001 +1 +waiting\b/m);
+  assert.match(out, /2 jobs, 1 waiting, 1 running$/m);
 });

@@ -27,3 +27,30 @@ test('a job keeps its name in the queue when it is submitted again without the o
     [['job 0000 model=bert_', 'job 0001 model=distilbert_'], ['job 0001 model=distilbert_']],
   );
 });
+
+test('process N of the queue is job N of the plan, with what that job has of its own', async (t) => {
+  const folder = await temporaryFolder(t, {
+    'updraft.toml': [
+      'name = "r"\n[train]\ncommand = "t {lr}"\noutputs = ["o"]\n[resources]\ncpus = "{cpus}"',
+      '[run]\nmatrix = { lr = [1, 2, 3, 4], cpus = [2, 4, 8], seed = [5, 6] }\n',
+    ].join('\n'),
+  });
+  const plan = await loadPlan(folder);
+  const { submit, items } = renderSubmit({
+    ...{ plan, profile: condorProfiles.mini },
+    ...{ version: '24.0.1' as const, run: 'r-1', environment: {} },
+  });
+  const [, names = ''] = /^queue (\S+) from/m.exec(submit) ?? [];
+  const [, variable = ''] = /^request_cpus = \$\((\w+)\)$/m.exec(submit) ?? [];
+  const at = names.split(',').indexOf(variable);
+  const rows = items.trimEnd().split('\n');
+  assert.deepEqual(
+    rows.map((row) => [row.split('\u001f')[0], row.split('\u001f')[at]]),
+    plan.jobs.map(({ parameters }, index) => [String(index).padStart(4, '0'), String(parameters['cpus'])]),
+  );
+  assert.deepEqual(
+    plan.jobs.map(({ parameters }) => parameters['cpus']).slice(0, 6),
+    [2, 4, 8, 2, 4, 8],
+    'kinds of jobs take turns',
+  );
+});

@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { AgentBody, ProgressEntry } from '../../journal/entry.ts';
+import { type Curve, CurveStitcher } from '../../journal/training-curve.ts';
+import { ReportedProgress } from './reported-progress.ts';
+
+/** The curves that a reader makes of it: steps and values of each metric. */
+function curvesOf(bodies: readonly AgentBody[]): Record<string, [step: number, value: number][]> {
+  const curves: Record<string, [number, number][]> = {};
+  const curve: Curve = {
+    add: ({ step, metrics }) => {
+      for (const [name, value] of Object.entries(metrics)) (curves[name] ??= []).push([step, value]);
+    },
+    cutFrom: () => undefined,
+    forget: (names, from) => {
+      for (const name of names) curves[name] = (curves[name] ?? []).filter(([step]) => step < from);
+    },
+  };
+  const stitcher = new CurveStitcher();
+  for (const body of bodies) {
+    const entry = { v: 1, t: '2026-01-01T00:00:00.000Z', seq: 0, job: '0000', attempt: 1, ...body };
+    if (body.kind === 'progress' || body.kind === 'progress-replaced')
+      stitcher.add(entry as ProgressEntry, curve);
+  }
+  return curves;
+}
+
+const upTo = (count: number): number[] => Array.from({ length: count }, (_, index) => index + 1);
+
+test('of a training that prints and writes records, each metric comes from one of them, at its own steps', () => {
+  const reported = new ReportedProgress();
+  const journal: AgentBody[] = [];
+  for (const step of upTo(40)) {
+    const half = Math.ceil(step / 2);
+    reported.addRecord(JSON.stringify({ epoch: 1, step, steps: 40, loss: step }));
+    if (step % 2 === 0) {
+      reported.addPrinted(`epoch 0 step ${half}/20 loss 1000`);
+      reported.addPrinted(`val_loss=${half} loss -1`);
+    }
+    if (step % 8 === 0) journal.push(...reported.take());
+  }
+  reported.addPrinted('val_loss=99');
+  journal.push(...reported.take(true));
+  assert.deepEqual(curvesOf(journal), {
+    loss: upTo(40).map((step) => [step, step]),
+    val_loss: [...upTo(20).map((half) => [2 * half, half]), [40, 99]],
+  });
+  const last = journal.findLast((body) => body.kind === 'progress');
+  assert.deepEqual([last?.epoch, last?.step], [1, 40], 'the training is where its records say');
+});
+
+test('what was printed of a metric is void once a record has it, whether it is in the journal or not', () => {
+  const reported = new ReportedProgress();
+  const journal: AgentBody[] = [];
+  for (const step of upTo(9))
+    reported.addPrinted(`Epoch: 1 [${step * 10}/100 (1%)] Loss: ${step} acc: 0.${step}`);
+  journal.push(...reported.take());
+  reported.addPrinted('Epoch: 1 [100/100 (1%)] Loss: 10 acc: 0.95');
+  reported.addRecord('{"epoch": 1, "loss": 0.5}');
+  for (const epoch of [2, 3]) {
+    reported.addPrinted(`Epoch: ${epoch} [100/100 (1%)] Loss: 77 acc: 0.9${epoch}`);
+    reported.addRecord(JSON.stringify({ epoch, loss: 0.5 / epoch }));
+  }
+  journal.push(...reported.take());
+  const { loss, accuracy } = curvesOf(journal);
+  assert.deepEqual(loss, [
+    [100, 0.5],
+    [200, 0.25],
+    [300, 0.5 / 3],
+  ]);
+  assert.equal(accuracy?.length, 12);
+  assert.deepEqual(
+    journal.filter(({ kind }) => kind === 'progress-replaced'),
+    [{ kind: 'progress-replaced', metrics: ['loss'] }],
+  );
+});
+
+test('a metric that is only printed, without a place that records could share, is where the records are', () => {
+  const reported = new ReportedProgress();
+  for (const step of [10, 20]) {
+    reported.addRecord(JSON.stringify({ step, steps: 100, f1: step }));
+    reported.addPrinted(`epoch ${step / 10} acc 0.${step}`);
+    reported.addPrinted(`val_acc 0.${step + 1}`);
+  }
+  assert.deepEqual(curvesOf(reported.take()), {
+    f1: [
+      [10, 10],
+      [20, 20],
+    ],
+    accuracy: [
+      [10, 0.1],
+      [20, 0.2],
+    ],
+    val_accuracy: [
+      [10, 0.11],
+      [20, 0.21],
+    ],
+  });
+});
+
+test('refused metrics are recorded with the reports', () => {
+  const reported = new ReportedProgress();
+  reported.addRecord('{"loss": 1, "?": 2}');
+  assert.deepEqual(reported.take(), [
+    { kind: 'progress', loss: 1 },
+    { kind: 'metrics-refused', why: 'no-letter', count: 1, examples: ['?'] },
+  ]);
+});

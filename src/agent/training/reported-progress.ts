@@ -1,0 +1,122 @@
+import { defined } from '../../base/defined.ts';
+import type { AgentBody, Progress } from '../../journal/entry.ts';
+import { metricsOf } from '../../journal/metrics.ts';
+import { MetricNames, progressOfLine, progressOfRecord } from './progress.ts';
+import { Reports } from './reports.ts';
+
+type Names = ReadonlySet<string>;
+
+/**
+ * What a training reports, on its way to the journal. It may print and write records: once a record has a metric, what
+ * is printed of it no longer counts, and what was printed of it before is void. The training is where its records say.
+ */
+export class ReportedProgress {
+  readonly #names = new MetricNames();
+  /** Apart, so that the lines of one never get the place of the other. */
+  readonly #records = new Reports();
+  readonly #printed = new Reports();
+  /** The fields and metrics that records have had, and the fields that depend on them. */
+  readonly #recorded = new Set<string>();
+  readonly #printedMetrics = new Set<string>();
+  readonly #void = new Set<string>();
+  #recordedAt: Progress = {};
+  #printedAt: Progress = {};
+  #printsFromZero = false;
+  /** Where the last record was that went to the journal. */
+  #takenAt: Progress = {};
+
+  /** A line of the training's file. Returns what counts of it. */
+  addRecord(line: string): Progress {
+    const found = this.#names.admit(progressOfRecord(line));
+    this.#learn(found);
+    this.#recordedAt = placeAfter(this.#recordedAt, found);
+    this.#records.add(found);
+    return found;
+  }
+
+  /** A record of an earlier start in the same attempt: what it has, no printed line gives. */
+  addEarlier(line: string): void {
+    this.#learn(progressOfRecord(line));
+  }
+
+  /** A printed line. Returns what counts of it. */
+  addPrinted(line: string): Progress {
+    const found = this.#names.admit(progressOfLine(line));
+    this.#printsFromZero ||= found.epoch === 0;
+    this.#printedAt = placeAfter(this.#printedAt, found);
+    const own = this.#recorded.size === 0 ? found : without(found, this.#recorded);
+    const metrics = Object.keys(metricsOf(own));
+    for (const name of metrics) this.#printedMetrics.add(name);
+    const isPlaced = metrics.length > 0 && this.#recorded.size > 0;
+    this.#printed.add(isPlaced ? { ...own, ...this.#placeOfPrinted() } : own);
+    return own;
+  }
+
+  /** What the agent itself knows of it. */
+  add(found: Progress): void {
+    this.#printed.add(found);
+  }
+
+  /** What the journal needs of all that was added since the last call. */
+  take(isEnd = false): AgentBody[] {
+    const printed = this.#printed.take().map((report) => without(report, this.#void));
+    const recorded = this.#records.take();
+    // These come last, and begin where they were.
+    const hasMoved = printed.some(({ epoch, step }) => (epoch ?? step) !== undefined);
+    if (hasMoved && this.#recorded.size > 0) {
+      const { epoch } = this.#takenAt;
+      recorded[0] = recorded[0] === undefined ? this.#takenAt : { ...defined({ epoch }), ...recorded[0] };
+    }
+    for (const report of recorded) this.#takenAt = placeAfter(this.#takenAt, report);
+    const metrics = [...this.#void];
+    this.#void.clear();
+    const reports = [...printed, ...recorded].filter((report) => Object.keys(report).length > 0);
+    return [
+      ...(metrics.length === 0 ? [] : [{ kind: 'progress-replaced' as const, metrics }]),
+      ...reports.map((report) => ({ kind: 'progress' as const, ...report })),
+      ...this.#names.takeRefused(isEnd).map((refused) => ({ kind: 'metrics-refused' as const, ...refused })),
+    ];
+  }
+
+  #learn({ metrics, ...fields }: Progress): void {
+    for (const name of Object.keys({ ...fields, ...metrics })) {
+      this.#recorded.add(name);
+      if (this.#printedMetrics.delete(name)) this.#void.add(name);
+    }
+    if ((fields.epoch ?? fields.step) !== undefined)
+      for (const name of ['epoch', 'epochs', 'done']) this.#recorded.add(name);
+    if (fields.step !== undefined) this.#recorded.add('steps');
+  }
+
+  /** Of a metric that only printed lines have: where they say, counted as records are; else where the records are. */
+  #placeOfPrinted(): Progress {
+    const { epoch, step, steps } = this.#printedAt;
+    const records = this.#recordedAt;
+    const isAlike = (epoch === undefined) === (records.epoch === undefined);
+    if (!isAlike || (epoch ?? step) === undefined)
+      return defined({ epoch: records.epoch, step: records.step });
+    const scale = steps === undefined || steps === 0 ? 1 : (records.steps ?? steps) / steps;
+    return defined({
+      epoch: epoch === undefined ? undefined : epoch + (this.#printsFromZero ? 1 : 0),
+      step: step === undefined ? undefined : Math.round(step * scale),
+    });
+  }
+}
+
+/** Where a training is after one more report: a new epoch has its own steps. */
+function placeAfter(
+  place: Progress,
+  { epoch = place.epoch, step, steps = place.steps, ...rest }: Progress,
+): Progress {
+  if (step !== undefined || epoch !== place.epoch) return defined({ epoch, step, steps });
+  const isOfEpoch = rest.done !== undefined;
+  return defined({ epoch, step: isOfEpoch ? undefined : place.step, steps });
+}
+
+/** The report without these fields and metrics. */
+function without({ metrics = {}, ...fields }: Progress, names: Names): Progress {
+  const keep = (values: object) =>
+    Object.fromEntries(Object.entries(values).filter(([name]) => !names.has(name)));
+  const [own, others] = [keep(fields) as Progress, keep(metrics) as Record<string, number>];
+  return Object.keys(others).length === 0 ? own : { ...own, metrics: others };
+}
