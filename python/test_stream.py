@@ -179,6 +179,14 @@ class Order(StreamTest):
             self.stream("empty")
         with self.assertRaisesRegex(updraft.StreamError, "nowhere has no tar shards"):
             self.stream("nowhere")
+        for pattern in ("data/train-{000..099}.tar", "https://server/data/train-0.tar", "data/*.tar"):
+            with self.assertRaisesRegex(updraft.StreamError, "reads all tar shards of a folder, .*; give it the folder"):
+                self.stream(pattern)
+        # One that is there twice is read once.
+        for name in ("a.tar", "a.tar.gz", "b.tar.zst"):
+            open(f"empty/{name}", "wb").close()
+        with self.assertRaisesRegex(updraft.StreamError, r"empty/b.tar.zst is compressed \(zst\): .* decompress it"):
+            self.stream("empty")
 
 
 class WithAgent(StreamTest):
@@ -395,7 +403,7 @@ class Hostile(StreamTest):
         self.refuses(good[:100], "cut off at byte 100")
         self.refuses(b"", "cut off at byte 0")
         self.refuses(good[:1536] + b"?" + good[1537:], "at byte 1536: wrong checksum of a header")
-        self.refuses(b"\x1f\x8b" + bytes(600), "bad.tar is damaged, or no tar, at byte 0")
+        self.refuses(b"\x1f\x8b" + bytes(600), r"bad.tar is compressed \(gzip\): .* decompress it to a plain .tar")
         self.refuses(self.tar(("a.txt", b"1"), ("a.txt", b"2")), "has a.txt twice, at byte 1536 again")
 
     def test_sizes_that_lie_are_refused(self) -> None:
@@ -567,6 +575,26 @@ class WithTorch(StreamTest):
                     batches = [batch.tolist() for batch in run.batches(loader)]
             self.assertEqual(first, batches[0])
             self.assertEqual(sorted(sum(batches, [])), list(range(len(KEYS))))
+
+    def test_reads_its_checkpoint_once_and_early(self) -> None:
+        os.environ["UPDRAFT_CHECKPOINT"] = "saved"
+        self.addCleanup(os.environ.pop, "UPDRAFT_CHECKPOINT")
+        list_shards("source", "data")
+        with updraft.training() as run:
+            for _ in run.epochs(1):
+                pass
+        updraft._used.clear()
+        readers, sum_up = [], updraft._crc_of
+
+        def sum_up_and_note(path: str) -> int:
+            readers.append(threading.current_thread().name)
+            return sum_up(path)
+
+        with Agent("source", "data", ahead=7), mock.patch.object(updraft, "_crc_of", sum_up_and_note):
+            updraft.prefetch(self.loader("data"))
+            with updraft.training() as run:
+                self.assertEqual(run.epoch, 1)
+        self.assertEqual(readers, ["updraft-reading"])
 
     def test_begins_where_its_checkpoint_says_and_not_the_hint(self) -> None:
         os.environ["UPDRAFT_CHECKPOINT"] = "saved"

@@ -6,6 +6,8 @@ Each attempt is a forked process, so that PyTorch is loaded once. Without PyTorc
 from __future__ import annotations
 
 import contextlib
+import io
+import itertools
 import json
 import multiprocessing
 import os
@@ -90,6 +92,7 @@ class AskGroup(Interruption):
 
 
 NEVER = (0, signal.SIGKILL)
+OF_THE_MODULE = random.Random(5)
 
 
 def seed_all() -> None:
@@ -160,6 +163,8 @@ class AttemptTest(unittest.TestCase):
                     code = 0
             except SystemExit as end:
                 code = end.code if isinstance(end.code, int) else 1
+                with open("stderr.txt", "a") as errors:
+                    print(end, file=errors)
             except BaseException:
                 traceback.print_exc()
             finally:
@@ -253,6 +258,23 @@ class WithoutTorch(AttemptTest):
         with tempfile.TemporaryDirectory() as other:
             os.chdir(other)
             self.assertEqual(self.attempt(count, NEVER)[1], result)
+
+    def test_skips_a_damaged_checkpoint_that_it_reads_early(self) -> None:
+        for _ in range(2):
+            self.attempt(count, (5, signal.SIGKILL))
+        store = updraft._Store("checkpoints", 2)
+        newest, older = store.paths()
+        with open(newest, "ab") as file:
+            file.write(b"?")
+        updraft._Reading.begin(newest)
+        with contextlib.redirect_stderr(io.StringIO()):
+            self.assertEqual(store.newest(), older)
+
+    def test_kills_all_workers_before_it_waits_for_one(self) -> None:
+        worker = unittest.mock.Mock()
+        with unittest.mock.patch.object(updraft, "_workers", return_value=[worker, worker]):
+            updraft._kill_workers()
+        self.assertEqual([name for name, _, _ in worker.method_calls], ["kill", "kill", "join", "join"])
 
     def test_refuses_the_checkpoint_of_another_training(self) -> None:
         self.attempt(count, (3, signal.SIGKILL))
@@ -360,8 +382,59 @@ class WithoutTorch(AttemptTest):
                 updraft.training(tape=Tape()).__enter__()
 
     def test_names_what_cannot_be_saved(self) -> None:
-        with self.assertRaisesRegex(TypeError, "object 2 of updraft.training has no state_dict: int"):
+        with self.assertRaisesRegex(TypeError, "object 2 of updraft.training has no state_dict: int; put it into a dict"):
             updraft.training(Tape(), 3)
+        with self.assertRaisesRegex(TypeError, "object 1 .* has no state_dict: tuple; hand over the objects themselves"):
+            updraft.training((Tape(), Tape()))
+        with self.assertRaisesRegex(TypeError, "best of updraft.training has 'why', which cannot be saved: .*lambda"):
+            updraft.training(best={"loss": 1, "why": lambda: 1})
+
+    def test_names_what_cannot_be_saved_any_more(self) -> None:
+        def train(interruption: Interruption) -> list[Any]:
+            best: dict[str, Any] = {}
+            with updraft.training(best=best, every=0) as run:
+                for _ in run.epochs(1):
+                    for _ in run.batches(range(2)):
+                        best["why"] = lambda: 1
+            return []
+
+        self.attempt(train, NEVER)
+        self.assertIn("no checkpoint could be written: best of updraft.training has 'why', which cannot", self.said())
+
+    def test_epochs_are_a_number(self) -> None:
+        with updraft.training(tape=Tape()) as run:
+            with self.assertRaisesRegex(TypeError, r"run.epochs takes the number of epochs, .* not a range"):
+                next(run.epochs(range(3)))
+
+    def test_an_iterator_goes_into_one_epoch_only(self) -> None:
+        def endless() -> Any:
+            while True:
+                yield from range(3)
+
+        for iterator in (endless(), itertools.cycle([1, 2])):
+            with updraft.training(tape=Tape(), folder=type(iterator).__name__) as run:
+                with self.assertRaisesRegex(RuntimeError, "in an earlier epoch: .* Give it the loader itself"):
+                    for _ in run.epochs(2):
+                        for _ in run.batches(iterator):
+                            if run.batch == 4:
+                                break
+
+    def test_same_over_an_iterator_that_draws_while_the_training_does(self) -> None:
+        def endless() -> Any:
+            while True:
+                yield from random.sample(range(5), 5)
+
+        def train(interruption: Interruption) -> list[Any]:
+            random.seed(1)
+            tape = Tape()
+            with updraft.training(tape=tape, every=0) as run:
+                for _ in run.epochs(2):
+                    for number in run.batches(itertools.islice(endless(), 14)):
+                        tape.lines.append([number, random.random()])
+                        interruption.batch_done(run)
+            return tape.lines
+
+        self.same_after(train, [(8, signal.SIGKILL), (3, signal.SIGTERM), (9, signal.SIGTERM)], "whole")
 
     def test_a_full_disk_costs_the_checkpoint_and_not_the_training(self) -> None:
         os.mkdir("saved")
@@ -521,6 +594,125 @@ class WithTorch(AttemptTest):
             with self.subTest(workers=workers):
                 self.same_after(train, [(3, signal.SIGKILL), (6, signal.SIGTERM)], f"whole-{workers}")
                 shutil.rmtree("saved")
+
+    def test_same_with_generators_deep_in_a_dataset_or_beside_it(self) -> None:
+        class Blur:
+            chance = random.Random(7)
+
+            def __init__(self) -> None:
+                self.state = numpy.random.default_rng(1)
+
+            def __call__(self, image: Any) -> Any:
+                return image * float(self.state.random()) + self.chance.random()
+
+        class Augmented(Noisy):
+            def __init__(self) -> None:
+                noise = torch.Generator().manual_seed(2)
+                self.transforms = {"train": [Blur(), lambda image: image + torch.rand(8, generator=noise)]}
+
+            def __getitem__(self, index: int) -> Any:
+                image = super().__getitem__(index)[1]
+                for transform in self.transforms["train"]:
+                    image = transform(image)
+                return index, image + OF_THE_MODULE.random()
+
+        for workers in (0, 1):
+            with self.subTest(workers=workers):
+                data = torch.utils.data.Subset(Augmented(), range(30))
+                make_loader = self.loader(data, num_workers=workers)
+                train = lambda end: learn(end, make_loader)
+                self.same_after(train, [(3, signal.SIGKILL), (9, signal.SIGTERM)], f"whole-{workers}")
+                shutil.rmtree("saved")
+
+    def test_same_with_loaders_of_other_libraries(self) -> None:
+        data = torch.utils.data
+
+        class Collated(data.DataLoader):
+            """As PyTorch Geometric's."""
+
+            def __init__(self, dataset: Any, **options: Any) -> None:
+                super().__init__(dataset, collate_fn=lambda samples: data.default_collate(samples), **options)
+
+        class _RepeatSampler:
+            def __init__(self, sampler: Any) -> None:
+                self.sampler = sampler
+
+            def __iter__(self) -> Any:
+                while True:
+                    yield from self.sampler
+
+        class Endless(data.DataLoader):
+            """As timm's and Ultralytics'."""
+
+            def __init__(self, *args: Any, **options: Any) -> None:
+                super().__init__(*args, **options)
+                object.__setattr__(self, "batch_sampler", _RepeatSampler(self.batch_sampler))
+                self.iterator = super().__iter__()
+
+            def __len__(self) -> int:
+                return len(self.batch_sampler.sampler)
+
+            def __iter__(self) -> Any:
+                return (next(self.iterator) for _ in range(len(self)))
+
+        class Ahead:
+            """As accelerate's, and timm's for a GPU."""
+
+            def __init__(self, *args: Any, **options: Any) -> None:
+                self.loader = data.DataLoader(*args, **options)
+
+            def __len__(self) -> int:
+                return len(self.loader)
+
+            def __iter__(self) -> Any:
+                batches = iter(self.loader)
+                held = next(batches)
+                for batch in batches:
+                    yield held
+                    held = batch
+                yield held
+
+        for kind, workers in [(Collated, 1), (Endless, 1), (Ahead, 0), (Ahead, 1)]:
+            with self.subTest(kind=kind.__name__, workers=workers):
+                options = {"batch_size": 4, "shuffle": True, "num_workers": workers, "persistent_workers": workers > 0}
+                train = lambda end: learn(end, lambda: kind(Noisy(), **options))
+                self.same_after(train, [(9, signal.SIGKILL), (3, signal.SIGTERM)], f"{kind.__name__}-{workers}")
+                shutil.rmtree("saved")
+
+    def test_says_what_cannot_be_resumed_exactly(self) -> None:
+        class Samples(torch.utils.data.IterableDataset):
+            def __iter__(self) -> Any:
+                return (Noisy()[index] for index in range(30))
+
+        make_loader = self.loader(Samples(), shuffle=False, num_workers=1, persistent_workers=True)
+        self.attempt(lambda end: learn(end, make_loader), NEVER)
+        self.assertEqual(self.said().count("with persistent_workers=True, a loader of Samples may not resume exactly"), 1)
+
+    def test_refuses_a_loader_as_an_object_and_the_state_of_another_optimizer(self) -> None:
+        with self.assertRaisesRegex(TypeError, "loader of updraft.training is a DataLoader: give it to run.batches only"):
+            updraft.training(loader=self.loader()())
+        model = torch.nn.Linear(2, 1)
+        with updraft.training(optimizer=torch.optim.SGD(model.parameters(), lr=0.1)) as run:
+            next(run.epochs(1))
+            run._between_batches(is_last=True)
+        updraft._used.clear()
+        with self.assertRaisesRegex(SystemExit, "optimizer does not fit .*: it is of SGD, this is Adam"):
+            updraft.training(optimizer=torch.optim.Adam(model.parameters())).__enter__()
+
+    def test_tensors_of_a_dict_are_restored_where_they_are(self) -> None:
+        def train(interruption: Interruption) -> list[Any]:
+            shadow = {"weight": torch.zeros(2), "count": 0}
+            alias, lines = shadow["weight"], []
+            with updraft.training(shadow=shadow, lines=lines, every=0) as run:
+                for _ in run.epochs(2):
+                    for number in run.batches(range(6)):
+                        alias.mul_(0.5).add_(number)
+                        shadow["late"] = alias + 1
+                        lines.append([alias.tolist(), shadow["late"].tolist()])
+                        interruption.batch_done(run)
+            return [lines, shadow["weight"].tolist()]
+
+        self.same_after(train, SOMETIMES[:3], "whole")
 
     def test_same_with_gradients_of_several_batches(self) -> None:
         def train(interruption: Interruption) -> list[Any]:
@@ -739,16 +931,38 @@ kept = vars(torch.optim.Optimizer.zero_grad.__wrapped__)["__dynamo_disable"]
 print(before, is_loaded(), kept.__qualname__, layer.weight.tolist())
 """
 
-        def said(**env: str) -> list[str]:
-            command = [sys.executable, "-c", program]
-            folder = os.path.dirname(os.path.abspath(updraft.__file__))
-            env = {**os.environ, "PYTHONPATH": folder, **env}
-            run = subprocess.run(command, env=env, check=True, capture_output=True, text=True)
-            return run.stdout.split(maxsplit=2)
-
-        loaded, compiled, result = said(UPDRAFT_PROGRESS="progress")
+        loaded, compiled, result = self.printed(program, UPDRAFT_PROGRESS="progress").split(maxsplit=2)
         self.assertEqual((loaded, compiled), ("False", "True"))
-        self.assertEqual(said(), ["True", "True", result])
+        self.assertEqual(self.printed(program).split(maxsplit=2), ["True", "True", result])
+
+    def test_the_compiler_is_one_however_it_is_imported(self) -> None:
+        program = """
+import sys
+{}
+torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1).step()
+spared = torch._dynamo
+assert "torch._dynamo.eval_frame" not in sys.modules, "loaded"
+{}
+whole = sys.modules["torch._dynamo"]
+assert whole is torch._dynamo is not spared, whole
+assert found is whole.config is spared.config is sys.modules["torch._dynamo.eval_frame"].config, found
+assert type(found.__spec__.loader).__module__ != "updraft", found.__spec__
+"""
+        for imports, part in (
+            ("import torch, updraft", "import torch._dynamo.config as found"),
+            ("import updraft, torch", "from torch._dynamo import config as found"),
+            ("import updraft, torch", "spared.one = 1; assert torch._dynamo.one == 1; found = torch._dynamo.config"),
+        ):
+            with self.subTest(f"{imports}; {part}"):
+                self.assertEqual(self.printed(program.format(imports, part), UPDRAFT_PROGRESS="progress"), "")
+
+    def printed(self, program: str, **env: str) -> str:
+        """By a Python of its own."""
+        folder = os.path.dirname(os.path.abspath(updraft.__file__))
+        env = {**os.environ, "PYTHONPATH": folder, **env}
+        return subprocess.run(
+            [sys.executable, "-c", program], env=env, check=True, stdout=subprocess.PIPE, text=True
+        ).stdout
 
     def test_a_checkpoint_is_a_copy_that_the_training_cannot_change(self) -> None:
         weights = torch.nn.Linear(2, 2)
@@ -760,6 +974,26 @@ print(before, is_loaded(), kept.__qualname__, layer.weight.tolist())
         torch.nn.init.constant_(weights.weight, 8)
         state = updraft._read(run._store.newest())
         self.assertEqual(state["objects"]["object 1"]["weight"].tolist(), [[7, 7], [7, 7]])
+
+    def test_a_last_checkpoint_has_large_tensors_whole_and_no_checksums_of_its_own(self) -> None:
+        weights = torch.nn.Linear(1024, 512)
+        state = {"objects": weights.state_dict()}
+        store = updraft._Store("saved", 1)
+        dump, noted = updraft._dump, []
+
+        def dump_and_note(state: Any, file: Any) -> None:
+            noted.append(torch.serialization.get_crc32_options())
+            dump(state, file)
+
+        with unittest.mock.patch.object(updraft, "_dump", dump_and_note):
+            store.save_soon(lambda: state, lambda _: None)
+            # Into the buffers of the first one.
+            torch.nn.init.constant_(weights.bias, 7)
+            self.assertTrue(store.save_now(lambda: state))
+        self.assertEqual(noted, [True, False])
+        self.assertTrue(torch.serialization.get_crc32_options())
+        read = updraft._read(store.newest() or "")["objects"]
+        self.assertTrue(all(torch.equal(read[name], value) for name, value in weights.state_dict().items()))
 
 
 def alone(sample: Any) -> Any:

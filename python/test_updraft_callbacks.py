@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import random
+import shutil
 import signal
 import sys
 import unittest
@@ -66,7 +67,8 @@ def ending(interruption: Interruption) -> Callable[[], None]:
     return batch_done
 
 
-def with_lightning(interruption: Interruption, workers: int = 0, **options: Any) -> list[Any]:
+def with_lightning(interruption: Interruption, workers: int = 0, also: int = 0, **options: Any) -> list[Any]:
+    """With `also`, the number of its samples, a second loader is read beside the first one, more than once."""
     from lightning.pytorch import LightningModule, Trainer
 
     quiet("lightning.pytorch", "lightning.fabric")
@@ -80,8 +82,9 @@ def with_lightning(interruption: Interruption, workers: int = 0, **options: Any)
             self.net = net()
 
         def training_step(self, batch: Any, batch_idx: int) -> Any:
-            loss = loss_of(self.net, *batch)
-            record.add([self.current_epoch, batch_idx], batch[0], loss)
+            both = [batch["a"], batch["b"]] if also else [batch]
+            loss = sum(loss_of(self.net, *one) for one in both)
+            record.add([self.current_epoch, batch_idx], torch.cat([one[0] for one in both]), loss)
             return loss
 
         def on_train_batch_end(self, *_: Any) -> None:
@@ -98,9 +101,11 @@ def with_lightning(interruption: Interruption, workers: int = 0, **options: Any)
     more = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False, "accelerator": "cpu"}
     trainer = Trainer(max_epochs=3, callbacks=[saving], enable_model_summary=False, **more, **options)
     model = Model()
-    loader = torch.utils.data.DataLoader(
-        Noisy(), batch_size=4, shuffle=True, num_workers=workers, persistent_workers=workers > 0
-    )
+    how = {"batch_size": 4, "shuffle": True, "num_workers": workers, "persistent_workers": workers > 0}
+    loader = torch.utils.data.DataLoader(Noisy(), **how)
+    if also:
+        fewer = torch.utils.data.Subset(Noisy(), range(also))
+        loader = {"a": loader, "b": torch.utils.data.DataLoader(fewer, **how)}
     validation = torch.utils.data.DataLoader(Noisy(), batch_size=15)
     trainer.fit(model, loader, validation, ckpt_path=saving.last)
     return [record.read(), [one.tolist() for one in model.parameters()]]
@@ -148,6 +153,30 @@ def with_trainer(interruption: Interruption, workers: int = 0, collect: int = 1)
     return [record.read(), [one.tolist() for one in model.parameters()]]
 
 
+def with_accelerate(interruption: Interruption, workers: int) -> list[Any]:
+    from accelerate import Accelerator
+    from accelerate.utils import DataLoaderConfiguration
+
+    torch.manual_seed(1)
+    random.seed(1)
+    how = DataLoaderConfiguration(use_seedable_sampler=workers == 0)
+    accelerator = Accelerator(cpu=True, gradient_accumulation_steps=3, dataloader_config=how)
+    model, losses = net(), []
+    loader = torch.utils.data.DataLoader(Noisy(), 4, True, num_workers=workers, persistent_workers=workers > 0)
+    model, optimizer, loader = accelerator.prepare(model, torch.optim.AdamW(model.parameters(), lr=0.01), loader)
+    with updraft.training(model, optimizer, losses, every=0) as run:
+        for _ in run.epochs(3):
+            for indices, images in run.batches(loader):
+                with accelerator.accumulate(model):
+                    loss = loss_of(model, indices, images)
+                    accelerator.backward(loss)
+                    optimizer.step()
+                    optimizer.zero_grad()
+                losses.append([indices.tolist(), loss.item()])
+                interruption.batch_done(run)
+    return losses
+
+
 def collate(samples: Any) -> Any:
     indices, images = zip(*samples)
     # As a collator that masks words does.
@@ -182,6 +211,14 @@ class WithLightning(AttemptTest):
         options = {"accumulate_grad_batches": 3, "val_check_interval": 0.5}
         self.same_after(lambda end: with_lightning(end, **options), at_random(4, 24), "whole")
 
+    def test_same_with_several_loaders(self) -> None:
+        for workers in (0, 1):
+            with self.subTest(workers=workers):
+                train = lambda end: with_lightning(end, workers, also=14)
+                self.same_after(train, at_random(5 + workers, 24), f"whole-{workers}")
+                shutil.rmtree("saved")
+                os.remove("saved.jsonl")
+
     def test_refuses_to_start_over_by_mistake(self) -> None:
         self.attempt(with_lightning, (3, signal.SIGTERM), UPDRAFT_CHECKPOINT="saved")
 
@@ -201,6 +238,16 @@ class WithLightning(AttemptTest):
         self.assertNotIn("accuracy", lines[-1])
 
 
+@unittest.skipIf(lacks("accelerate"), "this Python has no accelerate")
+class WithAccelerate(AttemptTest):
+    def test_same_samples_losses_and_weights(self) -> None:
+        for workers in (0, 1):
+            with self.subTest(workers=workers):
+                train = lambda end: with_accelerate(end, workers)
+                self.same_after(train, [(3, signal.SIGTERM), (9, signal.SIGKILL), (6, signal.SIGTERM)], f"whole-{workers}")
+                shutil.rmtree("saved")
+
+
 @unittest.skipIf(lacks("transformers", "accelerate"), "this Python has no transformers and accelerate")
 class WithTrainer(AttemptTest):
     def test_same_samples_losses_and_weights(self) -> None:
@@ -214,6 +261,10 @@ class WithTrainer(AttemptTest):
 
     def test_same_with_collected_gradients(self) -> None:
         self.same_after(lambda end: with_trainer(end, collect=2), at_random(4, 9), "whole")
+
+    def test_refuses_to_collect_gradients_beyond_an_epoch_and_says_what_to_do(self) -> None:
+        self.assertEqual(self.attempt(lambda end: with_trainer(end, collect=4), NEVER, UPDRAFT_CHECKPOINT="saved")[0], 1)
+        self.assertIn("=4 does not divide: the Trainer cannot resume that exactly. Use 3, or leave out", self.said())
 
     def test_reports_progress(self) -> None:
         self.attempt(with_trainer, NEVER, UPDRAFT_CHECKPOINT="saved", UPDRAFT_PROGRESS="progress.jsonl")

@@ -21,9 +21,14 @@ One file, standard library only; PyTorch, Lightning and transformers are used if
 from __future__ import annotations
 
 import atexit
+import collections
 import contextlib
 import copy
+import functools
+import gc
 import importlib
+import importlib.machinery
+import importlib.util
 import inspect
 import io
 import itertools
@@ -102,17 +107,17 @@ class Training:
         for name, value in self._objects.items():
             if isinstance(value, (dict, list)) and not hasattr(value, "state_dict"):
                 self._objects[name] = value = _Values(name, value)
-            if not (hasattr(value, "state_dict") and hasattr(value, "load_state_dict")):
-                raise TypeError(f"{name} of updraft.training has no state_dict: {type(value).__name__}")
+            _check_can_be_saved(name, value)
         self._gradients = _Gradients(self._objects)
         self._attempt = _Attempt(folder, every)
         self._store = _Store(self._attempt.folder, keep or self._attempt.keep)
+        self._store.explain = lambda: next(filter(None, (one.problem() for one in self._values().values())), None)
         self._interval = self._attempt.interval
         self._progress = self._attempt.progress
         self._position = _Position()
         self._resumed: Optional[dict[str, Any]] = None
-        self._generators = list(self._handed.values())
-        self._loaders: list[Any] = []
+        self._generators = dict(self._handed)
+        self._loaders: dict[str, Any] = {}
         self._epoch_random: Any = None
         self._begin: Any = None
         self._stream: Any = None
@@ -121,6 +126,9 @@ class Training:
         self._held: Optional[dict[str, Any]] = None
         self._is_open = False
         self._has_looped = True
+        self._spent: Any = None
+        self._has_warned = False
+        self._restore_loader: Callable[[], None] = lambda: None
         self._wrapped: Any = weakref.WeakKeyDictionary()
 
     def __enter__(self) -> Training:
@@ -151,17 +159,19 @@ class Training:
     def epochs(self, total: int) -> Iterator[int]:
         """The epochs that are left of `total`, counted from 0, the interrupted one first."""
         self._check_is_open()
+        if not isinstance(total, (int, float)) and not hasattr(total, "__index__"):
+            raise TypeError(f"run.epochs takes the number of epochs, as in run.epochs(10), not a {type(total).__name__}")
         self._progress.epochs = total
         if self._resumed is not None:
             # What an epoch draws before its loop, such as an order, it draws again.
             is_between = self._resumed["epoch_random"] is None
             begin = self._resumed["random" if is_between else "begin"]
-            _set_random(begin, list(self._handed.values()))
+            _set_random(begin, self._handed)
             for name, values in begin.get("values", {}).items():
                 self._objects[name].load_state_dict(pickle.loads(values))
         while self._position.epoch < total:
             self._has_looped = False
-            self._begin = _random_now(list(self._handed.values()))
+            self._begin = _random_now(self._handed)
             self._begin["values"] = self._values_now()
             yield self._position.epoch
             self._has_looped = True
@@ -184,12 +194,21 @@ class Training:
             once = "run.batches goes once into each epoch of run.epochs(…), which takes the place of range(…)"
             raise RuntimeError(f"{once}; iterate over other loaders directly")
         self._has_looped = True
+        if loader is self._spent:
+            kind = type(loader).__name__
+            raise RuntimeError(
+                f"run.batches was given this {kind} in an earlier epoch: after an interruption it would start over. "
+                "Give it the loader itself, or make a new iterator in each epoch"
+            )
+        if isinstance(loader, types.GeneratorType) or type(loader).__module__ in ("builtins", "itertools"):
+            self._spent = loader if hasattr(loader, "__next__") else None
         self._gradients.epoch_begins()
         done = 0
-        handed = list(self._handed.values())
         self._loaders = _generators_of(loader)
-        self._generators = _each_once(handed + self._loaders)
+        self._generators = _each_once({**self._handed, **self._loaders})
         self._batch_size = size = _batch_size_of(loader)
+        # accelerate counts the batches since its last step itself, from 0.
+        accumulate = max(accumulate, getattr(getattr(_bare(loader), "gradient_state", None), "num_steps", 1))
         if self._resumed is not None:
             done = self._position.batch
             if done > 0:
@@ -198,15 +217,17 @@ class Training:
                 _set_random(self._resumed["epoch_random"], self._generators)
             else:
                 # Those that were handed over may have been used in this epoch already.
-                _set_own(self._resumed["random"], [None] * len(handed) + self._generators[len(handed) :])
+                _set_own(self._resumed["random"], self._generators, but=self._handed.values())
             if self._resumed["epoch_random"] is not None:
                 # Before the loader starts workers: its dataset may have them.
                 self._load(self._resumed, self._values())
         self._epoch_random = _random_now(self._generators)
         self._progress.steps = length = _length(loader)
         dataset = _dataset_of(loader)
-        if hasattr(dataset, "set_epoch"):
-            dataset.set_epoch(self._position.epoch)
+        # The loader of accelerate would count the epochs of this attempt.
+        for one in _each_once({"loader": _bare(loader), "dataset": dataset}).values():
+            if hasattr(one, "set_epoch"):
+                one.set_epoch(self._position.epoch)
         if hasattr(dataset, "updraft_seek"):
             self._stream = dataset
             if self._resumed is not None and self._resumed.get("stream") is not None:
@@ -235,6 +256,7 @@ class Training:
                     self._held = self._place()
         finally:
             self._reading = self._held = None
+            self._restore_loader()
 
     def log(self, **metrics: Any) -> None:
         """Reports metrics, such as `loss` and `accuracy`. They are written, and a GPU's are read, about once a second."""
@@ -247,27 +269,45 @@ class Training:
     def _rest_of(self, loader: Iterable[Batch], done: int) -> Iterator[Batch]:
         """The loader's batches without the first `done`, with the random numbers of an undisturbed training."""
 
-        loader_class = _plain_loader_class(loader)
-        if loader_class is None:
-            # Reading and dropping is slow, but right for any iterable.
-            iterator = iter(loader)
-            next(itertools.islice(iterator, done, done), None)
-            self._caught_up(done, self._loaders)
-            return iterator
+        if _can_begin_anywhere(loader):
+            return iter(self._beginning_after(done, loader))
+        name, inner = _inside(loader)
+        if inner is not None:
+            # Its workers draw by place, so it may read ahead of the training.
+            setattr(loader, name, self._beginning_after(done, inner))
+            self._restore_loader = lambda: setattr(loader, name, inner)
+            return iter(loader)
+        if getattr(_bare(loader), "persistent_workers", False) and not self._has_warned:
+            self._has_warned = True
+            kind = type(_dataset_of(loader)).__name__
+            print(
+                f"updraft: with persistent_workers=True, a loader of {kind} may not resume exactly: workers that outlive an "
+                "epoch draw other random numbers than new ones; leave it off",
+                file=sys.stderr,
+                flush=True,
+            )
+        # Reading and dropping is slow, but right for any iterable.
+        iterator = iter(loader) if isinstance(loader, (list, tuple, range)) else _Apart(loader)
+        next(itertools.islice(iterator, done, done), None)
+        self._caught_up(done, self._loaders.values())
+        return iterator
+
+    def _beginning_after(self, done: int, loader: Any) -> Any:
+        """A DataLoader for the rest of the epoch."""
 
         def caught_up(is_drawn: bool) -> None:
-            self._caught_up(done, [] if is_drawn else _generators_of(loader, with_dataset=False))
+            self._caught_up(done, () if is_drawn else _generators_of(loader, sampling=True).values())
 
         def rewind() -> None:
             _set_random(self._epoch_random, self._generators)
 
         if done > 0:
-            return iter(_Wrapped(loader, loader_class, done, rewind, caught_up).loader)
+            return _Wrapped(loader, done, rewind, caught_up).loader
         self._caught_up(done)
         # Kept, because its workers may persist from epoch to epoch.
         if loader not in self._wrapped:
-            self._wrapped[loader] = _Wrapped(loader, loader_class, 0, rewind, lambda _: None)
-        return iter(self._wrapped[loader].loader)
+            self._wrapped[loader] = _Wrapped(loader, 0, rewind, lambda _: None)
+        return self._wrapped[loader].loader
 
     def _sought(self, loader: Iterable[Batch], done: int) -> Iterator[Batch]:
         """The batches of a loader whose dataset begins where it should."""
@@ -275,7 +315,7 @@ class Training:
         iterator = iter(loader) if early is None else early
         if _torch() is not None:
             # It drew a seed if its workers have just started, and none if they persist. Now one is drawn in any case.
-            _set_random(self._epoch_random, [])
+            _set_random(self._epoch_random, {})
             _draw_seed()
         self._caught_up(done)
         return iterator
@@ -288,8 +328,7 @@ class Training:
             self._gradients.restore(self._resumed.get("gradients", {}))
             self._set_modes(self._resumed)
             if done > 0:
-                ready = {id(one) for one in used}
-                _set_random(self._resumed["random"], [None if id(one) in ready else one for one in self._generators])
+                _set_random(self._resumed["random"], self._generators, but=used)
         self._resumed = None
 
     def _between_batches(self, is_last: bool = False) -> None:
@@ -339,6 +378,7 @@ class Training:
             **(self._held or self._place()),
             "lives": self._interval.lives(),
             "objects": {name: value.state_dict() for name, value in self._objects.items()},
+            "kinds": {name: type(value).__name__ for name, value in self._objects.items()},
             "groups": {name: self._groups_of(value) for name, value in self._objects.items()},
             "generators": list(self._handed),
             "modes": {name: _modes_of(value) for name, value in self._objects.items()},
@@ -357,9 +397,10 @@ class Training:
     def _values_now(self) -> dict[str, bytes]:
         now = {}
         for name, value in self._values().items():
-            # What cannot be pickled, no checkpoint can have.
+            # What cannot be pickled, no checkpoint can have. Tensors may be as large as the model.
             with contextlib.suppress(Exception):
-                now[name] = pickle.dumps(value.state_dict())
+                if not value.has_tensors:
+                    now[name] = pickle.dumps(value.state_dict())
         return now
 
     def _groups_of(self, optimizer: Any) -> list[Any]:
@@ -426,6 +467,9 @@ class Training:
             try:
                 self._add_groups(value, state.get("groups", {}).get(name, []))
                 if torch is not None and isinstance(value, torch.optim.Optimizer):
+                    kind, saved = type(value).__name__, state.get("kinds", {}).get(name)
+                    if saved not in (None, kind):
+                        raise ValueError(f"it is of {saved}, this is {kind}")
                     # A GPU may not have room for what it has now and for what it gets.
                     value.state.clear()
                 value.load_state_dict(state["objects"][name])
@@ -434,6 +478,18 @@ class Training:
                     f"updraft: {name} does not fit the checkpoint in {self._store.folder}: {error}\n"
                     "Remove the folder to start over."
                 ) from error
+
+
+def _check_can_be_saved(name: str, value: Any) -> None:
+    kind = type(value).__name__
+    if hasattr(value, "batch_sampler"):
+        raise TypeError(f"{name} of updraft.training is a {kind}: give it to run.batches only, which restores its place")
+    if hasattr(value, "state_dict") and hasattr(value, "load_state_dict"):
+        return
+    hint = "put it into a dict that you hand over and use, as in best = {'loss': 9.9}"
+    if isinstance(value, tuple) or hasattr(value, "__next__"):
+        hint = "hand over the objects themselves, one by one"
+    raise TypeError(f"{name} of updraft.training has no state_dict: {kind}; {hint}")
 
 
 def _modes_of(value: Any) -> Any:
@@ -447,19 +503,56 @@ class _Values:
     """A dict or list of the training's own. Its content is restored, so that whoever has it sees that."""
 
     def __init__(self, name: str, values: Any) -> None:
-        for one in values.values() if isinstance(values, dict) else values:
-            if hasattr(one, "state_dict") or hasattr(one, "requires_grad"):
+        self.name = f"{name} of updraft.training"
+        self._values = values
+        for _, one in self._items():
+            if hasattr(one, "state_dict"):
                 # It would be another object after a resume, which no one uses.
                 kind = f"{type(values).__name__} with a {type(one).__name__}"
-                raise TypeError(f"{name} of updraft.training is a {kind}; hand over models and optimizers themselves")
-        self._values = values
+                raise TypeError(f"{self.name} is a {kind}; hand over models and optimizers themselves")
+        problem = self.problem()
+        if problem is not None:
+            raise TypeError(problem)
+
+    def problem(self) -> Optional[str]:
+        """What keeps it from being saved."""
+        for place, one in self._items():
+            try:
+                pickle.dumps(None if _is_tensor(one) else one)
+            except Exception as error:
+                return f"{self.name} has {place!r}, which cannot be saved: {error}; leave it out of the dict or list"
+        return None
+
+    @property
+    def has_tensors(self) -> bool:
+        return any(_is_tensor(one) for _, one in self._items())
 
     def state_dict(self) -> dict[str, Any]:
         return {"values": self._values}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        """A tensor stays the same one, on its device: others may have it, too."""
+        ours, values = dict(self._items()), copy.copy(state["values"])
+        for place, one in list(_items_of(values)):
+            old = ours.get(place)
+            if _is_tensor(one) and _is_tensor(old) and old.shape == one.shape and old.dtype == one.dtype:
+                old.data.copy_(one)
+                values[place] = old
+            else:
+                values[place] = copy.deepcopy(one)
         self._values.clear()
-        (self._values.update if isinstance(self._values, dict) else self._values.extend)(copy.deepcopy(state["values"]))
+        (self._values.update if isinstance(self._values, dict) else self._values.extend)(values)
+
+    def _items(self) -> Iterable[tuple[Any, Any]]:
+        return _items_of(self._values)
+
+
+def _items_of(values: Any) -> Iterable[tuple[Any, Any]]:
+    return list(values.items()) if hasattr(values, "items") else enumerate(values)
+
+
+def _is_tensor(value: Any) -> bool:
+    return _torch() is not None and isinstance(value, _torch().Tensor)
 
 
 class _Gradients:
@@ -520,7 +613,7 @@ class _Attempt:
         self.progress = _Progress(os.environ.get("UPDRAFT_PROGRESS"))
         self.progress.saving = self.interval.figures
         self.is_asked_to_leave = False
-        self._guarded = ours is not None
+        self.is_guarded = ours is not None
         self._restore_handler: Callable[[], object] = lambda: None
 
     def start(self) -> None:
@@ -529,7 +622,7 @@ class _Attempt:
             raise SystemExit(f"updraft: {self.folder} is another training's; give each a folder=… of its own")
         _used.add(os.path.realpath(self.folder))
         self.interval.start(time.monotonic())
-        if self._guarded and threading.current_thread() is threading.main_thread():
+        if self.is_guarded and threading.current_thread() is threading.main_thread():
             before = signal.signal(signal.SIGTERM, self._ask_to_leave)
             self._restore_handler = lambda: signal.signal(signal.SIGTERM, before)
 
@@ -614,6 +707,8 @@ class _Store:
         self._failure: Optional[BaseException] = None
         self._buffers: dict[Any, Any] = {}
         self._number = 0
+        self.explain: Callable[[], Optional[str]] = lambda: None
+        """What in the state cannot be saved."""
         self.saves = 0
         """Checkpoints that this attempt has written."""
 
@@ -623,11 +718,10 @@ class _Store:
 
     def newest(self) -> Optional[str]:
         """The path of the newest checkpoint that is whole."""
-        for name in self._names():
-            path = os.path.join(self.folder, name)
-            number, crc = name[: -len(".pt")].split("-")[1:]
+        for path in self.paths():
+            number, crc = path[: -len(".pt")].split("-")[-2:]
             self._number = max(self._number, int(number))
-            if _crc_of(path) == int(crc, 16):
+            if _Reading.crc_of(path) == int(crc, 16):
                 return path
             print(f"updraft: {path} is damaged; trying the one before it", file=sys.stderr, flush=True)
         return None
@@ -635,7 +729,10 @@ class _Store:
     def save_now(self, make_state: Callable[[], dict[str, Any]]) -> bool:
         self.wait()
         try:
-            self._write(make_state())
+            state = make_state()
+            # Memory of the host that is locked already takes a GPU's bytes several times faster.
+            with _without_zip_checksums():
+                self._write(_on_host(state, self._buffers) if self._buffers else state)
         except Exception as error:
             self._failure = error
         return self.wait()
@@ -668,8 +765,13 @@ class _Store:
         self._writer = None
         failure, self._failure = self._failure, None
         if failure is not None:
-            print(f"updraft: no checkpoint could be written: {failure}", file=sys.stderr, flush=True)
+            why = failure if isinstance(failure, OSError) else self.explain() or failure
+            print(f"updraft: no checkpoint could be written: {why}", file=sys.stderr, flush=True)
         return failure is None
+
+    def paths(self) -> list[str]:
+        """Of all checkpoints, whole or not, the newest first."""
+        return [os.path.join(self.folder, name) for name in self._names()]
 
     def _names(self) -> list[str]:
         with contextlib.suppress(FileNotFoundError):
@@ -699,6 +801,10 @@ class _Store:
                 os.remove(os.path.join(self.folder, old))
 
 
+_LARGE = 1 << 20
+"""Bytes whose checksum takes longer than starting a thread."""
+
+
 class _WholeFile:
     """Keeps the first error until all is written: PyTorch ends the process if a write fails under it."""
 
@@ -710,11 +816,32 @@ class _WholeFile:
     def write(self, data: Any) -> int:
         if self._error is None:
             try:
-                self._file.write(data)
-                self.crc = zlib.crc32(data, self.crc)
+                if memoryview(data).nbytes < _LARGE:
+                    self.crc = zlib.crc32(data, self.crc)
+                    self._file.write(data)
+                else:
+                    self._write_large(data)
             except OSError as error:
                 self._error = error
         return memoryview(data).nbytes
+
+    def _write_large(self, data: Any) -> None:
+        """Summed up and written at once, on two cores: PyTorch frees it afterwards."""
+
+        def sum_up() -> None:
+            self.crc = zlib.crc32(data, self.crc)
+
+        summing = threading.Thread(target=sum_up, name="updraft-checksum")
+        try:
+            summing.start()
+        except RuntimeError:
+            # No more threads are to be had.
+            sum_up()
+        try:
+            self._file.write(data)
+        finally:
+            if summing.ident is not None:
+                summing.join()
 
     def flush(self) -> None:
         """PyTorch calls it; `finish` is what counts."""
@@ -856,12 +983,11 @@ class _Wrapped:
     """
 
     def __init__(
-        self, loader: Any, loader_class: Any, done: int, rewind: Callable[[], None], caught_up: Callable[[bool], None]
+        self, loader: Any, done: int, rewind: Callable[[], None], caught_up: Callable[[bool], None]
     ) -> None:
         sown = loader.num_workers > 0
-        by_batch = loader.batch_sampler is not None
-        inner = loader.batch_sampler if by_batch else loader.sampler
-        sampler = _Sampler(inner, by_batch, sown, done, rewind, caught_up)
+        repeats, order, by_batch = _order_of(loader)
+        sampler = _Sampler(order, by_batch, sown, done, rewind, caught_up)
         options: dict[str, Any] = {
             "num_workers": loader.num_workers,
             "collate_fn": loader.collate_fn,
@@ -874,14 +1000,46 @@ class _Wrapped:
             options["multiprocessing_context"] = loader.multiprocessing_context
             options["prefetch_factor"] = loader.prefetch_factor
             # One that is used for the rest of an epoch only ends with it.
-            options["persistent_workers"] = loader.persistent_workers and done == 0
+            options["persistent_workers"] = (loader.persistent_workers or repeats is not None) and done == 0
         if hasattr(loader, "in_order"):
             options["in_order"] = loader.in_order
         if by_batch:
             options["batch_sampler"] = sampler
         else:
             options.update(sampler=sampler, batch_size=None)
-        self.loader = loader_class(_Dataset(loader.dataset) if sown else loader.dataset, **options)
+        self.loader = _torch().utils.data.DataLoader(_Dataset(loader.dataset, loader.collate_fn) if sown else loader.dataset, **options)
+
+
+class _Apart:
+    """Reads an iterable with random numbers that begin with the epoch, apart from those that the training draws meanwhile.
+
+    What reads ahead, shuffles as it goes or starts over within an epoch is then the same when it is read again.
+    """
+
+    def __init__(self, iterable: Iterable[Any]) -> None:
+        seed = random.getrandbits(63) if _torch() is None else _draw_seed()
+        self._its: Optional[dict[str, Any]] = None
+        with self._drawing():
+            _seed_all((seed,))
+            self._iterator = iter(iterable)
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        with self._drawing():
+            return next(self._iterator)
+
+    @contextlib.contextmanager
+    def _drawing(self) -> Iterator[None]:
+        trainings = _random_now({}, devices=False)
+        if self._its is not None:
+            _set_random(self._its, {})
+        try:
+            yield
+        finally:
+            self._its = _random_now({}, devices=False)
+            _set_random(trainings, {})
 
 
 class _WorkerInit:
@@ -908,8 +1066,10 @@ def _end_workers() -> None:
 
 
 def _kill_workers() -> None:
-    for worker in _workers():
+    workers = _workers()
+    for worker in workers:
         worker.kill()
+    for worker in workers:
         worker.join(1)
 
 
@@ -945,6 +1105,12 @@ class _Sampler:
         self._done = done
         self._rewind = rewind
         self._caught_up = caught_up
+
+    def __getattr__(self, name: str) -> Any:
+        # Such as `batch_size`, and the `sampler` of a batch sampler.
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._sampler, name)
 
     def __len__(self) -> int:
         return max(0, len(self._sampler) - self._done)
@@ -990,8 +1156,8 @@ class _Dataset:
     Otherwise it is the dataset: a `worker_init_fn` may open files in it.
     """
 
-    def __init__(self, dataset: Any) -> None:
-        self.__dict__["_dataset"] = dataset
+    def __init__(self, dataset: Any, collate: Any) -> None:
+        self.__dict__.update(_dataset=dataset, _own=_Own(dataset=dataset, collate=collate))
 
     def __getattr__(self, name: str) -> Any:
         # While it is unpickled, there is none yet.
@@ -1010,14 +1176,14 @@ class _Dataset:
 
     def __getitem__(self, item: tuple[Any, Any]) -> Any:
         seed, index = item
-        _seed_all(seed, self._dataset)
+        _seed_all(seed, self._own)
         return self._dataset[index]
 
     def __getitems__(self, items: list[tuple[Any, Any]]) -> Any:
         many = getattr(self._dataset, "__getitems__", None)
         if many is None:
             return [self[item] for item in items]
-        _seed_all(items[0][0], self._dataset)
+        _seed_all(items[0][0], self._own)
         return many([index for _, index in items])
 
 
@@ -1025,33 +1191,40 @@ class _Feed:
     """A framework's DataLoader, changed in place so that it can begin at any batch of an epoch.
 
     The framework reads ahead as it likes: samples draw random numbers by their place in the epoch, and the training's
-    generators stay as they were.
+    generators stay as they were. Several loaders that it combines, as Lightning does, are read again from the start.
     """
 
     def __init__(self, loader: Any) -> None:
         self.loader = loader
-        self._generators = _generators_of(loader)
-        self._sampler: Optional[_FeedSampler] = None
+        # accelerate has the loader inside another one.
+        plain = [getattr(one, "base_dataloader", one) for one in _loaders_in(loader)]
+        self._datasets = [_dataset_of(one) for one in plain]
+        self._sizes = [_batch_size_of(one) for one in plain]
+        found = [_generators_of(one) for one in plain]
+        self._generators = {f"{number} {name}": one for number, each in enumerate(found) for name, one in each.items()}
+        self._own = _Own(datasets=self._datasets, collates=[getattr(one, "collate_fn", None) for one in plain])
+        self._samplers = [self._change(one, number) for number, one in enumerate(plain)]
         self._training: Any = None
         self.random: Optional[dict[str, Any]] = None
         """How the epoch began."""
-        # accelerate has the loader inside another one.
-        plain = getattr(loader, "base_dataloader", loader)
+
+    def _change(self, loader: Any, number: int) -> Optional[_FeedSampler]:
         torch = _torch()
-        is_loader = isinstance(plain, torch.utils.data.DataLoader)
-        if not is_loader or isinstance(plain.dataset, torch.utils.data.IterableDataset):
-            return
-        name = "sampler" if plain.batch_sampler is None else "batch_sampler"
-        sown = plain.num_workers > 0
-        self._sampler = _FeedSampler(getattr(plain, name), name == "batch_sampler", sown, self)
+        is_loader = isinstance(loader, torch.utils.data.DataLoader)
+        if not is_loader or isinstance(loader.dataset, torch.utils.data.IterableDataset):
+            return None
+        name = "sampler" if loader.batch_sampler is None else "batch_sampler"
+        sown = loader.num_workers > 0
+        sampler = _FeedSampler(getattr(loader, name), name == "batch_sampler", sown, self, number)
         # A DataLoader refuses this because it has usually been read; this one has not.
-        object.__setattr__(plain, name, self._sampler)
+        object.__setattr__(loader, name, sampler)
         if sown:
-            object.__setattr__(plain, "dataset", _Dataset(plain.dataset))
-            plain.worker_init_fn = _WorkerInit(plain.worker_init_fn)
-            plain._iterator = None
+            object.__setattr__(loader, "dataset", _Dataset(loader.dataset, loader.collate_fn))
+            loader.worker_init_fn = _WorkerInit(loader.worker_init_fn)
+            loader._iterator = None
         else:
-            plain.collate_fn = _Collate(plain.collate_fn, self)
+            loader.collate_fn = _Collate(loader.collate_fn, self)
+        return sampler
 
     def begin(self, position: _Position, resumed: Optional[dict[str, Any]], skips: bool) -> None:
         """Before the epoch is read. The framework may skip what was trained on before it was interrupted, or we do."""
@@ -1060,25 +1233,26 @@ class _Feed:
             _set_random(resumed["epoch_random"] or resumed["random"], self._generators)
         self.random = _random_now(self._generators)
         self._training = None
-        dataset = _dataset_of(self.loader)
-        if hasattr(dataset, "set_epoch"):
-            dataset.set_epoch(position.epoch)
-        if hasattr(dataset, "updraft_seek"):
-            if resumed is not None and resumed["stream"] is not None:
-                dataset.load_state_dict(resumed["stream"])
-            dataset.updraft_seek(position.epoch, position.batch * _batch_size_of(self.loader) if skips else 0)
-        elif self._sampler is not None:
-            self._sampler.begin(position.batch if skips else 0)
+        done = position.batch if skips and self.can_skip else 0
+        for dataset, size, sampler in zip(self._datasets, self._sizes, self._samplers):
+            if hasattr(dataset, "set_epoch"):
+                dataset.set_epoch(position.epoch)
+            if hasattr(dataset, "updraft_seek"):
+                if resumed is not None and resumed["stream"] is not None:
+                    dataset.load_state_dict(resumed["stream"])
+                dataset.updraft_seek(position.epoch, done * size)
+            elif sampler is not None:
+                sampler.begin(done)
 
     def state(self, position: _Position, lives: list[float]) -> dict[str, Any]:
         """What a framework's own checkpoint lacks."""
-        dataset = _dataset_of(self.loader)
+        stream = self._datasets[0] if len(self._datasets) == 1 else None
         return {
             "format": _FORMAT,
             "position": (position.epoch, position.batch),
             "random": _random_now(self._generators),
             "epoch_random": self.random,
-            "stream": dataset.state_dict() if hasattr(dataset, "updraft_seek") else None,
+            "stream": stream.state_dict() if hasattr(stream, "updraft_seek") else None,
             "lives": lives,
         }
 
@@ -1088,43 +1262,66 @@ class _Feed:
 
     @property
     def can_skip(self) -> bool:
-        return self._sampler is not None or hasattr(_dataset_of(self.loader), "updraft_seek")
+        is_one = len(self._datasets) == 1
+        return is_one and (self._samplers[0] is not None or hasattr(self._datasets[0], "updraft_seek"))
 
     def rewind(self) -> None:
         if self.random is not None:
             _set_random(self.random, self._generators)
         self._training = None
 
+    def order_apart(self, sampler: Any, turn: tuple[int, int]) -> tuple[int, list[Any]]:
+        """The order of a loader beside the first one, or of one that starts over within the epoch; and a seed."""
+        trainings, begin = _random_now({}, devices=False), self.random or {}
+        seed = zlib.crc32(repr((turn, begin["torch"].tolist())).encode())
+        _seed_all((seed,))
+        order = list(sampler)
+        _set_random(trainings, {})
+        return seed, order
+
     def before_batch(self, place: tuple[int, ...]) -> None:
         """The training's random numbers are put aside while a batch is read in this process."""
         if self._training is None:
-            self._training = _random_now([], devices=False)
-        _seed_all(place, _dataset_of(self.loader))
+            self._training = _random_now({}, devices=False)
+        _seed_all(place, self._own)
 
     def after_batch(self) -> None:
         if self._training is not None:
-            _set_random(self._training, [])
+            _set_random(self._training, {})
         self._training = None
+
+
+def _loaders_in(loaders: Any) -> list[Any]:
+    """Those of a dict or list, in Lightning's order."""
+    if isinstance(loaders, (dict, list, tuple)):
+        return [one for each in _items_of(loaders) for one in _loaders_in(each[1])]
+    return [loaders]
 
 
 class _FeedSampler(_Sampler):
     """The sampler of a loader that a framework reads. Its length is that of the whole epoch, as frameworks expect."""
 
-    def __init__(self, sampler: Any, by_batch: bool, sown: bool, feed: _Feed) -> None:
+    def __init__(self, sampler: Any, by_batch: bool, sown: bool, feed: _Feed, number: int) -> None:
         super().__init__(sampler, by_batch, sown, 0, feed.rewind, lambda _: None)
         self._feed = feed
-
-    def __getattr__(self, name: str) -> Any:
-        # Such as `batch_size`, and the `sampler` of a batch sampler.
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return getattr(self._sampler, name)
+        self._number = number
+        self._passes = 0
 
     def __len__(self) -> int:
         return len(self._sampler)
 
     def begin(self, done: int) -> None:
         self._done = done
+        self._passes = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        self._passes += 1
+        if (self._number, self._passes) == (0, 1):
+            yield from super().__iter__()
+            return
+        seed, order = self._feed.order_apart(self._sampler, (self._number, self._passes))
+        for place, index in enumerate(order):
+            yield self._item(seed, place, index)
 
     def _item(self, seed: int, place: int, index: Any) -> Any:
         if not self._sown:
@@ -1196,7 +1393,8 @@ class _LightningHooks:
         fetcher = trainer.fit_loop._data_fetcher
         iter(fetcher)
         if self._feed is not None and not self._feed.can_skip:
-            next(itertools.islice(fetcher.iterator, self._position.batch, self._position.batch), None)
+            for _ in range(self._position.batch):
+                next(fetcher.iterator)
 
     def on_train_epoch_start(self, trainer: Any, module: Any) -> None:
         # The first epoch has begun with the training; a resumed one is not announced by every version.
@@ -1209,11 +1407,12 @@ class _LightningHooks:
         if self._feed is None or self._feed.loader is not loader:
             self._feed = _Feed(loader)
         self._feed.begin(self._position, self._resumed, skips=True)
-        self._attempt.progress.steps = _length(loader)
+        batches = trainer.num_training_batches
+        self._attempt.progress.steps = None if math.isinf(batches) else int(batches)
 
     def on_train_batch_start(self, trainer: Any, module: Any, batch: Any, batch_idx: int) -> None:
         if self._resumed is not None:
-            _set_random(self._resumed["random"], [])
+            _set_random(self._resumed["random"], {})
             self._resumed = None
             # Otherwise it would step the schedulers of this epoch twice, taking it for one that was complete.
             trainer.fit_loop._restarting = False
@@ -1327,7 +1526,8 @@ class _TrainerHooks:
         if self._steps is not None and self._steps % self._collects > 0:
             raise SystemExit(
                 f"updraft: an epoch has {self._steps} batches, which gradient_accumulation_steps={self._collects} does "
-                "not divide: the Trainer cannot resume that exactly"
+                f"not divide: the Trainer cannot resume that exactly. Use {_divisor_near(self._steps, self._collects)}, "
+                f"or leave out samples so that {self._steps - self._steps % self._collects} batches are left"
             )
         self._attempt.start()
         self._feed = _Feed(loader)
@@ -1419,6 +1619,10 @@ class _TrainerHooks:
         return []
 
 
+def _divisor_near(number: int, wanted: int) -> int:
+    return min((one for one in range(1, number + 1) if number % one == 0), key=lambda one: abs(one - wanted))
+
+
 def _reported(metrics: Any) -> dict[str, Any]:
     """Metrics without a `loss` that is the validation's."""
     return {name: value for name, value in dict(metrics).items() if name != "loss" or "eval_loss" not in metrics}
@@ -1450,6 +1654,9 @@ def _numpy() -> Any:
     return sys.modules.get("numpy")
 
 
+_COMPILER = "torch._dynamo"
+
+
 class _SparedCompiler(types.ModuleType):
     """Stands for `torch._dynamo` until something is compiled.
 
@@ -1457,51 +1664,116 @@ class _SparedCompiler(types.ModuleType):
     compiler is there, nothing touches them anyway; whatever else is asked of it imports it.
     """
 
-    def __init__(self) -> None:
-        super().__init__("torch._dynamo")
-        self._lock = threading.RLock()
-        self._left_alone: set[Any] = set()
-
     def graph_break(self, *_: Any, **__: Any) -> None:
         """Ends a piece of a compilation: there is none."""
 
     def disable(self, fn: Any = None, *args: Any, **options: Any) -> Any:
-        # PyTorch keeps its answer as an attribute of `fn`, which _import takes back. Others keep it where they like.
+        # PyTorch keeps its answer as an attribute of `fn`, which _CompilerFinder takes back. Others keep it where they like.
         if sys._getframe(1).f_globals.get("__name__") != "torch._compile":
-            return self._import().disable(fn, *args, **options)
-        self._left_alone.add(fn)
+            return _compiler_finder.load().disable(fn, *args, **options)
+        _compiler_finder.left_alone.add(fn)
         return fn
 
     def __getattr__(self, name: str) -> Any:
-        # Whoever looks through all modules asks for such names; only the import of a submodule needs one.
-        if name.startswith("__") and name != "__path__":
+        # Whoever looks through all modules asks for such names.
+        if name.startswith("__"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        return getattr(self._import(), name)
+        return getattr(_compiler_finder.load(), name)
 
-    def _import(self) -> Any:
-        with self._lock:
-            if sys.modules.get(self.__name__) is self:
-                del sys.modules[self.__name__]
-                for fn in self._left_alone:
-                    vars(fn).pop("__dynamo_disable", None)
-        return importlib.import_module(self.__name__)
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name.startswith("__"):
+            super().__setattr__(name, value)
+        else:
+            setattr(_compiler_finder.load(), name, value)
 
 
-def _spare_compiler() -> None:
-    torch = _torch()
-    if torch is not None and "UPDRAFT_PROGRESS" in os.environ and "torch._dynamo" not in sys.modules:
-        torch._dynamo = sys.modules["torch._dynamo"] = _SparedCompiler()
+class _CompilerFinder:
+    """Has Python find a `_SparedCompiler`; whoever imports a part of the compiler gets all of it."""
 
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.left_alone: set[Any] = set()
 
-_spare_compiler()
-
-
-def _plain_loader_class(loader: Any) -> Any:
-    """torch's DataLoader, if `loader` is one that can be made again over the same samples."""
-    torch = _torch()
-    if torch is None or type(loader) is not torch.utils.data.DataLoader:
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        if name == _COMPILER:
+            spec = importlib.machinery.PathFinder.find_spec(name, path)
+            if spec is not None:
+                spec.loader = _Ready(_SparedCompiler(name))
+            return spec
+        if name.startswith(f"{_COMPILER}."):
+            self.load()
+            # Python has seen before that this part is not there: it would execute it a second time.
+            part = sys.modules.pop(name, None)
+            return None if part is None else importlib.util.spec_from_loader(name, _Ready(part))
         return None
-    return None if isinstance(loader.dataset, torch.utils.data.IterableDataset) else torch.utils.data.DataLoader
+
+    def load(self) -> Any:
+        with self._lock:
+            if self in sys.meta_path:
+                sys.meta_path.remove(self)
+                sys.modules.pop(_COMPILER, None)
+                for fn in self.left_alone:
+                    vars(fn).pop("__dynamo_disable", None)
+        return importlib.import_module(_COMPILER)
+
+
+class _Ready:
+    """The loader of a module that is there."""
+
+    def __init__(self, module: types.ModuleType) -> None:
+        self._module, self._spec = module, module.__spec__
+
+    def create_module(self, _: Any) -> types.ModuleType:
+        return self._module
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        if self._spec is not None:
+            # Python has set it again; modules of settings refuse to be set.
+            vars(module)["__spec__"] = self._spec
+
+
+_compiler_finder: Any = _CompilerFinder()
+if "UPDRAFT_PROGRESS" in os.environ and _COMPILER not in sys.modules:
+    sys.meta_path.insert(0, _compiler_finder)
+
+
+def _can_begin_anywhere(loader: Any) -> bool:
+    """Whether it is a torch DataLoader that another one can stand for, which begins at any batch.
+
+    A subclass may have a `collate_fn` or a dataset of its own, as PyTorch Geometric's has, but no way of its own to read,
+    unless that is known: timm's and Ultralytics' reads one endless epoch, torchdata's also skips.
+    """
+    torch = _torch()
+    if torch is None or not isinstance(loader, torch.utils.data.DataLoader):
+        return False
+    if isinstance(loader.dataset, torch.utils.data.IterableDataset):
+        return False
+    plain, kind = torch.utils.data.DataLoader, type(loader)
+    reads = ("__iter__", "_get_iterator", "_index_sampler", "_auto_collation")
+    is_plain = all(getattr(kind, name, None) is getattr(plain, name, None) for name in reads)
+    return is_plain or _order_of(loader)[0] is not None or _is_stateful(loader)
+
+
+def _inside(loader: Any) -> tuple[str, Any]:
+    """A DataLoader with workers that something around it reads, and the name it has there: accelerate's loader, or timm's."""
+    for name, value in getattr(loader, "__dict__", {}).items():
+        if _can_begin_anywhere(value) and value.num_workers > 0:
+            return name, value
+    return "", None
+
+
+def _is_stateful(loader: Any) -> bool:
+    """Whether it is torchdata's."""
+    return any(kind.__name__ == "StatefulDataLoader" for kind in type(loader).__mro__)
+
+
+def _order_of(loader: Any) -> tuple[Optional[Any], Any, bool]:
+    """What repeats the order of an epoch without end, if anything does; the order itself; and whether it is of batches."""
+    by_batch = loader.batch_sampler is not None
+    order = loader.batch_sampler if by_batch else loader.sampler
+    # The usual way to keep workers from epoch to epoch, before PyTorch had one.
+    repeats = order if type(order).__name__ == "_RepeatSampler" else None
+    return repeats, order if repeats is None else repeats.sampler, by_batch
 
 
 def _bare(loader: Any) -> Any:
@@ -1529,22 +1801,91 @@ def _check_batch_size(size: int, other: Optional[int], whose: str) -> None:
         raise SystemExit(f"updraft: the loader has batch_size={size}, {whose} has batch_size={other}; use the same")
 
 
-def _generators_of(loader: Any, with_dataset: bool = True) -> list[Any]:
-    """Generators of its own that a loader draws from, each once; also those of its dataset, if it reads that itself."""
+def _generators_of(loader: Any, *, sampling: bool = False) -> dict[str, Any]:
+    """Generators of its own that a loader draws from in this process, by their path; of its order only, if `sampling`."""
     loader = _bare(loader)
-    batches = getattr(loader, "batch_sampler", None)
-    holders = [loader, getattr(loader, "sampler", None), batches, getattr(batches, "sampler", None)]
-    if with_dataset and getattr(loader, "num_workers", 0) == 0:
-        holders.append(getattr(loader, "dataset", None))
-    return _each_once([one for holder in holders for one in _generators_in(holder)])
+    batches, dataset = getattr(loader, "batch_sampler", None), getattr(loader, "dataset", None)
+    roots = {"loader": loader, "sampler": getattr(loader, "sampler", None), "batches": batches}
+    elsewhere = [getattr(loader, "_iterator", None)]
+    if sampling or getattr(loader, "num_workers", 0) > 0:
+        elsewhere += [dataset, getattr(loader, "collate_fn", None)]
+    return _generators_in(_holders({**roots, "dataset": dataset}, elsewhere, shared=not sampling))
 
 
-def _generators_in(holder: Any) -> list[Any]:
-    return [one for one in getattr(holder, "__dict__", {}).values() if _is_generator(one)]
+def _generators_in(holders: dict[str, Any]) -> dict[str, Any]:
+    found = {f"{path}.{name}": one for path, holder in holders.items() for name, one in _items_of(holder)}
+    return _each_once({path: one for path, one in found.items() if _is_generator(one)})
 
 
-def _each_once(generators: list[Any]) -> list[Any]:
-    return list({id(one): one for one in generators}.values())
+_MAX_OBJECTS = 3000
+_MAX_ITEMS = 100
+
+
+def _holders(roots: dict[str, Any], elsewhere: Iterable[Any] = (), shared: bool = True) -> dict[str, Any]:
+    """Dicts and lists with generators of random numbers that `roots` may draw from, by their path.
+
+    Those are attributes, such as a dataset's, its transform's, or those of one of its transforms, and, if `shared`,
+    variables of their classes and modules. What is large, such as a list of all samples, is looked at in part.
+    """
+    met = {id(one) for one in elsewhere}
+    queue, alive = collections.deque(roots.items()), []
+    found: dict[str, Any] = {}
+    beside: dict[str, Any] = {}
+    while queue and len(alive) < _MAX_OBJECTS:
+        path, one = queue.popleft()
+        if one is None or id(one) in met or isinstance(one, (str, bytes, int, float, type, types.ModuleType)):
+            continue
+        met.add(id(one))
+        own, common = _parts_of(one)
+        # What is no longer there would give its id to another.
+        alive.append((one, own))
+        for holder in own:
+            items = list(itertools.islice(_items_of(holder), _MAX_ITEMS))
+            if any(_is_generator(value) for _, value in items):
+                found[path if path not in found else f"{path}'"] = holder
+            queue.extend((f"{path}.{name}", value) for name, value in items if not _is_generator(value))
+        if shared:
+            beside.update((f"{getattr(each, '__module__', '')} {each.__name__}", vars(each)) for each in common)
+    return {**found, **{path: each for path, each in beside.items() if any(map(_is_generator, list(each.values())))}}
+
+
+def _parts_of(one: Any) -> tuple[list[Any], list[Any]]:
+    """The dicts and lists that make up an object, and what it shares with others: its classes and their modules."""
+    if isinstance(one, (dict, list, tuple, collections.deque)):
+        return [one], []
+    if isinstance(one, types.MethodType):
+        return [[one.__self__, one.__func__]], []
+    if isinstance(one, types.FunctionType):
+        cells = []
+        for cell in one.__closure__ or ():
+            # An empty one.
+            with contextlib.suppress(ValueError):
+                cells.append(cell.cell_contents)
+        return [cells, one.__defaults__ or ()], _modules(one.__module__)
+    if isinstance(one, types.GeneratorType):
+        return ([], []) if one.gi_frame is None else ([one.gi_frame.f_locals], [])
+    kind = type(one)
+    if kind.__module__ in ("builtins", "itertools"):
+        # What zip, map, islice and the like read from.
+        return [gc.get_referents(one)] if hasattr(one, "__next__") else [], []
+    own = [[one.func, one.args, one.keywords]] if isinstance(one, functools.partial) else []
+    attributes = getattr(one, "__dict__", None)
+    if isinstance(attributes, dict):
+        own.append(attributes)
+    homes = [each for each in kind.__mro__ if _modules(each.__module__)]
+    return own, [*homes, *itertools.chain.from_iterable(_modules(each.__module__) for each in homes)]
+
+
+def _modules(name: Optional[str]) -> list[Any]:
+    """The module of this name, in a list; none if it is one of a library that has no generators of the training's own."""
+    is_other = name is None or name.split(".")[0] in ("builtins", "numpy", "random", "torch")
+    return [] if is_other or name not in sys.modules else [sys.modules[name]]
+
+
+def _each_once(objects: dict[str, Any]) -> dict[str, Any]:
+    """Under the first of its names."""
+    first = {id(one): name for name, one in reversed(list(objects.items()))}
+    return {name: one for name, one in objects.items() if first[id(one)] == name}
 
 
 def _is_generator(value: Any) -> bool:
@@ -1581,10 +1922,10 @@ def _plain(state: Any) -> Any:
     return state.tolist() if _numpy() is not None and isinstance(state, _numpy().ndarray) else state
 
 
-def _random_now(generators: list[Any], devices: bool = True) -> dict[str, Any]:
+def _random_now(generators: dict[str, Any], devices: bool = True) -> dict[str, Any]:
     """The state of every generator of random numbers that a training may draw from."""
     torch, numpy = _torch(), _numpy()
-    state: dict[str, Any] = {"python": random.getstate(), "own": [_state_of(one) for one in generators]}
+    state: dict[str, Any] = {"python": random.getstate(), "own": {name: _state_of(one) for name, one in generators.items()}}
     if numpy is not None:
         state["numpy"] = _plain(numpy.random.get_state())
     if torch is not None:
@@ -1594,10 +1935,10 @@ def _random_now(generators: list[Any], devices: bool = True) -> dict[str, Any]:
     return state
 
 
-def _set_random(state: dict[str, Any], generators: list[Any]) -> None:
+def _set_random(state: dict[str, Any], generators: dict[str, Any], but: Iterable[Any] = ()) -> None:
     torch, numpy = _torch(), _numpy()
     random.setstate(state["python"])
-    _set_own(state, generators)
+    _set_own(state, generators, but)
     if numpy is not None and "numpy" in state:
         numpy.random.set_state(state["numpy"])
     if torch is not None and "torch" in state:
@@ -1607,29 +1948,48 @@ def _set_random(state: dict[str, Any], generators: list[Any]) -> None:
             torch.cuda.set_rng_state(saved, device)
 
 
-def _set_own(state: dict[str, Any], generators: list[Any]) -> None:
-    """None stands for a generator that stays as it is."""
-    for one, saved in zip(generators, state["own"]):
-        if one is not None:
-            _set_state_of(one, saved)
+def _set_own(state: dict[str, Any], generators: dict[str, Any], but: Iterable[Any] = ()) -> None:
+    """Some may stay as they are."""
+    ready = {id(one) for one in but}
+    # Older checkpoints have a list.
+    saved = state["own"] if isinstance(state["own"], dict) else dict(zip(generators, state["own"]))
+    for name, one in generators.items():
+        if name in saved and id(one) not in ready:
+            _set_state_of(one, saved[name])
 
 
 def _draw_seed() -> int:
     return int(_torch().empty((), dtype=_torch().int64, device="cpu").random_().item())
 
 
-def _seed_all(place: tuple[int, ...], dataset: Any = None) -> None:
-    """Seeds every generator that a sample may draw from, also those that its dataset has as attributes."""
+def _seed_all(place: tuple[int, ...], generators: Iterable[Any] = ()) -> None:
+    """Seeds every generator that a sample may draw from."""
     seed = zlib.crc32(repr(place).encode())
     random.seed(seed)
-    _torch().default_generator.manual_seed(seed)
+    if _torch() is not None:
+        _torch().default_generator.manual_seed(seed)
     if _numpy() is not None:
         _numpy().random.seed(seed)
-    for one in _generators_in(dataset):
+    for one in generators:
         if hasattr(one, "bit_generator"):
             one.bit_generator.state = type(one.bit_generator)(seed).state
         else:
             (one.manual_seed if hasattr(one, "manual_seed") else one.seed)(seed)
+
+
+class _Own:
+    """The generators that objects have now. They are looked for now and then: some are made with the first sample."""
+
+    def __init__(self, **roots: Any) -> None:
+        self._roots = roots
+        self._uses = 0
+        self._holders: dict[str, Any] = {}
+
+    def __iter__(self) -> Iterator[Any]:
+        self._uses += 1
+        if self._uses & (self._uses - 1) == 0:
+            self._holders = _holders(self._roots)
+        return iter(_generators_in(self._holders).values())
 
 
 def _length(loader: Any) -> Optional[int]:
@@ -1676,6 +2036,22 @@ def _dump(state: dict[str, Any], file: Any) -> None:
         _torch().save(state, file)
 
 
+@contextlib.contextmanager
+def _without_zip_checksums() -> Iterator[None]:
+    """PyTorch writes the file without the checksums in it, which no one reads: its name has one of the whole file."""
+    torch = _torch()
+    options = getattr(torch, "serialization", None)
+    if not hasattr(options, "set_crc32_options"):
+        yield
+        return
+    before = options.get_crc32_options()
+    options.set_crc32_options(False)
+    try:
+        yield
+    finally:
+        options.set_crc32_options(before)
+
+
 def _read(path: str) -> dict[str, Any]:
     if _torch() is None:
         with open(path, "rb") as file:
@@ -1686,6 +2062,36 @@ def _read(path: str) -> dict[str, Any]:
         # Our own file, whole: not all of it is tensors.
         state = _torch().load(path, map_location="cpu", weights_only=False, **mapped)
     return state
+
+
+class _Reading(threading.Thread):
+    """Reads a checkpoint, beside what comes before `updraft.training`, which needs its checksum."""
+
+    _under_way: dict[str, _Reading] = {}
+
+    def __init__(self, path: str) -> None:
+        super().__init__(name="updraft-reading", daemon=True)
+        self._path = path
+        self._crc: Optional[int] = None
+
+    @classmethod
+    def begin(cls, path: str) -> None:
+        # Without a thread, it is read later.
+        with contextlib.suppress(RuntimeError):
+            reading = cls(path)
+            reading.start()
+            cls._under_way[path] = reading
+
+    @classmethod
+    def crc_of(cls, path: str) -> int:
+        reading = cls._under_way.pop(path, None)
+        if reading is not None:
+            reading.join()
+        return _crc_of(path) if reading is None or reading._crc is None else reading._crc
+
+    def run(self) -> None:
+        with contextlib.suppress(OSError):
+            self._crc = _crc_of(self._path)
 
 
 def _crc_of(path: str) -> int:
@@ -1732,6 +2138,7 @@ class Stream:
         self._batch_size = batch_size
         self._shards = _Shards(folder)
         self._seed, self._shuffle, self._transform = seed, shuffle, transform
+        self._own = _Own(transform=transform)
         self._block = self._shards.block_that_fits(block) if shuffle else 1
         self._waited = 0.0
         self._early: Any = None
@@ -1897,7 +2304,7 @@ class Stream:
             return sample
         if place is not None:
             # Whichever worker decodes it, a sample draws the same random numbers.
-            _seed_all(place)
+            _seed_all(place, self._own)
         return self._transform(sample)
 
     def _blocks(self, epoch: int) -> list[list[int]]:
@@ -1955,6 +2362,10 @@ def prefetch(loader: Any) -> Any:
     if not isinstance(stream, Stream):
         raise TypeError(f"updraft.prefetch needs a loader of an updraft.Stream, not of {type(stream).__name__}")
     stream._read_early(_bare(loader))
+    attempt = _Attempt(None, None)
+    if attempt.is_guarded:
+        for path in _Store(attempt.folder, attempt.keep).paths()[:1]:
+            _Reading.begin(path)
     return loader
 
 
@@ -2016,9 +2427,13 @@ class _Shards:
         else:
             found = os.listdir(folder) if os.path.isdir(folder) else []
             names = sorted(name for name in found if name.endswith(".tar") and not name.startswith("."))
+            for name in sorted(found):
+                stem, dot, how = name.rpartition(".tar.")
+                if dot and how in ("gz", "bz2", "xz", "zst") and f"{stem}.tar" not in names:
+                    raise _compressed(os.path.join(folder, name), how)
             shards = [(name, os.path.getsize(os.path.join(folder, name)), None) for name in names]
         if not shards:
-            raise StreamError(f"{folder} has no tar shards")
+            raise StreamError(_why_no_shards(folder))
         self.names, self._bytes, counts = (list(column) for column in zip(*shards))
         for name in self.names:
             if os.path.basename(name) != name or name in ("", ".", ".."):
@@ -2145,6 +2560,23 @@ class _Shards:
         return None
 
 
+def _why_no_shards(folder: str) -> str:
+    if os.path.isdir(folder):
+        return f"{folder} has no tar shards: no file there is named *.tar"
+    if os.path.isfile(folder) or "://" in folder or set(folder) & set("{}*?[]"):
+        where = "give it the folder, such as the one that `into` of a [data] table names"
+        return f"updraft.Stream reads all tar shards of a folder, and {folder!r} is not one; {where}"
+    return f"{os.path.abspath(folder)} has no tar shards: there is no such folder"
+
+
+def _compressed(path: str, how: str) -> StreamError:
+    todo = "such a shard cannot be read from the middle; decompress it to a plain .tar (gunzip, unxz, unzstd)"
+    return StreamError(f"{path} is compressed ({how}): {todo}")
+
+
+_PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+
+
 @dataclass(frozen=True)
 class _Shard:
     """An open shard: each sample is its name and the extension, offset and size of its files."""
@@ -2224,6 +2656,10 @@ def _members(file: Any, path: str) -> Iterator[tuple[str, int, int]]:
         if at + _TAR_BLOCK > first + len(piece):
             piece, first = _read_at(file, at, _TAR_PIECE), at
         header = piece[at - first : at - first + _TAR_BLOCK]
+        if at == 0:
+            for mark, packed in _PACKED.items():
+                if header.startswith(mark):
+                    raise _compressed(path, packed)
         if len(header) < _TAR_BLOCK:
             raise StreamError(f"{path} is cut off at byte {at + len(header)}: it has no end mark")
         if header == _TAR_END:

@@ -91,6 +91,8 @@ const examples: Record<string, string> = {
   'recovery.disk_max': '"200 GB"',
   'recovery.give_up_after': '"7d"',
   'recovery.failed_jobs': '10',
+  'results.smaller_is_better': '["latency", "energy"]',
+  'results.larger_is_better': '["time_saved"]',
   'pool.agent': '"common"',
   'pool.submit': '{ "+WantGPULab" = true }',
 };

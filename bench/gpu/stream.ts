@@ -52,6 +52,9 @@ const speedOf = (seen: Seen): number => {
 };
 const firstBatch = (seen: Seen): number => ((marksOf(seen.lines)[0]?.at ?? NaN) - seen.startedAt) / 1000;
 const waitedFor = ({ lines }: Seen): string => /waited ([\d.]+)/.exec(lines.at(-1)?.text ?? '')?.[1] ?? '';
+/** Seconds that the training had waited for data when it printed its first batch. */
+const waitedFirst = ({ lines }: Seen): number =>
+  Number(lines.map(({ text }) => /waited ([\d.]+)/.exec(text)?.[1]).find((waited) => waited !== undefined));
 const shown = (value: number, digits = 0): string => value.toFixed(digits);
 
 const size = isTiny
@@ -179,6 +182,7 @@ function breakdown(attempts: SeenWithAgent[]): string[][] {
   const parts: [string, (seen: SeenWithAgent) => number][] = [
     ['the agent starts the training', (seen) => momentOf(seen, 'training-started') - seen.startedAt],
     ['first batch of the training', (seen) => firstMark(seen) - momentOf(seen, 'training-started')],
+    ['of it, the wait for its data', (seen) => waitedFirst(seen) * 1000],
     ['last batch printed before SIGTERM', (seen) => (seen.askedAt ?? NaN) - lastMark(seen)],
     ['SIGTERM, end of the training', (seen) => momentOf(seen, 'training-ended') - (seen.askedAt ?? NaN)],
     ['checkpoint kept', (seen) => momentOf(seen, 'agent-ended') - momentOf(seen, 'training-ended')],

@@ -18,6 +18,8 @@ const planted: [what: string, text: string][] = [
   ['a block of YAML', 'a: 1\nsecret: |\n  planted\n  planted\nb: 2'],
   ['the key of a storage account', 'AccountName=a;AccountKey=planted/+==;EndpointSuffix=core'],
   ['a spoken password', 'your password is planted12'],
+  ['a spoken passwd', 'passwd is planted12'],
+  ['a password in a comment', '# password for the db: planted12 (ask Bob)'],
   ['an option called key', 'arguments = --key planted'],
   ['the key of PuTTY', 'Private-Lines: 2\nplanted\nplanted\nPrivate-MAC: 0'],
   ['a webhook', key('https://hooks.slack.com/services/', 'T0/B0/planted')],
@@ -35,6 +37,87 @@ for (const [what, text] of planted)
     assert.match(kept, /\[removed\]/);
     assert.ok(counts.size > 0);
   });
+
+const options = [
+  ...[
+    '--password',
+    '--passwd',
+    '--pass',
+    '--pw',
+    '--token',
+    '--hf_token',
+    '--auth',
+    '--auth-key',
+    '--secret',
+  ],
+  ...['--api-key', '--api_key', '--apikey', '--wandb_key', '--key', '-token', '--db-pass', '--credential'],
+];
+/** How an option and its value are written. */
+const writings: [what: string, write: (option: string, value: string) => string][] = [
+  ['plain', (option, value) => `${option} ${value} --epochs 3`],
+  ['last', (option, value) => `--epochs 3 ${option} ${value}`],
+  ['with =', (option, value) => `${option}=${value} --epochs 3`],
+  ['the value in single quotes', (option, value) => `${option} '${value} two' --epochs 3`],
+  ['the option in single quotes', (option, value) => `'${option}' ${value} --epochs 3`],
+  ['both in single quotes', (option, value) => `'${option} ${value}' --epochs 3`],
+  ['over two lines', (option, value) => `${option} \\\n  ${value} --epochs 3`],
+];
+/** Where a command line is written. */
+const containers: [what: string, write: (command: string) => string][] = [
+  ['a submit file', (command) => `executable = a\narguments = ${command}\nqueue\n`],
+  ['a submit file, in quotes', (command) => `executable = a\narguments = "${command}"\nqueue\n`],
+  ['an event', (command) => `028 (5.0.0) 2026-11-10 10:00:01 Job ad\nArgs = "${command}"\n...\n`],
+  ['an ad in JSON', (command) => JSON.stringify([{ Args: command, ProcId: 0 }])],
+  ['a list in JSON', (command) => JSON.stringify({ args: command.replaceAll(/['\\\n]/g, '').split(/ +/) })],
+  [
+    'a list of Python',
+    (command) => `run(['${command.replaceAll(/['\\\n]/g, '').replaceAll(/ +/g, "', '")}'])`,
+  ],
+  ['text in JSON in a line', (command) => `got ${JSON.stringify({ Args: command })} again`],
+  ['an ad in XML', (command) => `<c><a n="Args"><s>${command}</s></a></c>`],
+  ['a shell', (command) => `#!/bin/sh\nset -e\npython3 train.py ${command}; echo done\n`],
+  ['a shell in quotes', (command) => `+ bash -c \`${command}\``],
+];
+
+for (const [container, within] of containers)
+  test(`removed: the value of each secret option, however quoted, in ${container}`, () => {
+    for (const option of options)
+      for (const [quoting, write] of writings) {
+        const text = within(write(option, 'planted7'));
+        const kept = fileWithoutSecrets(text, new Map());
+        assert.doesNotMatch(kept, /planted/, `${quoting}: ${text}`);
+        assert.match(kept, /epochs/, `${quoting}: ${text}`);
+      }
+  });
+
+test('removed: the login of each program, in a shell and in a list', () => {
+  const commands = [
+    ...['mysql -ubob -pplanted7 db', 'mysqldump -u bob -p planted7 db', 'mariadb -u bob -pplanted7'],
+    ...['psql -U bob -p planted7', 'sshpass -p planted7 ssh h', 'docker login -u bob -p planted7'],
+    ...['curl -u bob:planted7 h', 'curl --user bob:planted7 h', 'redis-cli -a planted7', 'tool -p Planted7x'],
+  ];
+  for (const command of commands)
+    for (const text of [
+      command,
+      `arguments = "${command}"`,
+      `arguments = "-c '${command}'"`,
+      JSON.stringify({ command: command.split(' ') }),
+      `run(["${command.split(' ').join('", "')}"])`,
+    ])
+      assert.doesNotMatch(fileWithoutSecrets(text, new Map()), /planted7/i, text);
+});
+
+test('options, sentences and commands without a secret stay', () => {
+  const texts = [
+    '--tokenizer bert --max-tokens 512 --author bob --keyboard x --passes 3',
+    'arguments = "--epochs 3 --no-password"\nqueue 5',
+    'apptainer exec --pwd /srv image.sif x',
+    'mkdir -p results/run1 && srun -p gpu2 x',
+    'password is wrong; passwd was not given: see the page',
+    'docker run -u https://h/x',
+  ];
+  for (const text of texts) assert.equal(fileWithoutSecrets(text, new Map()), text);
+});
 
 test('what follows a secret stays', () => {
   const kept = fileWithoutSecrets('a: 1\nsecret: |\n  x\nb: 2\nPASS: all 3 tests', new Map());

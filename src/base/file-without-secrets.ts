@@ -42,6 +42,17 @@ export const isSecretName = (name: string): boolean => secretNamePattern.test(na
 /** A value in quotes, however often escaped, or up to the end of its line if they do not close; else a word. */
 const quotedOrWord = String.raw`(?<escape>\\*)"[^\n]*?(?<!\\)\k<escape>"|\\*"[^\n]*|'[^'\n]*'?|(?:(?:basic|bearer|token) +)?[^\s"',;&(){}[\]]+`;
 
+/** Where an option begins: also right after a quote, as in `arguments = "--token …"`. */
+const option = '(?<![\\w-])-';
+/** The end of an option's name whose value is a secret. `--pwd /folder` is a folder. */
+const secretOption =
+  '-?[\\w-]{0,64}?(?:token|passw(?:or)?d|passphrase|passin|passout|secret|api[_-]?key|access[_-]?key|credentials?|(?<=[_-])(?:key|auth|pass|pw)|(?<=[_-])pwd(?![\\s"\'=,]{1,6}/))';
+/** Between an option and its value, in a shell, a list or text in quotes; not the end of a line, unless it continues. */
+const gap = '(?:\\\\+[nrt]|[\\\\"\'`=, \\t]|(?<=[\\\\,][ \\t]*)\\r?\\n){1,40}';
+/** Up to the end of quotes that begin just before it. */
+const inQuotes = '(?<=")[^"\\n\\\\]+|(?<=\')[^\'\\n]+|(?<=`)[^`\\n]+';
+const word = '(?:[^\\s"\'`\\\\<]|\\\\(?!["\'])|<(?!/))+';
+
 /** What a file that leaves the machine must not contain: wrongly removed words cost less than a secret. */
 const files: readonly SecretRule[] = [
   ...forms,
@@ -70,19 +81,48 @@ const files: readonly SecretRule[] = [
     ),
   },
   { what: 'secret by its name', pattern: /(^[ \t]*pass[ \t]*=[ \t]*)(?!\[removed\])[^\n]+/gim },
-  { what: 'secret by its name', pattern: /(\bpassword (?:is|was) )(?=\S*\d)\S+/gi },
+  // In a sentence: `passwd is a1`, `password for the database: a1`.
+  {
+    what: 'secret by its name',
+    pattern: new RegExp(
+      `(\\b(?:passw(?:or)?d|passphrase|pwd|pw)\\b(?: (?:is|was)|[^\\n:=]{0,40}:)[ \\t]*["'\`]?)(?=[^\\s"'\`]*\\d)${word}`,
+      'gi',
+    ),
+  },
   {
     what: 'secret option',
-    pattern:
-      /(\s--?[\w-]*(?:token|passw(?:or)?d|secret|api-?key|access-?key|(?<=--)key)(?:=|\s+)["']?)[^\s"']+/gi,
+    pattern: new RegExp(`(${option}${secretOption}${gap})(?!--|\\[removed\\])(?:${inQuotes}|${word})`, 'gi'),
   },
-  // `curl -u me:word`, `mysql -pword`, `wandb login key`.
-  { what: 'login', pattern: /(\s(?:-u|--user)(?:=|\s*)["']?[^\s:"'/]+:)[^\s"']+/g },
-  { what: 'login', pattern: /(\bmysql\w*\b[^\n|;]{0,200}\s-p)[^\s"']+/g },
-  { what: 'login', pattern: /(\bwandb\b[^\n]{0,200}\s)[\w-]{40,}/g },
+  // `curl -u me:word`, `mysql -pword`, `redis-cli -a word`, `wandb login key`.
   {
     what: 'login',
-    pattern: /(\b(?:sshpass|(?:docker|podman)\s+login)\b[^\n|;]{0,200}?\s-p[ \t]*["']?)[^\s"'-][^\s"']*/g,
+    pattern: new RegExp(
+      `(${option}(?:u|-user)(?:${gap})?[^\\s:"'\`/,]+:)(?!//|\\[removed\\])(?:${inQuotes}|${word})`,
+      'g',
+    ),
+  },
+  {
+    what: 'login',
+    pattern: new RegExp(
+      `(\\b(?:mysql|mariadb|mongo|psql|pg_|sqlcmd|sshpass|(?:docker|podman|apptainer|singularity)[\\s"',]+login)[^\\n|;]{0,200}?${option}[pP](?:${gap})?)(?!-|\\[removed\\])(?:${inQuotes}|${word})`,
+      'g',
+    ),
+  },
+  {
+    what: 'login',
+    pattern: new RegExp(
+      `(\\b(?:redis-cli\\b[^\\n|;]{0,200}?${option}a|ldap\\w+\\b[^\\n|;]{0,200}?${option}w)${gap})(?!-|\\[removed\\])(?:${inQuotes}|${word})`,
+      'g',
+    ),
+  },
+  { what: 'login', pattern: /(\bwandb\b[^\n]{0,200}\s)[\w-]{40,}/g },
+  // Of any program, if it looks like a password.
+  {
+    what: 'login',
+    pattern: new RegExp(
+      `(${option}p${gap})(?=[^\\s"'\`/.]*[a-z])(?=[^\\s"'\`/.]*[A-Z])(?=[^\\s"'\`/.]*\\d)[^\\s"'\`/.]{8,}`,
+      'g',
+    ),
   },
   // What follows a word for a key, in any sentence.
   {
@@ -134,7 +174,10 @@ const isEnvironment = /^(?:env|environment|secrets)$/i;
 
 function cleanJson(value: unknown, counts: SecretCounts, isHidden = false): unknown {
   if (typeof value === 'string') return isHidden ? count(counts, 'variable') : cleanText(value, counts);
-  if (Array.isArray(value)) return value.map((one) => cleanJson(one, counts, isHidden));
+  if (Array.isArray(value))
+    return value.map((one: unknown, index) =>
+      cleanJson(one, counts, isHidden || isOptionValue(value.slice(Math.max(0, index - 8), index), one)),
+    );
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
     Object.entries(value).map(([key, one]) => [
@@ -142,6 +185,15 @@ function cleanJson(value: unknown, counts: SecretCounts, isHidden = false): unkn
       cleanJson(one, counts, isHidden || isEnvironment.test(key) || isSecretName(key) || isKey(key, one)),
     ]),
   );
+}
+
+const isOption = (word: unknown): boolean => typeof word === 'string' && word.startsWith('-');
+
+/** Whether a word of a command in a list is a secret by the words before it. */
+function isOptionValue(before: readonly unknown[], word: unknown): boolean {
+  if (typeof word !== 'string' || ![before.at(-1), word].some(isOption)) return false;
+  const words = before.filter((one) => typeof one === 'string');
+  return !cleanText([...words, word].join(' '), new Map()).endsWith(word);
 }
 
 /** As in `kaggle.json`. */

@@ -12,7 +12,7 @@ export interface FitColumn extends TableColumn {
   minWidth?: number;
 }
 
-interface FittedTable {
+export interface FittedTable {
   /** The titles, which may take several lines. */
   head: string[];
   rows: string[];

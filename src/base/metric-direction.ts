@@ -1,23 +1,47 @@
-const lowerIsBetter =
-  /(?:loss|err(?:or)?s?|perplexity|ppl|nll|bpb|bpc|mse|mae|rmse|mape|wer|cer|fid|lpips)(?![a-z])/i;
+/** Names of which a smaller value is better: words anywhere, and short ones that stand alone. */
+const smallerWords =
+  /(?:loss|errors?|perplexity|cross_?entropy|divergence|distance|latency|regret|(?:^|[^a-z])(?:errs?|ppl|nll|bp[bcd]|bits_per_\w+|mse|msle|rmse|rmsle|mae|mape|smape|mase|[wcetd]er|fid|kid|kld?|lpips|brier|ece|epe|rmsd|fpr\d*|fnr|frr|(?:run)?time|duration))(?![a-z])/i;
+
+/** Metrics of which the job file says which value is better; all others go by their names. */
+export interface MetricDirections {
+  smallerIsBetter?: readonly string[] | undefined;
+  largerIsBetter?: readonly string[] | undefined;
+}
 
 /** A training reports the same few names again and again. */
 const known = new Map<string, boolean>();
 const maxKnown = 1000;
 
-/** Whether a smaller value is the better one, by the metric's name. */
-export function isLowerBetter(name: string): boolean {
+/** Whether a smaller value is the better one: as the job file says, or else by the metric's name. */
+export function isLowerBetter(name: string, said: MetricDirections = {}): boolean {
+  const { smallerIsBetter = [], largerIsBetter = [] } = said;
+  if (smallerIsBetter.some((one) => isMeant(one, name))) return true;
+  return !largerIsBetter.some((one) => isMeant(one, name)) && isLowerByName(name);
+}
+
+/** `latency` means `val_latency` and `test/latency`, too. */
+const isMeant = (said: string, name: string): boolean =>
+  name === said || (name.endsWith(said) && /[_./:-]/.test(name.charAt(name.length - said.length - 1)));
+
+function isLowerByName(name: string): boolean {
   const before = known.get(name);
   if (before !== undefined) return before;
   if (known.size >= maxKnown) known.clear();
-  const isLower = lowerIsBetter.test(name);
+  // `valMAE` is two words.
+  const isLower = smallerWords.test(name.replaceAll(/([a-z])([A-Z])/g, '$1_$2'));
   known.set(name, isLower);
   return isLower;
 }
 
+/** What several runs say. */
+export const joinDirections = (all: readonly MetricDirections[]): MetricDirections => ({
+  smallerIsBetter: [...new Set(all.flatMap((one) => one.smallerIsBetter ?? []))],
+  largerIsBetter: [...new Set(all.flatMap((one) => one.largerIsBetter ?? []))],
+});
+
 /** Names of metrics, those first that most likely decide: of the validation, then the test; an accuracy before a loss. */
-export const byImportance = (names: readonly string[]): string[] => {
+export const byImportance = (names: readonly string[], said?: MetricDirections): string[] => {
   const rank = (name: string): number =>
-    (/^(?:val|eval)/i.test(name) ? 0 : name.startsWith('test') ? 2 : 4) + (isLowerBetter(name) ? 1 : 0);
+    (/^(?:val|eval)/i.test(name) ? 0 : name.startsWith('test') ? 2 : 4) + (isLowerBetter(name, said) ? 1 : 0);
   return names.toSorted((a, b) => rank(a) - rank(b));
 };

@@ -10,6 +10,9 @@ const address = /(?<![\d.-])(?:\d{1,3}\.){3}\d{1,3}(?!\d|\.\d)/g;
 const longAddress = /\[(?=[^\]]*[:-][^\]]*[:-])[0-9a-f:.-]{4,}\]/gi;
 const unspecific = /^(?:127\.|0\.0\.0\.0$|255\.)/;
 
+/** `mysql -ualice`: a letter before the name. */
+const joinedName = /(?<![\w-])(-[uUl])([A-Za-z][\w.-]*)/g;
+
 /** Where HTCondor, URLs and paths name a host or a user. */
 const hostPlaces = [
   /\balias=([\w.-]+)/g,
@@ -74,6 +77,7 @@ export class Pseudonyms {
     return away
       .replaceAll(address, (ip) => (unspecific.test(ip) ? ip : this.#address(ip)))
       .replaceAll(longAddress, (ip) => `[${this.#address(ip)}]`)
+      .replaceAll(joinedName, (_, option: string, name: string) => option + this.#replaceIn(name))
       .replaceAll(/[\w.-]+/g, (words) => this.#replaceIn(words));
   }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { shortenDistinct } from './shorten.ts';
+import { shortenDistinct, shortNames } from './shorten.ts';
 import { widthOf } from './text-table.ts';
 
 const shortened = (texts: string[], width: number): string[] => texts.map(shortenDistinct(width, texts));
@@ -16,6 +16,13 @@ test('paths are shortened to their last parts', () => {
     'bert-base-uncased',
   ]);
   assert.deepEqual(shortened(['s3://bucket/a/x.tar', 's3://bucket/b/x.tar'], 12), ['a/x.tar', 'b/x.tar']);
+});
+
+test('a name has as few of its last parts as no other name ends with', () => {
+  const names = ['model.encoder.depth', 'model.optimizer.lr', 'scheduler.lr', 'seed'];
+  assert.deepEqual(shortNames(names), ['depth', 'optimizer.lr', 'scheduler.lr', 'seed']);
+  assert.deepEqual(shortNames(['lr', 'model.lr', 'a.model.lr']), ['lr', 'model.lr', 'a.model.lr']);
+  assert.deepEqual(shortNames(['a.lr', 'a.lr', '']), ['lr', 'lr', '']);
 });
 
 test('texts are cut where they are the same', () => {

@@ -18,6 +18,20 @@ export function shortenDistinct(width: number, texts: Iterable<string>): (text: 
   return (text) => known.get(text) ?? clip(text, width);
 }
 
+/**
+ * Names such as Hydra's by the fewest of their last parts that no other name ends with: `model.encoder.depth` is `depth`
+ * beside `optimizer.lr`. One that another ends with stays as it is.
+ */
+export function shortNames(names: readonly string[]): string[] {
+  const ends = new Map<string, number>();
+  const endsOf = (name: string): string[] => {
+    const parts = name.split('.');
+    return parts.map((_, at) => parts.slice(-at - 1).join('.'));
+  };
+  for (const end of [...new Set(names)].flatMap(endsOf)) ends.set(end, (ends.get(end) ?? 0) + 1);
+  return names.map((name) => endsOf(name).find((end) => ends.get(end) === 1) ?? name);
+}
+
 /** The texts of the least size, from 1, in which all are different; undefined if there is none up to `max`. */
 export function shortestDistinct<T>(
   values: readonly T[],

@@ -22,6 +22,20 @@ test('few values are labelled themselves, and evenly spread by a logarithm', () 
   );
 });
 
+test('few values of a parameter that would be crowded are at equal distances; those of a metric keep theirs', () => {
+  const decades = [1, 0, 0.04, 0.0004, 0.004];
+  assert.deepEqual(
+    axisOf(decades).ticks.map(({ at, label }) => `${label} at ${at}`),
+    ['0 at 0', '0.0004 at 0.25', '0.004 at 0.5', '0.04 at 0.75', '1 at 1'],
+  );
+  const axis = axisOf([0.8, 0.801, 0.9], true);
+  assert.equal(Number(axis.place(0.801).toFixed(2)), 0.01);
+  assert.deepEqual(
+    axis.ticks.map(({ label }) => label),
+    ['0.8', '0.82', '0.84', '0.86', '0.88', '0.9'],
+  );
+});
+
 test('many values are labelled at round numbers', () => {
   const values = Array.from({ length: 50 }, (_, index) => 0.013 + index * 0.02);
   assert.deepEqual(labels(values), ['0.2', '0.4', '0.6', '0.8']);

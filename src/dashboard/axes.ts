@@ -1,5 +1,6 @@
 import { compareValues, numberOf } from '../base/text-table.ts';
 import { tickStep } from '../report/charts/axis.ts';
+import { showValue } from '../job/describe-parameters.ts';
 import type { ParameterValue } from './page-data.ts';
 
 /** Where values are drawn on an axis of length 1, and which are labelled. Pure; needs nothing of Node or a browser. */
@@ -11,15 +12,22 @@ export interface ValueAxis {
 
 /** More values than this are labelled at round numbers instead. */
 const maxLabels = 8;
+/** Labels that are nearer to each other are one over the other. */
+const minLabelGap = 0.055;
 
-/** The axis of a parameter or metric: its own values if they are few, a logarithm if they span decades. */
-export function axisOf(values: readonly ParameterValue[]): ValueAxis {
+/**
+ * The axis of a parameter: its own values if they are few, a logarithm if they span decades. Few values that it would
+ * crowd, such as 0 beside decades, are at equal distances instead; those of a metric keep their distances.
+ */
+export function axisOf(values: readonly ParameterValue[], isMetric = false): ValueAxis {
   const distinct = [...new Set(values)].sort(compareValues);
   const numbers = distinct.flatMap((value) => numberOf(value) ?? []);
   if (numbers.length < distinct.length || numbers.length === 0) return categoryAxis(distinct);
   const axis = isLogarithmic(numbers) ? logAxis(numbers) : linearAxis(numbers);
   if (numbers.length > maxLabels) return axis;
-  return { ...axis, ticks: numbers.map((value) => ({ at: axis.place(value), label: shortNumber(value) })) };
+  const ticks = numbers.map((value) => ({ at: axis.place(value), label: shortNumber(value) }));
+  const isCrowded = ticks.some(({ at }, index) => at - (ticks[index - 1]?.at ?? -1) < minLabelGap);
+  return !isCrowded ? { ...axis, ticks } : isMetric ? axis : categoryAxis(distinct);
 }
 
 /** The axis of a curve's values: round numbers, a logarithm only where one that diverged would flatten the rest. */
@@ -35,7 +43,7 @@ function categoryAxis(values: readonly ParameterValue[]): ValueAxis {
   return {
     kind: 'category',
     place,
-    ticks: labelled.map((value) => ({ at: place(value), label: String(value) })),
+    ticks: labelled.map((value) => ({ at: place(value), label: showValue(value) })),
   };
 }
 

@@ -25,6 +25,21 @@ const created = (jobs: string[]): RunEntry => ({
   version: '1',
 });
 
+test('the page knows which metrics there are, in which order, and which way is better', () => {
+  const progress: AgentBody = { kind: 'progress', loss: 1, metrics: { val_accuracy: 0.5, 'val/wer': 0.1 } };
+  const entries: Entry[] = [
+    created(['0000']),
+    { ...at, seq: 1, kind: 'attempt-started', job: '0000', attempt: 1, why: '' },
+    { ...at, seq: 0, job: '0000', attempt: 1, kind: 'training-started', pid: 1, command: '' },
+    { ...at, seq: 1, job: '0000', attempt: 1, ...progress },
+  ];
+  assert.deepEqual(boardOf(fold(entries), standing, 0).metrics, [
+    { name: 'val_accuracy', isLowerBetter: false },
+    { name: 'val/wer', isLowerBetter: true },
+    { name: 'loss', isLowerBetter: true },
+  ]);
+});
+
 test('every second on a slot is counted once, and the loss is that of the report', async (t) => {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'updraft-test-'));
   t.after(() => rm(folder, { recursive: true, force: true }));

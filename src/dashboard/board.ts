@@ -1,4 +1,6 @@
 import { counted } from '../base/counted.ts';
+import { byImportance, isLowerBetter } from '../base/metric-direction.ts';
+import { jobMetrics } from '../journal/metrics.ts';
 import { describeDamage, type FetchState, type RunState } from '../journal/state.ts';
 import { formatMillis } from '../report/format.ts';
 import { phaseRowsOf } from './job-row.ts';
@@ -19,6 +21,7 @@ export function boardOf(state: RunState, context: BoardContext, now: number): Bo
     endedAt: millisOf(state.endedAt),
     at: now,
     jobs: state.tally.total,
+    metrics: metricsOf(state),
     counts: countsOf(state),
     verdict: verdictOf(state, wrong, now),
     wrong,
@@ -35,6 +38,15 @@ export function boardOf(state: RunState, context: BoardContext, now: number): Bo
 function millisOf(time: string | undefined): number | null {
   const millis = Date.parse(time ?? '');
   return Number.isNaN(millis) ? null : millis;
+}
+
+function metricsOf({ jobs }: RunState): Board['metrics'] {
+  const names = new Set(jobs.flatMap((job) => Object.keys(jobMetrics(job).metrics)));
+  const directions = jobs[0]?.directions;
+  return byImportance([...names], directions).map((name) => ({
+    name,
+    isLowerBetter: isLowerBetter(name, directions),
+  }));
 }
 
 function countsOf({ tally, jobs }: RunState): Board['counts'] {

@@ -4,10 +4,9 @@ import { clip } from '../base/text-table.ts';
 import type { Explanation } from '../diagnosis/explanation.ts';
 import { faultOf } from '../history/run-jobs.ts';
 import { attemptFiles, attemptFolder } from '../job/layout.ts';
-import { refusedSentences } from '../journal/metrics.ts';
 import { isOpen, type AttemptState, type JobState, type RunState } from '../journal/state.ts';
 import { type Curve, CurveStitcher, eachProgress } from '../journal/training-curve.ts';
-import { checkpointSentences } from '../why/checkpoint-sentences.ts';
+import { attemptSentences } from '../why/checkpoint-sentences.ts';
 import { explainRunJob } from '../why/explain-run-job.ts';
 import { everyNth, fewDigits } from './curve-book.ts';
 import { phaseRowsOf, partsOf } from './job-row.ts';
@@ -73,13 +72,12 @@ function shown({ standing, cause, title, because, doing, advice }: Explanation):
   return { cause, headline, because: safe(because), doing: safe(doing), advice: safe(advice) };
 }
 
-/** Failed self-tests and checkpoints of an attempt. */
+/** Failed self-tests of an attempt, its checkpoints, and metrics that are not kept. */
 function notesOn(attempt: AttemptState): string[] {
   const lacks = attempt.agent?.lacks ?? [];
   return [
     ...lacks.map(({ name, said }) => `The machine failed the self-test "${name}": ${said}`),
-    ...checkpointSentences(attempt),
-    ...refusedSentences(attempt),
+    ...attemptSentences(attempt),
   ];
 }
 
@@ -114,11 +112,8 @@ const attemptCurve = (metrics: Map<string, CurvePoint[]>, attempt: number): Curv
   cutFrom: () => undefined,
   forget: (names) => {
     for (const name of names) {
-      const points = metrics.get(name) ?? [];
-      metrics.set(
-        name,
-        points.filter((point) => point.attempt !== attempt),
-      );
+      const others = metrics.get(name)?.filter((point) => point.attempt !== attempt);
+      metrics.set(name, others ?? []);
     }
   },
 });

@@ -26,7 +26,7 @@ export function jobRow(job: JobState, describe: DescribeJob, now: number): Board
     id: job.id,
     parameters: shortParameters(job),
     ...defined({ name: job.name }),
-    metrics: finiteMetrics(job),
+    ...measurementsOf(job),
     state: word,
     tone: toneOf(job),
     where: clip(where, 80),
@@ -43,9 +43,16 @@ function shortParameters({ parameters = {} }: JobState): BoardRow['parameters'] 
 }
 
 /** What can be sorted by; more digits than anyone reads would only make the page larger. */
-function finiteMetrics(job: JobState): BoardRow['metrics'] {
-  const finite = Object.entries(jobMetrics(job).metrics).filter(([, value]) => Number.isFinite(value));
-  return Object.fromEntries(finite.map(([name, value]) => [name, Number(value.toPrecision(6))]));
+function measurementsOf(job: JobState): Pick<BoardRow, 'metrics' | 'best'> {
+  const all = jobMetrics(job);
+  const metrics = finite(all.metrics);
+  const best = Object.entries(finite(all.best)).filter(([name, value]) => metrics[name] !== value);
+  return { metrics, ...(best.length > 0 && { best: Object.fromEntries(best) }) };
+}
+
+function finite(metrics: BoardRow['metrics']): BoardRow['metrics'] {
+  const known = Object.entries(metrics).filter(([, value]) => Number.isFinite(value));
+  return Object.fromEntries(known.map(([name, value]) => [name, Number(value.toPrecision(6))]));
 }
 
 function toneOf({ status, outcome, held, attempts }: JobState): Tone {

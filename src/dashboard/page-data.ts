@@ -18,6 +18,8 @@ export interface Board {
   /** When these figures were made, in milliseconds since the epoch. */
   at: number;
   jobs: number;
+  /** What jobs have measured, those first that most likely decide. */
+  metrics: BoardMetric[];
   counts: { label: string; jobs: number; tone: Tone }[];
   verdict: { tone: Tone; headline: string; detail: string };
   wrong: Problem[];
@@ -33,6 +35,12 @@ export interface Board {
   account: { message: string; fix: string } | null;
   stop: Action | null;
   retry: Action | null;
+}
+
+export interface BoardMetric {
+  name: string;
+  /** Whether a smaller value is the better one. */
+  isLowerBetter: boolean;
 }
 
 /** A button: the equivalent command, and whether the page can do it. Null means no button. */
@@ -105,6 +113,8 @@ export interface BoardRow {
   name?: string;
   /** What it measured last. */
   metrics: Readonly<Record<string, number>>;
+  /** Its best values, where they are not the last. */
+  best?: Readonly<Record<string, number>>;
   state: string;
   tone: Tone;
   where: string;

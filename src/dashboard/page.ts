@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto';
 import { readAsset } from '../base/assets.ts';
-import { byImportance } from '../base/metric-direction.ts';
 import type { Clock } from '../base/clock.ts';
 import type { JobState, RunState } from '../journal/state.ts';
 import { boardOf } from './board.ts';
 import { CurveBook } from './curve-book.ts';
 import { explainJobs, jobDetail } from './job-detail.ts';
 import { jobRow, slotPhases, type DescribeJob } from './job-row.ts';
-import type { BoardRow, JobDetail, Opening } from './page-data.ts';
+import type { Board, JobDetail, Opening } from './page-data.ts';
 import type { RunSource } from './run-source.ts';
 
 /** A page and its Content-Security-Policy. */
@@ -98,18 +97,15 @@ export async function staticPage(
     if (explanation) details[job.id] = await jobDetail(source, job, explanation, curvePoints);
   }
   const rows = state.jobs.map((job) => jobRow(job, describe, now));
+  const board = boardOf(state, { place: source.place, trouble: null, stop: null, retry: null }, now);
   const makePage = await pageMaker();
   const { html } = makePage({
     mode: 'static',
     base: '',
     runs: [],
-    change: {
-      board: boardOf(state, { place: source.place, trouble: null, stop: null, retry: null }, now),
-      rows,
-      reset: true,
-    },
+    change: { board, rows, reset: true },
     details,
-    curves: await savedCurves(source, state, rows),
+    curves: await savedCurves(source, state, board),
     version,
   });
   return html;
@@ -122,10 +118,9 @@ const maxSavedPoints = 60_000;
 async function savedCurves(
   { folder }: RunSource,
   { jobs }: RunState,
-  rows: readonly BoardRow[],
+  board: Board,
 ): Promise<Opening['curves']> {
-  const names = byImportance([...new Set(rows.flatMap(({ metrics }) => Object.keys(metrics)))]);
-  const metrics = names.slice(0, maxSavedMetrics);
+  const metrics = board.metrics.slice(0, maxSavedMetrics).map(({ name }) => name);
   const book = new CurveBook(folder);
   const curves: Opening['curves'] = {};
   for (const metric of metrics)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { BoardRow } from './page-data.ts';
-import { bestFirst, firstOrder, sortRows } from './row-order.ts';
+import { bestFirst, firstOrder, measuredBy, sortRows } from './row-order.ts';
 
 const row = (
   id: string,
@@ -18,15 +18,44 @@ const rows = [
 const ids = (sorted: BoardRow[]): string[] => sorted.map(({ id }) => id);
 
 test('metrics start with the best, by their direction, and jobs without one come last either way', () => {
-  const by = (name: string) => firstOrder({ of: 'metric', name });
-  assert.deepEqual(ids(sortRows(rows, by('accuracy'))), ['0002', '0000', '0001']);
-  assert.deepEqual(ids(sortRows(rows, by('loss'))), ['0002', '0000', '0001']);
-  assert.deepEqual(ids(sortRows(rows, { ...by('loss'), descending: true })), ['0000', '0002', '0001']);
-  assert.deepEqual(ids(bestFirst(rows, 'accuracy')), ['0002', '0000']);
+  const metrics = [
+    { name: 'accuracy', isLowerBetter: false },
+    { name: 'loss', isLowerBetter: true },
+  ];
+  const by = (name: string) => ({ ...metrics.find((one) => one.name === name)!, of: 'last' as const });
+  const first = (name: string) => sortRows(rows, firstOrder('metric', '', by(name)), by(name));
+  assert.deepEqual(ids(first('accuracy')), ['0002', '0000', '0001']);
+  assert.deepEqual(ids(first('loss')), ['0002', '0000', '0001']);
+  assert.deepEqual(ids(sortRows(rows, { of: 'metric', name: '', descending: true }, by('loss'))), [
+    '0000',
+    '0002',
+    '0001',
+  ]);
+  assert.deepEqual(ids(bestFirst(rows, { ...metrics[0]!, of: 'last' })), ['0002', '0000']);
+});
+
+test('jobs are ranked by their last or their best values; where these are the same, only the last is known', () => {
+  const [first, , last] = rows;
+  const peaked = [{ ...first!, best: { accuracy: 0.95 } }, last!];
+  const accuracy = { name: 'accuracy', isLowerBetter: false };
+  assert.deepEqual(ids(bestFirst(peaked, { ...accuracy, of: 'last' })), ['0002', '0000']);
+  assert.deepEqual(ids(bestFirst(peaked, { ...accuracy, of: 'best' })), ['0000', '0002']);
+  assert.equal(measuredBy(last!, { ...accuracy, of: 'best' }), 0.9);
+});
+
+test('what the run says about a metric decides, not its name', () => {
+  const regret = (isLowerBetter: boolean) => bestFirst(rows, { name: 'loss', isLowerBetter, of: 'last' });
+  assert.deepEqual(
+    [ids(regret(true)), ids(regret(false))],
+    [
+      ['0002', '0000'],
+      ['0000', '0002'],
+    ],
+  );
 });
 
 test('text is sorted as people do, and equal values keep their order', () => {
-  const order = firstOrder({ of: 'parameter', name: 'net' });
+  const order = firstOrder('parameter', 'net');
   assert.deepEqual(ids(sortRows(rows, order)), ['0001', '0002', '0000']);
   assert.deepEqual(ids(sortRows(rows, { of: 'column', name: 'job', descending: true })), [
     '0002',

@@ -1,8 +1,16 @@
 import { compareValues } from '../base/text-table.ts';
-import { isLowerBetter } from '../base/metric-direction.ts';
-import type { BoardRow, ParameterValue } from './page-data.ts';
+import type { BoardMetric, BoardRow, ParameterValue } from './page-data.ts';
 
-/** What the table of jobs is sorted by: a column of it, a parameter or a metric. */
+/** What is shown of a metric: what jobs measured last, or at best. */
+export type Measured = BoardMetric & { of: 'last' | 'best' };
+
+/** `val_accuracy`, or `best val_accuracy`. */
+export const titleOf = ({ of, name }: Measured): string => (of === 'best' ? `best ${name}` : name);
+
+export const measuredBy = ({ metrics, best }: BoardRow, { of, name }: Measured): number | undefined =>
+  (of === 'best' ? best?.[name] : undefined) ?? metrics[name];
+
+/** What the table of jobs is sorted by: a column of it, a parameter, or the metric that it shows. */
 export interface RowOrder {
   of: 'column' | 'parameter' | 'metric';
   name: string;
@@ -10,16 +18,16 @@ export interface RowOrder {
 }
 
 /** Metrics start with the best, attempts with the most, all else at the beginning. */
-export const firstOrder = ({ of, name }: Pick<RowOrder, 'of' | 'name'>): RowOrder => ({
+export const firstOrder = (of: RowOrder['of'], name: string, measured?: Measured): RowOrder => ({
   of,
   name,
-  descending: of === 'metric' ? !isLowerBetter(name) : of === 'column' && name === 'attempts',
+  descending: of === 'metric' ? measured?.isLowerBetter !== true : of === 'column' && name === 'attempts',
 });
 
 /** Those without a value come last, in either direction; equal ones keep their order. Pure. */
-export function sortRows(rows: readonly BoardRow[], order: RowOrder): BoardRow[] {
+export function sortRows(rows: readonly BoardRow[], order: RowOrder, measured?: Measured): BoardRow[] {
   const sign = order.descending ? -1 : 1;
-  const keyed = rows.map((row) => ({ row, value: valueOf(row, order) }));
+  const keyed = rows.map((row) => ({ row, value: valueOf(row, order, measured) }));
   const known = keyed.filter(({ value }) => value !== undefined && value !== '');
   known.sort((a, b) => sign * compareValues(a.value, b.value));
   const lacking = keyed.filter(({ value }) => value === undefined || value === '');
@@ -27,14 +35,19 @@ export function sortRows(rows: readonly BoardRow[], order: RowOrder): BoardRow[]
 }
 
 /** The jobs that have measured it. */
-export const bestFirst = (rows: readonly BoardRow[], metric: string): BoardRow[] =>
+export const bestFirst = (rows: readonly BoardRow[], measured: Measured): BoardRow[] =>
   sortRows(
-    rows.filter(({ metrics }) => metrics[metric] !== undefined),
-    firstOrder({ of: 'metric', name: metric }),
+    rows.filter((row) => measuredBy(row, measured) !== undefined),
+    firstOrder('metric', '', measured),
+    measured,
   );
 
-function valueOf(row: BoardRow, { of, name }: RowOrder): ParameterValue | undefined {
-  if (of === 'metric') return row.metrics[name];
+function valueOf(
+  row: BoardRow,
+  { of, name }: RowOrder,
+  measured: Measured | undefined,
+): ParameterValue | undefined {
+  if (of === 'metric') return measured && measuredBy(row, measured);
   if (of === 'parameter') return row.parameters[name];
   if (name === 'attempts') return row.bars.length;
   if (name === 'state' || name === 'where' || name === 'figures' || name === 'note') return row[name];

@@ -1,6 +1,7 @@
 import type { Cause } from '../codes/causes.ts';
 import type { Account, Evidence } from '../diagnosis/explanation.ts';
 import type { Resource, Termination } from '../eventlog/details.ts';
+import type { MetricDirections } from '../base/metric-direction.ts';
 import type { Metrics } from '../journal/metrics.ts';
 
 /**
@@ -162,6 +163,8 @@ export interface Trained {
   name?: string;
   metrics?: Metrics;
   best?: Metrics;
+  /** Which values of metrics are better, as far as the job file says. */
+  directions?: MetricDirections;
 }
 
 /** A job, computed from its events. */

@@ -42,7 +42,12 @@ export interface RunContext {
 export function runJobs(state: RunState, context: RunContext = {}): JobHistory[] {
   return state.jobs.map((job) => ({
     ...runJob(job, state.createdAt, context),
-    trained: defined({ parameters: job.parameters, name: job.name, ...jobMetrics(job) }),
+    trained: defined({
+      parameters: job.parameters,
+      name: job.name,
+      directions: job.directions,
+      ...jobMetrics(job),
+    }),
   }));
 }
 

@@ -4,6 +4,7 @@ import {
   distinguishingParameters,
   jobLabel,
   jobNames,
+  parameterColumns,
   type Parameters,
   withJsonNumbers,
 } from './describe-parameters.ts';
@@ -108,4 +109,31 @@ test('a number of a job file is a number in JSON, and elsewhere as it was writte
     { lr: 0.0001, seed: '9007199254740993', python: '3.10', wd: 0, to: 1, code: '007' },
     { lr: 0.001, seed: 1, python: '3.9', wd: 'auto', to: 0.5, code: '1e999' },
   ]);
+});
+
+const hydra = [
+  { 'optimizer.params.weight_decay': 0, 'optimizer.params.lr': '1e-05', net: 'small', seed: 1 },
+  { 'optimizer.params.weight_decay': 0.1, 'optimizer.params.lr': 0.1, seed: 1 },
+];
+
+test('each parameter in which jobs differ is a column with a short title; numbers are known as such', () => {
+  const columns = parameterColumns(hydra);
+  assert.deepEqual(
+    columns.map(({ title, isNumber, texts }) => ({ title, isNumber, texts })),
+    [
+      { title: 'weight_decay', isNumber: true, texts: ['0', '0.1'] },
+      { title: 'lr', isNumber: true, texts: ['1e-05', '0.1'] },
+      { title: 'net', isNumber: false, texts: ['small'] },
+    ],
+  );
+});
+
+test('titles and values too long for a column are cut, and stay different', () => {
+  const long = (end: string) => `x${'-of-a-long-name'.repeat(3)}-${end}`;
+  const parameters = (value: string) => ({ [long('a')]: long(value), [long('b')]: value });
+  const columns = parameterColumns(['a', 'b'].map(parameters));
+  const titles = columns.map(({ title }) => title);
+  assert.equal(new Set(titles).size, 2);
+  assert.equal(new Set(columns[0]?.texts).size, 2);
+  for (const text of [...titles, ...(columns[0]?.texts ?? [])]) assert.ok(text.length <= 20, text);
 });

@@ -1,4 +1,4 @@
-import { shortenDistinct, shortestDistinct } from '../base/shorten.ts';
+import { shortenDistinct, shortestDistinct, shortNames } from '../base/shorten.ts';
 import { numberOf, widthOf } from '../base/text-table.ts';
 
 type Value = string | number | boolean;
@@ -62,25 +62,67 @@ const maxValueChars = 20;
  */
 export function jobNames(jobs: readonly { id: string; parameters: Parameters }[]): Map<string, string> {
   const cells = jobs.map(({ parameters }) => parameters);
-  const names = [...new Set(cells.flatMap((cell) => Object.keys(cell)))];
-  const varied = names.filter((name) => new Set(cells.map((cell) => cell[name])).size > 1);
-  const shown = jobs.length === 1 ? names : withoutRedundant(cells, varied, longOnes(cells, varied));
+  const varied = differingParameters(cells);
+  const shown =
+    jobs.length === 1
+      ? Object.keys(cells[0] ?? {})
+      : withoutRedundant(cells, varied, longOnes(cells, varied));
   const texts = nameCells(cells, shown);
   return new Map(jobs.map(({ id }, at) => [id, texts[at] ?? '']));
 }
 
+/** The parameters in which these cells differ, in their order: one that some lack, too. */
+export function differingParameters(cells: readonly Parameters[]): string[] {
+  const names = [...new Set(cells.flatMap((cell) => Object.keys(cell)))];
+  return names.filter((name) => new Set(cells.map((cell) => cell[name])).size > 1);
+}
+
+/** A parameter in which jobs differ, as a column of a table. */
+export interface ParameterColumn {
+  name: string;
+  /** Its name in a few characters, different from those of the others. */
+  title: string;
+  isNumber: boolean;
+  /** The texts of all its values. */
+  texts: string[];
+  textOf: (value: Value) => string;
+}
+
+/** Longer titles would widen a column of short values too much. */
+const maxTitleChars = 16;
+
+export function parameterColumns(cells: readonly Parameters[]): ParameterColumn[] {
+  const names = differingParameters(cells);
+  const short = shortNames(names);
+  const titles = short.map(shortenDistinct(maxTitleChars, short));
+  return names.map((name, at) => {
+    const values = [...new Set(cells.flatMap((cell) => cell[name] ?? []))];
+    const textOf = shortValues(values);
+    const isNumber = values.every((value) => numberOf(value) !== undefined);
+    return { name, title: titles[at] ?? name, isNumber, texts: values.map(textOf), textOf };
+  });
+}
+
 /** Names cells by these parameters, those without a value left out: `data=images.tar lr=0.1`. */
 export function nameCells(cells: readonly Parameters[], names: readonly string[]): string[] {
-  const lastParts = (name: string, count: number) => name.split('.').slice(-count).join('.');
-  const shortNames = shortestDistinct(names, 4, lastParts) ?? names;
+  const keys = shortNames(names);
   const columns = names.map((name, at) => {
-    const values = [...new Set(cells.flatMap((cell) => cell[name] ?? []))];
-    const texts = shortestDistinct(values, 8, textOf) ?? values.map(showValue);
-    const words = texts.map(shortenDistinct(maxValueChars, texts)).map((text) => `${shortNames[at]}=${text}`);
-    const wordOf = new Map(values.map((value, index) => [value as Value | undefined, words[index]]));
-    return cells.map((cell) => wordOf.get(cell[name]) ?? []);
+    const textOf = shortValues(cells.flatMap((cell) => cell[name] ?? []));
+    return cells.map((cell) => {
+      const value = cell[name];
+      return value === undefined ? [] : `${keys[at]}=${textOf(value)}`;
+    });
   });
   return cells.map((_, at) => columns.flatMap((column) => column[at] ?? []).join(' '));
+}
+
+/** The values of a parameter as texts that fit a name or a column; different ones stay different. */
+function shortValues(values: Iterable<Value>): (value: Value) => string {
+  const all = [...new Set(values)];
+  const texts = shortestDistinct(all, 8, textOf) ?? all.map(showValue);
+  const words = texts.map(shortenDistinct(maxValueChars, texts));
+  const wordOf = new Map(all.map((value, at) => [value, words[at]]));
+  return (value) => wordOf.get(value) ?? showValue(value);
 }
 
 /** A long fraction, such as a third, has at least four digits. */

@@ -277,6 +277,17 @@ const pool = table('agent, or the table [pool.submit]', {
     ),
 }).describe('What else the pool needs.');
 
+const metrics = (what: string) => z.array(nonEmptyText('the name of a metric'), entry(what)).optional();
+
+const results = table('a table', {
+  smaller_is_better: metrics('a list of metrics, like ["latency"]').describe(
+    'Metrics of which a smaller value is better, as `updraft results` names them; also with val_ or test/ before them. Without it, the name decides: a loss, an error, `wer`, `perplexity` and the like.',
+  ),
+  larger_is_better: metrics('a list of metrics, like ["reconstruction_time_gain"]').describe(
+    'Metrics of which a larger value is better, against what their names suggest.',
+  ),
+}).describe('How results are judged.');
+
 /** The user's file: the one source of its types, defaults, descriptions and JSON Schema. */
 export const fileSchema = table('tables and keys', {
   name: matching(
@@ -298,6 +309,7 @@ export const fileSchema = table('tables and keys', {
   run: runSchema.prefault({}),
   recovery: recovery.prefault({}),
   pool: pool.optional(),
+  results: results.optional(),
 }).meta({
   title: 'Updraft job file',
   description:

@@ -119,12 +119,20 @@ function planHash(
     sources.flatMap((source) => (source.here === undefined ? [] : [[source.name, source.here]])),
   );
   const data = spec.data.toSorted((a, b) => (a.name < b.name ? -1 : 1));
-  // What is run here afterwards does not make it another run.
+  // What is run here afterwards, and how results are judged, does not make it another run.
   const run = { ...spec.run, onEnd: undefined };
   // The order of the parameters decides which job gets which number, so it is part of the hash.
   const order = Object.keys(spec.run.matrix);
   return createHash('sha256')
-    .update(stableJson({ spec: { ...spec, run, data }, order, files, here, ...defined({ software }) }))
+    .update(
+      stableJson({
+        spec: { ...spec, run, data, results: undefined },
+        order,
+        files,
+        here,
+        ...defined({ software }),
+      }),
+    )
     .digest('hex');
 }
 

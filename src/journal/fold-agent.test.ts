@@ -134,7 +134,7 @@ test('the GPU of the slot, its use and the pace of the training are known', () =
 });
 
 test('printed values of a metric that a file has then are void, also as the best; refused metrics are counted', () => {
-  const { training, refusedMetrics } = folded(
+  const { training } = folded(
     [1, { kind: 'progress', step: 1, loss: 0.1, accuracy: 0.5, metrics: { f1: 0.9 } }],
     [2, { kind: 'progress-replaced', metrics: ['loss', 'f1'] }],
     [2, { kind: 'progress', step: 2, loss: 0.7, metrics: { f1: 0.3 } }],
@@ -142,10 +142,10 @@ test('printed values of a metric that a file has then are void, also as the best
     [4, { kind: 'metrics-refused', why: 'too-long', count: 1, examples: ['b'] }],
     [5, { kind: 'metrics-refused', why: 'too-many', count: 2, examples: ['a', 'c'] }],
   );
-  const { loss, accuracy, metrics, best } = training ?? {};
+  const { loss, accuracy, metrics, best, refused } = training ?? {};
   assert.deepEqual({ loss, accuracy, metrics }, { loss: 0.7, accuracy: 0.5, metrics: { f1: 0.3 } });
   assert.deepEqual(best, { accuracy: 0.5, loss: 0.7, f1: 0.3 });
-  assert.deepEqual(refusedMetrics, [
+  assert.deepEqual(refused, [
     { why: 'too-long', count: 1, examples: ['b'] },
     { why: 'too-many', count: 2, examples: ['a', 'c'] },
   ]);

@@ -7,9 +7,8 @@ import {
   type FaultRecord,
   type Phase,
   type ProgressEntry,
-  type RefusedMetrics,
 } from './entry.ts';
-import { keepBetter } from './metrics.ts';
+import { addExtreme, type OwnExtremes } from './metrics.ts';
 import type { AgentState, FetchState, StallState, TrainingPace, TrainingState } from './state.ts';
 import { epochsDone } from './training-share.ts';
 
@@ -29,9 +28,7 @@ import { epochsDone } from './training-share.ts';
  */
 export function foldAgent(before: AgentState | undefined, entry: AgentEntry): AgentState {
   if (entry.kind === 'progress') return addProgress(ownCopy(before ?? fresh(entry)), entry);
-  const advanced = advance(before ?? fresh(entry), entry);
-  const stall = changeStall(advanced, entry);
-  const state = stall === undefined ? advanced : { ...advanced, stall };
+  const state = withStall(advance(before ?? fresh(entry), entry), entry);
   switch (entry.kind) {
     case 'agent-started':
       return { ...state, ...started(before, entry) };
@@ -45,9 +42,8 @@ export function foldAgent(before: AgentState | undefined, entry: AgentEntry): Ag
     case 'training-started':
     case 'training-ended':
     case 'progress-replaced':
-      return { ...state, training: changeTraining(state.training ?? { command: '' }, entry) };
     case 'metrics-refused':
-      return { ...state, refusedMetrics: withRefused(state.refusedMetrics, entry) };
+      return { ...state, training: changeTraining(state.training ?? { command: '' }, entry) };
     case 'heartbeat':
       return { ...state, ...heartbeat(state, entry) };
     case 'request-short':
@@ -56,10 +52,14 @@ export function foldAgent(before: AgentState | undefined, entry: AgentEntry): Ag
       return { ...state, gpus: entry.gpus, ...defined({ driver: entry.driver }) };
     case 'self-test':
       return withLacks(state, entry);
-    case 'checkpoint-saved':
-      return { ...state, checkpoint: savedCheckpoint(entry) };
-    case 'checkpoint-restored':
-      return { ...state, resumed: resumedFrom(entry) };
+    case 'checkpoint-saved': {
+      const { files, bytes, epoch, step, t } = entry;
+      return { ...state, checkpoint: { savedAt: t, files, bytes, ...defined({ epoch, step }) } };
+    }
+    case 'checkpoint-restored': {
+      const { savedBy, epoch, step, otherCode } = entry;
+      return { ...state, resumed: { savedBy, ...defined({ epoch, step, otherCode }) } };
+    }
     case 'checkpoint-refused':
       return { ...state, refused: [...(state.refused ?? []), entry.reason] };
     case 'resume-checked':
@@ -115,20 +115,6 @@ function started(
     paused: false,
     ...defined({ site, driver, broughtMillis }),
   };
-}
-
-function savedCheckpoint(
-  entry: Extract<AgentEntry, { kind: 'checkpoint-saved' }>,
-): NonNullable<AgentState['checkpoint']> {
-  const { t: savedAt, files, bytes, epoch, step } = entry;
-  return { savedAt, files, bytes, ...defined({ epoch, step }) };
-}
-
-function resumedFrom(
-  entry: Extract<AgentEntry, { kind: 'checkpoint-restored' }>,
-): NonNullable<AgentState['resumed']> {
-  const { savedBy, epoch, step, otherCode } = entry;
-  return { savedBy, ...defined({ epoch, step, otherCode }) };
 }
 
 /** The last fault is why the attempt ended, so a fault of its clean-up goes first. */
@@ -236,14 +222,14 @@ function fetchChange(old: FetchState, entry: FetchEntry): Partial<FetchState> {
 
 type TrainingEntry = Extract<
   AgentEntry,
-  { kind: 'training-started' | 'training-ended' | 'progress-replaced' }
+  { kind: 'training-started' | 'training-ended' | 'progress-replaced' | 'metrics-refused' }
 >;
 
 function changeTraining(old: TrainingState, entry: TrainingEntry): TrainingState {
   switch (entry.kind) {
     case 'training-started': {
       const waitedBefore = (old.waitedBefore ?? 0) + (old.waited ?? 0);
-      const { best, saveEvery } = old;
+      const { best, worst, saveEvery } = old;
       const savedBefore = savesOf(old);
       // What it was so far counts until the new start has a pace of its own.
       const { epochSeconds, samplesPerSecond } = old.pace ?? {};
@@ -251,13 +237,18 @@ function changeTraining(old: TrainingState, entry: TrainingEntry): TrainingState
       return {
         command: entry.command,
         ...(waitedBefore > 0 && { waitedBefore }),
-        ...defined({ best, pace, saveEvery, savedBefore }),
+        ...defined({ best, worst, pace, saveEvery, savedBefore }),
       };
     }
     case 'training-ended':
       return { ...old, status: entry.status, ...defined({ signal: entry.signal }) };
     case 'progress-replaced':
       return withoutMetrics(old, entry.metrics);
+    case 'metrics-refused': {
+      const { why, count, examples } = entry;
+      const others = old.refused?.filter((one) => one.why !== why) ?? [];
+      return { ...old, refused: [...others, { why, count, examples }] };
+    }
   }
 }
 
@@ -265,30 +256,28 @@ function changeTraining(old: TrainingState, entry: TrainingEntry): TrainingState
 function withoutMetrics(training: TrainingState, names: readonly string[]): TrainingState {
   const others = <T extends object>(values: T): T =>
     Object.fromEntries(Object.entries(values).filter(([name]) => !names.includes(name))) as T;
-  const { metrics, best, ...rest } = training;
-  return {
-    ...others(rest),
-    ...defined({ metrics: metrics && others(metrics), best: best && others(best) }),
+  const { metrics, best, worst, ...rest } = training;
+  const left = {
+    metrics: metrics && others(metrics),
+    best: best && others(best),
+    worst: worst && others(worst),
   };
+  return { ...others(rest), ...defined(left) };
 }
 
-const withRefused = (
-  before: AgentState['refusedMetrics'] = [],
-  { why, count, examples }: Extract<AgentEntry, { kind: 'metrics-refused' }>,
-): RefusedMetrics[] => [...before.filter((one) => one.why !== why), { why, count, examples }];
-
 /** A state whose parts that a report of progress changes belong to nobody else. */
-type OwnState = AgentState & { training: TrainingState & { best?: Record<string, number> } };
+type OwnState = AgentState & { training: TrainingState & OwnExtremes };
 
 function ownCopy(state: AgentState): OwnState {
   const { training = { command: '' } } = state;
   const metrics = training.metrics && { ...training.metrics };
   const best = training.best && { ...training.best };
+  const worst = training.worst && { ...training.worst };
   const pace = training.pace && { ...training.pace };
   return {
     ...state,
     millis: { ...state.millis },
-    training: { ...training, ...defined({ metrics, best, pace }) },
+    training: { ...training, ...defined({ metrics, best, worst, pace }) },
   };
 }
 
@@ -306,10 +295,10 @@ function addProgress(own: OwnState, entry: ProgressEntry): OwnState {
   }
   const { loss, accuracy, metrics } = entry;
   if (metrics !== undefined) Object.assign((training.metrics ??= {}), metrics);
-  if (loss !== undefined && metrics?.['loss'] === undefined) keepBetter((training.best ??= {}), 'loss', loss);
+  if (loss !== undefined && metrics?.['loss'] === undefined) addExtreme(training, 'loss', loss);
   if (accuracy !== undefined && metrics?.['accuracy'] === undefined)
-    keepBetter((training.best ??= {}), 'accuracy', accuracy);
-  for (const name in metrics) keepBetter((training.best ??= {}), name, metrics[name] ?? NaN);
+    addExtreme(training, 'accuracy', accuracy);
+  for (const name in metrics) addExtreme(training, name, metrics[name] ?? NaN);
   setPace(training, entry, at);
   return own;
 }
@@ -345,6 +334,12 @@ function setPace(training: TrainingState, entry: ProgressEntry, now: number): vo
 
 /** Received bytes are reported at least this often: a shorter gap is not a stall. */
 const maxReportGapMs = 1000;
+
+/** `stall` is absent, never undefined. */
+function withStall(state: AgentState, entry: AgentEntry): AgentState {
+  const stall = changeStall(state, entry);
+  return stall === undefined ? state : { ...state, stall };
+}
 
 /**
  * How long fetching has stalled, after one more entry: the time in which no byte of any object arrived until a server

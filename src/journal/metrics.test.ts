@@ -1,15 +1,34 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { byImportance, isLowerBetter } from '../base/metric-direction.ts';
+import { byImportance, isLowerBetter, joinDirections } from '../base/metric-direction.ts';
 import type { RefusedMetrics } from './entry.ts';
-import { betterOf, refusedOfRun, refusedSentences } from './metrics.ts';
-import type { JobState } from './state.ts';
+import { addExtreme, jobMetrics, type OwnExtremes, refusedOfRun } from './metrics.ts';
+import type { AttemptState, JobState } from './state.ts';
 
-test('a smaller loss or error is better, a larger anything else', () => {
-  for (const name of ['loss', 'val_loss', 'test/error', 'perplexity', 'rmse', 'top1_err'])
+test('a smaller loss or error is better, a larger anything else, by their names', () => {
+  const smaller =
+    'loss val_loss test/error perplexity eval_ppl rmse valMAE top1_err wer test/CER eer der fid';
+  const more =
+    'val_nll bpb bits_per_char bce_loss mse_0 MSE SMAPE LPIPS ece kl latency_ms inference_time fpr95';
+  for (const name of `${smaller} ${more} val_cross_entropy crossentropy hausdorff_distance`.split(' '))
     assert.equal(isLowerBetter(name), true, name);
-  for (const name of ['accuracy', 'val_acc', 'f1', 'auc', 'images_per_s', 'maestro'])
+  const larger =
+    'accuracy val_acc f1 auc images_per_s samples_per_second maestro power answer officer layer_norm';
+  for (const name of `${larger} bleu reward timestep_reward sometimes psnr number elbo`.split(' '))
     assert.equal(isLowerBetter(name), false, name);
+});
+
+test('what the job file says of a metric counts, with and without its pass', () => {
+  const said = { smallerIsBetter: ['energy'], largerIsBetter: ['time_saved', 'f1_error'] };
+  for (const name of ['energy', 'val_energy', 'test/energy', 'loss'])
+    assert.equal(isLowerBetter(name, said), true, name);
+  for (const name of ['time_saved', 'val_f1_error', 'energy_gain', 'synergy'])
+    assert.equal(isLowerBetter(name, said), false, name);
+  assert.deepEqual(byImportance(['val_energy', 'val_x'], said), ['val_x', 'val_energy']);
+  assert.deepEqual(joinDirections([said, {}, { smallerIsBetter: ['a', 'energy'] }]), {
+    smallerIsBetter: ['energy', 'a'],
+    largerIsBetter: ['time_saved', 'f1_error'],
+  });
 });
 
 test('the validation decides before the test, and both before the training', () => {
@@ -17,15 +36,26 @@ test('the validation decides before the test, and both before the training', () 
   assert.deepEqual(byImportance(names), ['val_accuracy', 'val_loss', 'test_accuracy', 'accuracy', 'loss']);
 });
 
-test('the best of two is kept, and a number is better than NaN', () => {
-  const best = betterOf({ loss: 2, accuracy: 0.5, a: NaN }, { loss: 1, accuracy: 0.4, a: 3, b: 1 });
-  assert.deepEqual(best, { loss: 1, accuracy: 0.5, a: 3, b: 1 });
-  assert.deepEqual(betterOf({ loss: 1 }, { loss: NaN }), { loss: 1 });
+test('the best of all attempts is kept, as the job file says, and a number is better than NaN', () => {
+  const attempts = [
+    { loss: 2, accuracy: 0.5, energy: 3, a: NaN },
+    { loss: 1, accuracy: 0.4, energy: 7, a: 3, b: 1 },
+    { loss: NaN },
+  ].map((values, index) => {
+    const training: OwnExtremes = {};
+    for (const [name, value] of Object.entries(values)) addExtreme(training, name, value);
+    return { attempt: index + 1, agent: { training } } as AttemptState;
+  });
+  const job: JobState = { id: '0', status: 'ended', stopRequested: false, attempts: [] };
+  const best = { loss: 1, accuracy: 0.5, energy: 7, a: 3, b: 1 };
+  assert.deepEqual(jobMetrics({ ...job, attempts }).best, best);
+  const directions = { smallerIsBetter: ['energy'], largerIsBetter: ['loss'] };
+  assert.deepEqual(jobMetrics({ ...job, attempts, directions }).best, { ...best, energy: 3, loss: 2 });
 });
 
 test('metrics that are not kept are a sentence for each reason, about the job with the most', () => {
-  const job = (id: string, ...refusedMetrics: RefusedMetrics[]) =>
-    ({ id, attempts: [{ agent: { refusedMetrics } }] }) as unknown as JobState;
+  const job = (id: string, ...refused: RefusedMetrics[]) =>
+    ({ id, attempts: [{ agent: { training: { refused } } }] }) as unknown as JobState;
   const many = (count: number): RefusedMetrics => ({ why: 'too-many', count, examples: ['a', 'b', 'c'] });
   const jobs = [
     job('0000', many(4)),
@@ -35,8 +65,5 @@ test('metrics that are not kept are a sentence for each reason, about the job wi
   assert.deepEqual(refusedOfRun(jobs), [
     '9 metrics of job 0001 (also of 1 other job) were not kept (such as "a", "b", "c"): the first 32 metrics of a training count.',
     '1 metric of job 0001 was not kept ("?"): the name of a metric needs a letter.',
-  ]);
-  assert.deepEqual(refusedSentences(jobs[0]?.attempts[0]), [
-    '4 metrics were not kept (such as "a", "b", "c"): the first 32 metrics of a training count.',
   ]);
 });

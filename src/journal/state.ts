@@ -1,4 +1,5 @@
 import { counted } from '../base/counted.ts';
+import type { MetricDirections } from '../base/metric-direction.ts';
 import type {
   FaultRecord,
   Outcome,
@@ -82,6 +83,8 @@ export interface JobState {
   parameters?: Readonly<Record<string, string | number | boolean>>;
   /** Its name among the run's jobs, from the plan too: the values in which they differ, `lr=0.1 seed=2`. */
   name?: string;
+  /** Which values of its metrics are better, from the plan too. */
+  directions?: MetricDirections;
   status: 'waiting' | 'running' | 'ended';
   outcome?: Outcome;
   /** Folder with the valid outputs. */
@@ -171,8 +174,6 @@ export interface AgentState {
   resumed?: ResumeState;
   /** Why saved checkpoints could not be used. */
   refused?: string[];
-  /** Metrics of the training that are not kept. */
-  refusedMetrics?: RefusedMetrics[];
   /** It exited so that the pool could transfer the checkpoint. */
   paused?: boolean;
   memoryBytes?: number;
@@ -250,8 +251,12 @@ export interface TrainingState extends Progress {
   /** Exit code; null after a signal; undefined while it runs. */
   status?: number | null;
   signal?: string;
-  /** The best value of each metric so far. */
+  /** The best value of each metric so far, by its name. */
   best?: Readonly<Record<string, number>>;
+  /** The other extreme of each: the best, if the job file says so. */
+  worst?: Readonly<Record<string, number>>;
+  /** Metrics that are not kept. */
+  refused?: RefusedMetrics[];
   pace?: TrainingPace;
 }
 

@@ -1,5 +1,5 @@
 import { counted } from '../base/counted.ts';
-import { byImportance } from '../base/metric-direction.ts';
+import { byImportance, joinDirections } from '../base/metric-direction.ts';
 import type { Cause } from '../codes/causes.ts';
 import type { JobHistory } from '../history/history.ts';
 import { csvLine } from './attempt-csv.ts';
@@ -57,7 +57,8 @@ export function groupedReport(read: ReadLogs, by: string, metrics: readonly stri
   const key = orUnknown(grouping.key(jobs, logs));
   const sampled = sampleGroups(read, key);
   const samples = sampled.flatMap((group) => group.samples);
-  const [deciding] = byImportance(metricNames(samples));
+  const directions = joinDirections([...new Set(jobs.flatMap(({ trained }) => trained?.directions ?? []))]);
+  const [deciding] = byImportance(metricNames(samples), directions);
   const wanted = metrics.length > 0 ? metrics : ['time', ...(deciding === undefined ? [] : [deciding])];
   const costs = new Map(sampled.map((group) => [group.name, groupCost(group)]));
   const groups = groupReports(jobs, ledger.rows, key, ledger.facts.hasTransfers).flatMap((group) => {
@@ -82,7 +83,7 @@ export function groupedReport(read: ReadLogs, by: string, metrics: readonly stri
         remedyFor(jobs, cause, source),
       ]),
     ),
-    measures: wanted.map((name) => measureGroups(sampled, knownMeasure(name, samples))),
+    measures: wanted.map((name) => measureGroups(sampled, knownMeasure(name, samples, directions))),
     completion: sampled.map(groupCurve),
     notes: [...lackNotes(by, grouping, key, groups, source, jobs), ...report.notes],
   };

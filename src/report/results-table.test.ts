@@ -42,6 +42,20 @@ test('the table has parameters, then what it is sorted by, and the best where it
   assert.deepEqual(lines, ['job,lr,outcome,accuracy,hours,tries\n', line]);
 });
 
+test('long names of parameters are short in the table, whole in CSV, and both can be sorted by', () => {
+  const swept = rows.map((one, at) => ({
+    ...one,
+    parameters: { 'model.optimizer.lr': 1 - at / 10, 'model.encoder.depth': at },
+    metrics: { loss: 1, accuracy: 0.5 },
+  }));
+  assert.deepEqual(names(sortResults(swept, { sort: 'lr' })), ['0003', '0002', '0001', '0000']);
+  assert.deepEqual(sortResults(swept, { sort: 'model.optimizer.lr' }), sortResults(swept, { sort: 'lr' }));
+  const ranks = resultsSection(swept, { sort: 'lr' }).head.map(({ title, rank }) => `${title} ${rank}`);
+  const all = ['job 0', 'lr 0', 'depth 2', 'outcome 1', 'loss 3', 'accuracy 1', 'best_accuracy 3'];
+  assert.deepEqual(ranks.slice(0, 7), all, 'what decides stays beside what it is sorted by');
+  assert.match([...resultsCsv(swept)].join(''), /^job,model\.optimizer\.lr,model\.encoder\.depth,outcome,/);
+});
+
 test('a job without a metric has none, whatever it is called', () => {
   const odd = { constructor: 3, toString: 4 } as unknown as Record<string, number>;
   const both = [{ ...row('0000', 1, undefined), metrics: odd, best: odd }, row('0001', 2, undefined)];

@@ -1,5 +1,6 @@
-import { byImportance } from '../base/metric-direction.ts';
+import { byImportance, type MetricDirections } from '../base/metric-direction.ts';
 import { nearest } from '../base/nearest.ts';
+import { shortNames } from '../base/shorten.ts';
 import { compareValues, numberOf } from '../base/text-table.ts';
 import { Fault } from '../fault/fault.ts';
 import { showValue } from '../job/describe-parameters.ts';
@@ -10,6 +11,8 @@ import type { Section } from './section.ts';
 /** A column of the results: what it is called, and its value for a job. */
 interface ResultColumn {
   name: string;
+  /** Shorter where that is still different: `lr` for `model.optimizer.lr`. */
+  title: string;
   isNumber: boolean;
   of: (row: JobTableRow) => string | number | boolean | undefined;
 }
@@ -23,16 +26,20 @@ function resultColumns(rows: readonly JobTableRow[]): ResultColumn[] {
   const column = (name: string, of: ResultColumn['of']): ResultColumn => {
     const values = rows.map(of).filter((value) => value !== undefined);
     const isNumber = (value: unknown): boolean => typeof value === 'number' || numberOf(value) !== undefined;
-    return { name, of, isNumber: name !== 'job' && values.length > 0 && values.every(isNumber) };
+    return { name, title: name, of, isNumber: name !== 'job' && values.length > 0 && values.every(isNumber) };
   };
   const differs = (name: string): boolean =>
     rows.some(({ metrics, best }) => !Object.is(own(metrics, name), own(best, name)));
   const [given, measured] = [valueNames(rows, 'parameters'), valueNames(rows, 'metrics')];
+  const titles = shortNames([...given, ...measured]);
   // A training that reports its learning rate must not have two columns of one name.
   const taken = new Set(['job', 'outcome', 'hours', 'tries', ...given]);
   return [
     column('job', ({ job }) => job),
-    ...given.map((name) => column(name, ({ parameters }) => own(parameters, name))),
+    ...given.map((name, at) => ({
+      ...column(name, ({ parameters }) => own(parameters, name)),
+      ...{ title: titles[at] ?? name },
+    })),
     column('outcome', ({ outcome }) => (outcome === 'wrongOutput' ? 'wrong output' : outcome)),
     ...measured.map((name) =>
       column(taken.has(name) ? `last_${name}` : name, ({ metrics }) => own(metrics, name)),
@@ -58,10 +65,13 @@ export function sortResults(rows: readonly JobTableRow[], { sort, top }: ResultC
   return chosen.slice(0, top);
 }
 
+const columnNamed = (columns: readonly ResultColumn[], name: string): ResultColumn | undefined =>
+  columns.find((one) => one.name === name) ?? columns.find((one) => one.title === name);
+
 function sortedBy(rows: readonly JobTableRow[], sort: string): JobTableRow[] {
   const [, sign, name = ''] = /^(-?)(.*)$/s.exec(sort) ?? [];
   const columns = resultColumns(rows);
-  const column = columns.find((one) => one.name === name);
+  const column = columnNamed(columns, name);
   // All `best_` values can be sorted by, shown or not.
   const best = /^best_(.+)$/.exec(name)?.[1];
   const of = column?.of ?? (best === undefined ? undefined : (row: JobTableRow) => own(row.best, best));
@@ -86,29 +96,38 @@ function noColumn(name: string, names: string[]): Fault {
   });
 }
 
+interface ResultView {
+  sort?: string | undefined;
+  all?: readonly JobTableRow[];
+  directions?: MetricDirections | undefined;
+}
+
 /**
  * The results as a table of text, Markdown or HTML: `rows` of `all` the jobs. Parameters that are the same in all jobs
  * are a sentence. On a narrow page, what the rows are sorted by, or most likely decides, stays longest.
  */
 export function resultsSection(
   rows: readonly JobTableRow[],
-  { sort, all = rows }: { sort?: string | undefined; all?: readonly JobTableRow[] } = {},
+  { sort, all = rows, directions }: ResultView = {},
 ): Section {
   const [given, measured] = [valueNames(rows, 'parameters'), valueNames(rows, 'metrics')];
-  const sortedBy = sort?.replace(/^-/, '');
-  const key = sortedBy ?? byImportance(measured)[0];
+  const found = resultColumns(rows);
+  const asked = sort?.replace(/^-/, '');
+  const sortedBy = (asked === undefined ? undefined : columnNamed(found, asked)?.name) ?? asked;
+  const [deciding = 'job'] = byImportance(measured, directions);
+  const key = sortedBy ?? deciding;
   const [first, second] = all;
   const isSame = (name: string): boolean =>
     all.every(({ parameters }) => parameters[name] === first?.parameters[name]);
   const same = second === undefined ? [] : given.filter((name) => name !== key && isSame(name));
   const order = (name: string): number =>
     name === 'job' || given.includes(name) ? 0 : name === sortedBy ? 1 : name === 'outcome' ? 2 : 3;
-  const columns = resultColumns(rows)
+  const columns = found
     .filter(({ name, of }) => !same.includes(name) && rows.some((row) => of(row) !== undefined))
     .toSorted((a, b) => order(a.name) - order(b.name));
-  const ranks: Record<string, number> = { job: 0, outcome: 1, hours: 4, tries: 4, [key ?? 'job']: 0 };
-  const head = columns.map(({ name, isNumber }) => ({
-    title: name,
+  const ranks: Record<string, number> = { hours: 4, tries: 4, outcome: 1, [deciding]: 1, [key]: 0, job: 0 };
+  const head = columns.map(({ name, title, isNumber }) => ({
+    title,
     ...(isNumber ? { align: 'right' as const } : {}),
     rank: own(ranks, name) ?? (given.includes(name) ? 2 : 3),
     ...(given.includes(name) ? { minWidth: minParameterWidth } : {}),

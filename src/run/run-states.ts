@@ -33,14 +33,19 @@ export async function* followRunStates(
     yield complete(state);
 }
 
-/** The jobs' values of the matrix and their names, by id; none if all are alike. */
-export async function readNames(folder: string): Promise<Map<string, Pick<JobState, 'parameters' | 'name'>>> {
+type Planned = Pick<JobState, 'parameters' | 'name' | 'directions'>;
+
+/** The jobs' values of the matrix and their names, by id, and how their metrics are judged; none if all are alike. */
+export async function readNames(folder: string): Promise<Map<string, Planned>> {
   // A copy of a run may lack its plan.
-  const { jobs = [] } = (await readPlan(folder).catch(() => undefined)) ?? {};
+  const { jobs = [], spec } = (await readPlan(folder).catch(() => undefined)) ?? {};
+  const directions = spec?.results;
   const names = jobNames(jobs);
-  const known = jobs.filter(({ parameters }) => Object.keys(parameters).length > 0);
+  const known = jobs.filter(({ parameters }) => directions ?? Object.keys(parameters).length > 0);
   const cells = withJsonNumbers(known.map(({ parameters }) => parameters));
-  return new Map(known.map(({ id }, at) => [id, defined({ parameters: cells[at], name: names.get(id) })]));
+  const plannedAt = (at: number, name?: string): Planned =>
+    defined({ parameters: cells[at], name, directions });
+  return new Map(known.map(({ id }, at) => [id, plannedAt(at, names.get(id))]));
 }
 
 /** A job that has not changed stays the same object: views print only those that have. */

@@ -1,4 +1,4 @@
-import { maxResampled, seededRandom } from './bootstrap.ts';
+import { maxResampled, seededRandom } from './intervals.ts';
 import { ascending, mean } from './describe.ts';
 
 /** How likely a difference like this is by chance, and how that was found. */

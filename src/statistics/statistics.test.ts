@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { costInterval, medianInterval } from './bootstrap.ts';
+import { costInterval, medianInterval } from './intervals.ts';
 import { completionCurve } from './describe.ts';
 import { chiSquareTail, holm, kruskalWallis, mannWhitney, neededPerSample } from './rank-tests.ts';
 
@@ -83,20 +83,27 @@ test("Holm's adjustment keeps the order and never exceeds 1", () => {
   assert.deepEqual(holm([0.9, 0.8]), [1, 1]);
 });
 
-test('the bootstrap interval of a median is the same each time', () => {
-  const values = [39, 40, 41, 42, 43, 44, 50, 52, 55, 57];
-  const interval = medianInterval(values);
-  assert.deepEqual(medianInterval(values), interval);
-  // bootstrap(..., np.median, method='percentile', n_resamples=20000): 41 to 52.5
-  isNear(interval?.[0], 41, 0.5);
-  isNear(interval?.[1], 52.5, 0.5);
-  assert.equal(medianInterval([1]), null);
+test('the interval of a median lies between two of the values, exactly', () => {
+  // By binomial coefficients: at most 2.5 of 100 samples have the median beyond each end.
+  assert.deepEqual(medianInterval([39, 40, 41, 42, 43, 44, 50, 52, 55, 57]), [40, 55]);
+  assert.deepEqual(medianInterval([1, 2, 3, 4, 5, 6]), [1, 6]);
+  const upTo = (size: number) => Array.from({ length: size }, (_, at) => at);
+  assert.deepEqual(medianInterval(upTo(100)), [39, 60]);
+  assert.deepEqual(medianInterval(upTo(1000)), [468, 531]);
+  // 20,000 ± 1.96 · √40,000 / 2
+  assert.deepEqual(medianInterval(upTo(40_000)), [19_804, 20_195]);
 });
 
-test('of very many values, order statistics give the interval of the median', () => {
-  const [low = 0, high = 0] = medianInterval(Array.from({ length: 40_000 }, (_, at) => at)) ?? [];
-  // 20,000 ± 1.96 · √40,000 / 2
-  assert.deepEqual([low, high], [19_804, 20_196]);
+test('too few values for that have the interval of their mean', () => {
+  // By tables of Student's t: 4.302653 and 2.776445 standard errors.
+  const [low, high] = medianInterval([0.8, 0.81, 0.85]) ?? [];
+  isNear(low, 0.754276);
+  isNear(high, 0.885724);
+  const five = medianInterval([-3, -1, 0, 1, 5]) ?? [];
+  isNear(five[0], -3.283371);
+  isNear(five[1], 4.083371);
+  assert.deepEqual(medianInterval([1, 9])?.[0], 0, 'no time is negative');
+  assert.equal(medianInterval([1]), null);
 });
 
 test('the cost per success counts failures, too', () => {
@@ -104,6 +111,9 @@ test('the cost per success counts failures, too', () => {
   const [low = 0, high = 0] = costInterval(samples) ?? [];
   assert.ok(low > 1.2 && low < 1.6 && high > 2.5 && high < 4, `${low} to ${high}`);
   assert.equal(costInterval([{ cost: 1, isSuccess: false }]), null);
+  // As the interval of the mean, where all succeed.
+  const three = costInterval([8, 8.1, 8.5].map((cost) => ({ cost, isSuccess: true }))) ?? [];
+  for (const [at, end] of (medianInterval([8, 8.1, 8.5]) ?? []).entries()) isNear(three[at], end);
   // Of many values, as the bootstrap has it for 2,000 of them: 1.910 to 2.094.
   const many = Array.from({ length: 2001 }, (_, at) => ({ cost: 1, isSuccess: at % 2 === 0 }));
   const [from = 0, to = 0] = costInterval(many) ?? [];

@@ -1,11 +1,12 @@
 import { formatSize } from '../job/units.ts';
 import { describePosition, describeResume } from '../journal/describe-resume.ts';
+import { refusedSentence } from '../journal/metrics.ts';
 import type { AttemptState } from '../journal/state.ts';
 import { safeLine } from '../diagnosis/quote-event.ts';
 
-/** From what an attempt resumed, and what it saved. */
-export function checkpointSentences(attempt: AttemptState | undefined): string[] {
-  const { resumed, refused = [], checkpoint } = attempt?.agent ?? {};
+/** From what an attempt resumed, what it saved, and which of its metrics are not kept. */
+export function attemptSentences(attempt: AttemptState | undefined): string[] {
+  const { resumed, refused = [], checkpoint, training } = attempt?.agent ?? {};
   const sentences = refused.map((reason) => `A checkpoint was not used: ${safeLine(reason)}.`);
   if (resumed !== undefined) {
     const proof = resumed.movedOn === true ? ', and has passed it' : '';
@@ -20,7 +21,7 @@ export function checkpointSentences(attempt: AttemptState | undefined): string[]
       `Its last checkpoint${where === '' ? '' : ` (${where})`} was saved at ${timeText(checkpoint.savedAt)}, ${size}.`,
     );
   }
-  return sentences;
+  return [...sentences, ...(training?.refused ?? []).map((one) => safeLine(refusedSentence(one)))];
 }
 
 /** A journal's time, to the second. */

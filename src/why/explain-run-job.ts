@@ -1,9 +1,8 @@
 import { causeInfo, causeTitle, isPoolCause, sentence, type Cause } from '../codes/causes.ts';
 import { causeOfJob, faultOf } from '../history/run-jobs.ts';
 import type { Entry, FaultRecord } from '../journal/entry.ts';
-import { refusedSentences } from '../journal/metrics.ts';
 import type { AttemptState, JobState } from '../journal/state.ts';
-import { checkpointAdvice, checkpointSentences, timeText } from './checkpoint-sentences.ts';
+import { attemptSentences, checkpointAdvice, timeText } from './checkpoint-sentences.ts';
 import { explainSilence } from './explain-silence.ts';
 import { goodTitle } from './build-explanation.ts';
 import type { Decision } from '../recovery/decide.ts';
@@ -41,10 +40,7 @@ export function explainRunJob(record: RunJobRecord): Explanation {
   const found = faultOf(last);
   // A hold has its own cause, unless a rule of the run held the job for the agent's fault.
   const fault = job.held === undefined || job.held.message === found?.message ? found : undefined;
-  const [resumed, advice] = [
-    [...checkpointSentences(last), ...refusedSentences(last).map(safeLine)],
-    checkpointAdvice(last),
-  ];
+  const [resumed, advice] = [attemptSentences(last), checkpointAdvice(last)];
   const silent = explainSilence(record);
   if (fromLog !== undefined && (fault === undefined || !isByAgent(last)))
     return {

@@ -47,6 +47,13 @@ const planted = {
   kaggle: '00112233445566778899aabbccddeeff',
   sshWord: 'ssh-word-0042',
   apiKeyInJson: 'quoted-"inner"-key-99',
+  quotedOption: 'first-in-quotes-78',
+  quotedWords: 'words in quotes 79',
+  eventOption: 'in-an-event-80',
+  listOption: 'in-a-list-81',
+  shortOption: 'short-option-82',
+  spoken: 'spoken-word-83',
+  joinedLogin: 'joined-login-84',
   ownToken: 'my-own-opaque-token-value-1',
   ownVariable: 'my-own-variable-value-2',
 };
@@ -58,6 +65,7 @@ const eventLog = `000 (012.000.000) ${at} Job submitted from host: <10.9.8.7:961
 028 (012.000.000) ${at} Job ad information event triggered.
 Owner = "alice"
 Env = "SECRET_THING=${planted.oldVariable};B=2"
+Args = "--password ${planted.eventOption}"
 ...
 001 (012.000.000) ${at} Job executing on host: <10.9.8.6:9618?alias=node-7.campus.example>
 	SlotName: slot1_1@node-7.campus.example
@@ -72,6 +80,7 @@ environment = "WANDB_API_KEY=${planted.wandb} PLAIN=${planted.plainVariable} \\
   WORDS='${planted.quotedVariable}'"
 +Env = "OLD=${planted.oldVariable};X=1"
 arguments = --api-key ${planted.option} --epochs 3
+arguments = "--password ${planted.quotedOption} --token '${planted.quotedWords}'"
 notify_user = alice@campus.example
 queue
 `;
@@ -86,6 +95,9 @@ wandb: Appending key for api.wandb.ai to your netrc file: ${planted.netrcLine}
 kaggle.json: {"username":"me","key":"${planted.kaggle}"}
 sshpass -p ${planted.sshWord} ssh me@x.example
 ${privateKey(planted.keyLine)}
+subprocess.run(["curl", "--token", "${planted.listOption}"], pw='--pw ${planted.shortOption}')
+passwd is ${planted.spoken}
+mysql -ualice -p${planted.joinedLogin} db
 read ${planted.ownToken} and ${planted.ownVariable}
 epoch 1 loss 0.5
 `;
@@ -157,7 +169,7 @@ test('--anonymous replaces users, hosts, addresses and the home, each always by 
   const home = '/data/people/alice';
   const cwd = await temporaryFolder(t, {
     'alice.log': eventLog,
-    'job.out': `on node-7 as alice in ${home}/x, ${home}/y\nalice_results of 10.9.8.6\ngave up cache-1.far.away:8443, c.lab.example.org\n`,
+    'job.out': `on node-7 as alice in ${home}/x, ${home}/y\nalice_results of 10.9.8.6\ngave up cache-1.far.away:8443, c.lab.example.org\nmysql -ualice -h db\n`,
   });
   const { out } = await runCommand(
     bundle,

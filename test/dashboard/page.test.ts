@@ -198,8 +198,6 @@ test('jobs can be found by text and state, and reached with the keyboard alone',
   await tab.press('Tab');
   assert.equal(await tab.read<string>('document.activeElement.id'), 'state');
   await tab.press('Tab');
-  assert.equal(await tab.read<string>('document.activeElement.id'), 'sort');
-  await tab.press('Tab');
   assert.equal(await tab.read<string>('document.activeElement.className'), 'port');
   await tab.press('Tab');
   assert.match(await tab.read<string>('document.activeElement.innerText'), /^Job/);
@@ -341,7 +339,14 @@ test('the saved page shows the same without a server or any request', async (t) 
   await tab.click('tr[data-job="0002"] button');
   await tab.untilText('#explanation', 'ended: evicted');
   assert.equal(await tab.read<number>(`document.querySelectorAll('#curve polyline').length`), 2);
+  await tab.read(`document.querySelector('.sweep').scrollIntoView()`);
   await tab.until(`document.querySelector('#curves svg')`);
+  const places = `[...document.querySelectorAll('#curves text.rank')].map((one) => Number(one.getAttribute('y')))`;
+  const ranks = await tab.read<number[]>(places);
+  assert.equal(ranks.length, 8);
+  assert.ok(Math.max(...ranks) <= 320 - 26, `a number is below the chart: ${ranks.join(' ')}`);
+  const order = `[...document.querySelectorAll('main > *')].map((one) => one.className)`;
+  assert.deepEqual(await tab.read(order), ['questions', 'work', 'panel sweep', 'numbers'], 'jobs come first');
   assert.equal(await tab.read<boolean>(`document.querySelector('header button.danger').hidden`), true);
   assert.equal(tab.requests.length, 1);
   assert.deepEqual(tab.errors, []);

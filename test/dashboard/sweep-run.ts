@@ -1,5 +1,7 @@
+import { defined } from '../../src/base/defined.ts';
 import { mapLimited } from '../../src/base/map-limited.ts';
 import type { RunSource } from '../../src/dashboard/run-source.ts';
+import { jobNames } from '../../src/job/describe-parameters.ts';
 import { jobId } from '../../src/job/layout.ts';
 import type { AgentBody } from '../../src/journal/entry.ts';
 import { WrittenRun } from './imagenet-run.ts';
@@ -57,11 +59,11 @@ export async function sweepRun(folder: string, created: number, size: SweepSize)
   return {
     ...source,
     async *follow(signal) {
-      for await (const state of source.follow(signal))
-        yield {
-          ...state,
-          jobs: state.jobs.map((job, index) => ({ ...job, parameters: cells[index] ?? {} })),
-        };
+      for await (const state of source.follow(signal)) {
+        const jobs = state.jobs.map((job, index) => ({ ...job, parameters: cells[index] ?? {} }));
+        const names = jobNames(jobs);
+        yield { ...state, jobs: jobs.map((job) => ({ ...job, ...defined({ name: names.get(job.id) }) })) };
+      }
     },
   };
 }

@@ -141,7 +141,7 @@ test('ranked 12: at 80 columns, watch keeps the time left', async (t) => {
     hint: '',
     glyphs: glyphsFor({ LANG: 'C.UTF-8' }),
   };
-  assert.match(liveView(state, frame).join('\n'), /epoch 16\/30 {2}ETA \d+/);
+  assert.match(liveView(state, frame).join('\n'), / 16\/30 .* ETA \d+/);
 });
 
 test('ranked 12: a plan for HTCondor names the submit file instead of printing it', async (t) => {

@@ -73,7 +73,9 @@ def main():
     if isinstance(dataset, updraft.Stream):
         updraft.prefetch(loader)
     torch.manual_seed(0)
-    model = ResNet50(1000).to(device, memory_format=torch.channels_last)
+    with device:
+        model = ResNet50(1000)
+    model = model.to(memory_format=torch.channels_last)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, weight_decay=1e-4)
     half = device.type == "cuda" and torch.cuda.is_bf16_supported()
     size, waited, is_first = len(dataset), 0.0, True
@@ -92,7 +94,7 @@ def main():
                     is_first = False
                     loss.item()
                 seen = min(size, (run.batch + 1) * args.batch_size)
-                print(f"Train Epoch: {epoch + 1}/{args.epochs} [{seen}/{size}]\twaited {waited:.1f}", flush=True)
+                print(f"Train Epoch: {epoch + 1}/{args.epochs} [{seen}/{size}]\twaited {waited:.2f}", flush=True)
                 asked = time.monotonic()
     with open("metrics.json", "w") as file:
         json.dump({"loss": loss.item(), "waited": waited}, file)

@@ -9,7 +9,7 @@ export const maxRead = 1 << 20;
 /** Who is behind by more than this skips what is older. */
 const maxBehind = 4 << 20;
 /** Of a file whose end alone matters. */
-const endBytes = 64 * 1024;
+export const endBytes = 64 * 1024;
 
 /** Returns the complete lines that a growing text file gained, part by part; `\r` ends a line too. */
 export class LogTail {

@@ -145,13 +145,14 @@ test('any name of a metric is made safe; what cannot be is counted by its reason
   assert.equal(Object.keys(admit(0, 31).metrics ?? {}).length, maxMetrics - 6);
   const refused = (count: number) => [{ why: 'too-many', count, examples: ['m26', 'm27', 'm28'] }];
   assert.deepEqual(names.takeRefused(), refused(5));
-  admit(0, 35);
-  assert.deepEqual(names.takeRefused(), [], 'not worth an entry each time');
-  admit(0, 36);
-  assert.deepEqual(names.takeRefused(), refused(10));
-  admit(0, 37);
-  assert.deepEqual(names.takeRefused(true), refused(11), 'but the last count is exact');
-  assert.deepEqual(names.takeRefused(true), []);
+  admit(0, 31);
+  assert.deepEqual(names.takeRefused(), []);
+  admit(0, 33);
+  assert.deepEqual(names.takeRefused(), refused(7));
+  for (const from of [0, 200]) admit(from, from + 200);
+  assert.deepEqual(names.takeRefused(), refused(100), 'a hundred stands for many');
+  admit(0, 1000);
+  assert.deepEqual(names.takeRefused(), []);
   assert.deepEqual(names.admit({ loss: 1, metrics: { another: 1 } }), { loss: 1 });
 });
 

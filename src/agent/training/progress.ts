@@ -217,14 +217,15 @@ export function mergeProgress(parts: Progress[]): Progress {
 }
 
 /** More refused names than this are only known to be many. */
-const maxRefused = 1000;
+const maxRefused = 100;
 /** Of refused names, as many are recorded as examples. */
 const maxExamples = 3;
 
 /** Keeps a training from filling journals with ever new names, or with ones that no table can carry. */
 export class MetricNames {
   readonly #known = new Set<string>();
-  readonly #refused = new Map<RefusedMetrics['why'], { names: Set<string>; taken: number }>();
+  readonly #refused = new Map<RefusedMetrics['why'], Set<string>>();
+  readonly #news = new Set<RefusedMetrics['why']>();
 
   /** The report without other names. */
   admit({ metrics, ...rest }: Progress): Progress {
@@ -234,22 +235,22 @@ export class MetricNames {
     return known.length === 0 ? rest : { ...rest, metrics: Object.fromEntries(known) };
   }
 
-  /** Which names were refused so far, where that is news: the first ones, and then whenever they are twice as many. */
-  takeRefused(isEnd = false): RefusedMetrics[] {
-    return [...this.#refused].flatMap(([why, one]) => {
-      const { size } = one.names;
-      if (size < (isEnd ? one.taken + 1 : 2 * one.taken)) return [];
-      one.taken = size;
-      return [{ why, count: size, examples: [...one.names].slice(0, maxExamples) }];
-    });
+  /** How many names were refused so far, for each reason with more of them than before. */
+  takeRefused(): RefusedMetrics[] {
+    const news = [...this.#refused].filter(([why]) => this.#news.delete(why));
+    return news.map(([why, names]) => ({
+      why,
+      count: names.size,
+      examples: [...names].slice(0, maxExamples),
+    }));
   }
 
   #isNew(name: string): boolean {
     const why = this.#reasonAgainst(name);
     if (why === undefined) return this.#known.add(name).has(name);
-    const { names } = this.#refused.get(why) ?? { names: new Set() };
-    if (!this.#refused.has(why)) this.#refused.set(why, { names, taken: 0 });
-    if (names.size < maxRefused) names.add(name.slice(0, 100));
+    const names = this.#refused.get(why) ?? new Set();
+    this.#refused.set(why, names);
+    if (names.size < maxRefused && names.size < names.add(name.slice(0, 100)).size) this.#news.add(why);
     return false;
   }
 

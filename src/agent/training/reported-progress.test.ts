@@ -40,7 +40,7 @@ test('of a training that prints and writes records, each metric comes from one o
     if (step % 8 === 0) journal.push(...reported.take());
   }
   reported.addPrinted('val_loss=99');
-  journal.push(...reported.take(true));
+  journal.push(...reported.take());
   assert.deepEqual(curvesOf(journal), {
     loss: upTo(40).map((step) => [step, step]),
     val_loss: [...upTo(20).map((half) => [2 * half, half]), [40, 99]],

@@ -4,8 +4,6 @@ import { metricsOf } from '../../journal/metrics.ts';
 import { MetricNames, progressOfLine, progressOfRecord } from './progress.ts';
 import { Reports } from './reports.ts';
 
-type Names = ReadonlySet<string>;
-
 /**
  * What a training reports, on its way to the journal. It may print and write records: once a record has a metric, what
  * is printed of it no longer counts, and what was printed of it before is void. The training is where its records say.
@@ -58,7 +56,7 @@ export class ReportedProgress {
   }
 
   /** What the journal needs of all that was added since the last call. */
-  take(isEnd = false): AgentBody[] {
+  take(): AgentBody[] {
     const printed = this.#printed.take().map((report) => without(report, this.#void));
     const recorded = this.#records.take();
     // These come last, and begin where they were.
@@ -74,7 +72,7 @@ export class ReportedProgress {
     return [
       ...(metrics.length === 0 ? [] : [{ kind: 'progress-replaced' as const, metrics }]),
       ...reports.map((report) => ({ kind: 'progress' as const, ...report })),
-      ...this.#names.takeRefused(isEnd).map((refused) => ({ kind: 'metrics-refused' as const, ...refused })),
+      ...this.#names.takeRefused().map((refused) => ({ kind: 'metrics-refused' as const, ...refused })),
     ];
   }
 
@@ -114,7 +112,7 @@ function placeAfter(
 }
 
 /** The report without these fields and metrics. */
-function without({ metrics = {}, ...fields }: Progress, names: Names): Progress {
+function without({ metrics = {}, ...fields }: Progress, names: ReadonlySet<string>): Progress {
   const keep = (values: object) =>
     Object.fromEntries(Object.entries(values).filter(([name]) => !names.has(name)));
   const [own, others] = [keep(fields) as Progress, keep(metrics) as Record<string, number>];

@@ -15,7 +15,7 @@ import type { Recorder } from '../notes/journal-writer.ts';
 import { SlowSlot } from '../slow-slot/slow-slot.ts';
 import { GpuMeter } from './gpu-meter.ts';
 import { LiveCopy } from './live-copy.ts';
-import { LogTail, maxRead } from './log-tail.ts';
+import { endBytes, LogTail, maxRead } from './log-tail.ts';
 import { attemptProcesses, cpuSecondsOf, memoryOf } from './processes.ts';
 import { hangFault, type QuietPeriod, quietLimit } from './quiet.ts';
 import { ReportedProgress } from './reported-progress.ts';
@@ -175,8 +175,6 @@ const memoryShare = 0.002;
 
 /** Of the file that `$UPDRAFT_PROGRESS` names: all of it is read, unless it grows faster than that for long. */
 const maxRecords = 256 << 20;
-/** Of that file, from an earlier start in the same sandbox: enough to know what it has. */
-const earlierBytes = 1 << 16;
 
 /** Observes a running training from outside: its output, its progress, its memory. */
 export class TrainingWatch {
@@ -206,7 +204,7 @@ export class TrainingWatch {
     this.#logs = [attemptFiles.out, attemptFiles.err].map(
       (name) => new LogTail(path.join(order.attemptFolder, name), true),
     );
-    for (const line of new LogTail(scratch.progress, false, earlierBytes).read().lines)
+    for (const line of new LogTail(scratch.progress, false, endBytes).read().lines)
       this.#reported.addEarlier(line);
     this.#records = new LogTail(scratch.progress, true, maxRecords);
     this.#copies = (['out', 'err'] as const).flatMap((name) =>
@@ -312,7 +310,7 @@ export class TrainingWatch {
     }
     this.#reported.add(this.#wait.takeUpdate());
     for (const copy of this.#copies) copy.copy(this.#redactor.seen(copy.log));
-    this.#report(true);
+    this.#report();
     if (succeeded) this.#slow.finish();
   }
 
@@ -332,8 +330,8 @@ export class TrainingWatch {
     this.#wait.onProgress(report);
   }
 
-  #report(isEnd = false): void {
-    const entries = this.#reported.take(isEnd);
+  #report(): void {
+    const entries = this.#reported.take();
     for (const entry of entries) this.#record(entry);
     if (entries.length > 0) this.#reportedAt = this.#clock.monotonic();
   }

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { counted } from '../../base/counted.ts';
-import { byImportance, isLowerBetter } from '../../base/metric-direction.ts';
+import { byImportance, isLowerBetter, type MetricDirections } from '../../base/metric-direction.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { Fault } from '../../fault/fault.ts';
 import { resultsFolder } from '../../job/layout.ts';
@@ -51,9 +51,9 @@ function readCount(text: string): number {
 }
 
 /** How to sort by the metric that is most likely to decide. */
-function bestFirst(names: readonly string[]): string | undefined {
-  const [name] = byImportance(names);
-  return name === undefined || isLowerBetter(name) ? name : `-${name}`;
+function bestFirst(names: readonly string[], directions: MetricDirections | undefined): string | undefined {
+  const [name] = byImportance(names, directions);
+  return name === undefined || isLowerBetter(name, directions) ? name : `-${name}`;
 }
 
 async function exportCurves(cli: Cli, folder: string, to: string): Promise<void> {
@@ -78,10 +78,11 @@ async function printResults(cli: Cli, word: string | undefined, options: Options
   }
   const state = await currentState(cli, run.folder);
   printTrouble(cli, state);
+  const directions = state.jobs[0]?.directions;
   const { jobs, ledger } = readRun(run.folder, state, await runContext(run.folder, state));
   const all = jobTable(jobs, ledger.rows);
   const rows = sortResults(all, options);
-  const section = () => resultsSection(rows, { sort: options.sort, all });
+  const section = () => resultsSection(rows, { sort: options.sort, all, directions });
   if (options.csv) for (const line of resultsCsv(rows, all)) cli.out(line);
   else if (options.json) cli.out(`${JSON.stringify(resultsJson(rows))}\n`);
   else if (options.markdown) cli.out(`${reportMarkdown(`Results of ${state.run}`, [section()])}\n`);
@@ -90,7 +91,7 @@ async function printResults(cli: Cli, word: string | undefined, options: Options
     if (valueNames(rows, 'metrics').length === 0) cli.err('no training has reported a metric yet\n');
     const first = rows.find(({ valid }) => valid === true)?.job;
     const best = first && path.relative(cli.cwd, resultsFolder(run.folder, first));
-    const key = bestFirst(valueNames(rows, 'metrics'));
+    const key = bestFirst(valueNames(rows, 'metrics'), directions);
     nextCommands(cli, [
       options.sort === undefined &&
         key !== undefined && [`updraft results ${run.argument} --sort ${key} --top 10`, 'the best ten'],

@@ -1,27 +1,15 @@
 import type { Command } from 'commander';
 import { counted } from '../../base/counted.ts';
-import { type FitColumn, fitTable } from '../../base/fit-table.ts';
-import { byImportance } from '../../base/metric-direction.ts';
+import { fitTable } from '../../base/fit-table.ts';
 import { printable } from '../../base/printable.ts';
 import { wrap } from '../../base/text-table.ts';
-import { jobLabel } from '../../job/describe-parameters.ts';
-import { formatSize } from '../../job/units.ts';
-import { jobMetrics } from '../../journal/metrics.ts';
-import type { JobState, RunState, TrainingState } from '../../journal/state.ts';
+import type { RunState } from '../../journal/state.ts';
 import { hiddenNote } from '../../report/report-text.ts';
 import type { Cli } from '../cli.ts';
 import { findRun } from '../find-run.ts';
 import { failureCommands } from '../run-view/after-failure.ts';
 import { currentState, printTrouble, printUnsupervised } from '../run-view/current-state.ts';
-import {
-  fetchTotals,
-  jobNotes,
-  describeState,
-  latestAttempt,
-  displaySite,
-  formatEpoch,
-  formatLoss,
-} from '../run-view/describe-job.ts';
+import { jobListing } from '../run-view/describe-job.ts';
 import { nextCommands, outWidth } from '../text/phrases.ts';
 
 export function configure(command: Command, cli: Cli): void {
@@ -56,57 +44,14 @@ export function configure(command: Command, cli: Cli): void {
 /** More jobs than anyone reads line by line. */
 const foldAbove = 40;
 
-/** The columns for jobs that report these metrics; the one that most likely decides stays longest. */
-function columnsFor(metrics: readonly string[]): FitColumn[] {
-  const right = (title: string, rank: number) => ({ title, align: 'right' as const, rank });
-  const [deciding] = byImportance(metrics);
-  return [
-    { title: 'JOB' },
-    right('TRY', 2),
-    { title: 'STATE', rank: 0 },
-    { title: 'WHERE', rank: 3 },
-    right('BYTES', 7),
-    right('RATE', 8),
-    right('EPOCH', 5),
-    ...metrics.map((name) => right(name.toUpperCase(), name === deciding ? 4 : 6)),
-    { title: 'NOTE', rank: 1 },
-  ];
-}
-
 /** A line per job; on a terminal, no wider than that, with similar jobs folded into one line. */
 function statusText(state: RunState, width: number, now: number): string {
   const title = `run ${printable(state.run)}, pool ${printable(state.pool)}: ${totals(state)}`;
-  const measured = state.jobs.map((job) => jobMetrics(job).metrics);
-  const metrics = [...new Set(measured.flatMap((one) => Object.keys(one)))];
-  const rows = state.jobs.map((job, index) =>
-    row(
-      job,
-      now,
-      metrics.map((name) => measured[index]?.[name]),
-    ),
-  );
+  const { columns, rows } = jobListing(state.jobs, now);
   const isFolded = Number.isFinite(width) && rows.length > foldAbove;
-  const table = fitTable(columnsFor(metrics), isFolded ? foldSimilar(rows) : rows, width);
+  const table = fitTable(columns, isFolded ? foldSimilar(rows) : rows, width);
   const notes = hiddenNote(table.hidden).flatMap((note) => ['', ...wrap(note, width)]);
   return [...wrap(title, width, '', '  '), '', ...table.head, ...table.rows, ...notes].join('\n');
-}
-
-function row(job: JobState, now: number, metrics: readonly (number | undefined)[]): string[] {
-  const attempt = latestAttempt(job);
-  const fetches = attempt?.agent?.fetches ?? [];
-  const { bytes, rate } = fetchTotals(fetches);
-  const training: TrainingState = attempt?.agent?.training ?? { command: '' };
-  return [
-    printable(jobLabel(job.id, job.name)),
-    attempt === undefined ? '' : String(attempt.attempt),
-    describeState(job),
-    printable(displaySite(attempt)),
-    fetches.length === 0 ? '' : formatSize(bytes),
-    rate > 0 ? `${formatSize(rate)}/s` : '',
-    formatEpoch(training),
-    ...metrics.map((value) => (value === undefined ? '' : formatLoss(value))),
-    jobNotes(job, now).join(', '),
-  ];
 }
 
 function totals({ jobs, tally }: RunState): string {

@@ -80,6 +80,9 @@ test('a stalled fetch shows for how long, whichever servers were given up meanwh
     return jobNotes({ id: '0', status: 'running', stopRequested: false, attempts: [attempt] }, 4000);
   };
   assert.deepEqual(notes(fetching), []);
+  const half: AgentBody = { kind: 'fetch-progress', object: 'o', bytes: 5, total: 10, rate: 1, server: 's' };
+  assert.deepEqual(notes(fetching, half), ['ETA 5s', 's']);
+  assert.ok(!notes(fetching, half, setback, setback).join(' ').includes('ETA'), 'no time left without bytes');
   assert.deepEqual(notes(fetching, setback, setback), [
     'no bytes for 23s',
     '2 setbacks, last transfer-stalled at s',

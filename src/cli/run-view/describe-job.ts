@@ -1,7 +1,11 @@
 import { counted } from '../../base/counted.ts';
+import type { FitColumn } from '../../base/fit-table.ts';
+import { byImportance } from '../../base/metric-direction.ts';
 import { printable } from '../../base/printable.ts';
+import { jobLabel } from '../../job/describe-parameters.ts';
 import { formatDuration, formatSize, memoryToRequest, timeToRequest } from '../../job/units.ts';
 import { describeConnection } from '../../journal/describe-connection.ts';
+import { jobMetrics } from '../../journal/metrics.ts';
 import { describeResume } from '../../journal/describe-resume.ts';
 import type { AgentState, AttemptState, FetchState, JobState, TrainingState } from '../../journal/state.ts';
 import { silence } from '../../journal/silence.ts';
@@ -21,6 +25,62 @@ export function describeState(job: JobState): string {
   return pool?.disconnected === undefined ? phase : 'disconnected';
 }
 
+/**
+ * Jobs as a table of text; `barOf` draws how far each is, for a screen that is redrawn. The metric that most likely
+ * decides stays longest; figures of transfers have columns only where there is room for all.
+ */
+export function jobListing(
+  jobs: readonly JobState[],
+  now: number,
+  barOf?: (job: JobState) => string,
+): { columns: FitColumn[]; rows: string[][] } {
+  const measured = new Map(jobs.map((job) => [job, jobMetrics(job).metrics]));
+  const metrics = [...new Set(measured.values().flatMap(Object.keys))];
+  const [deciding] = byImportance(metrics, jobs[0]?.directions);
+  const right = (title: string, rank: number, of: (job: JobState) => string) => ({
+    ...{ title, rank, of, align: 'right' as const },
+  });
+  const fetchesOf = (job: JobState) => latestAttempt(job)?.agent?.fetches ?? [];
+  const columns: (FitColumn & { of: (job: JobState) => string })[] = [
+    { title: 'JOB', of: ({ id, name }) => printable(jobLabel(id, name)) },
+    right('TRY', 3, (job) => String(latestAttempt(job)?.attempt ?? '')),
+    { title: 'STATE', rank: 0, of: describeState },
+    ...(barOf === undefined ? [] : [{ title: '', of: barOf }]),
+    { title: 'WHERE', rank: 4, of: (job) => printable(displaySite(latestAttempt(job))) },
+    ...(barOf === undefined
+      ? [
+          right('BYTES', 7, (job) =>
+            fetchesOf(job).length === 0 ? '' : formatSize(fetchTotals(fetchesOf(job)).bytes),
+          ),
+          right('RATE', 8, (job) => rateOf(fetchTotals(fetchesOf(job)).rate).join('')),
+        ]
+      : []),
+    right('EPOCH', 5, (job) => formatEpoch(latestAttempt(job)?.agent?.training ?? {})),
+    ...metrics.map((name) =>
+      right(name.toUpperCase(), name === deciding ? 2 : 6, (job) => {
+        const value = measured.get(job)?.[name];
+        return value === undefined ? '' : formatLoss(value);
+      }),
+    ),
+    {
+      title: 'NOTE',
+      rank: 1,
+      of: (job) => (barOf === undefined ? jobNotes(job, now) : liveNotes(job, now)).join(', '),
+    },
+  ];
+  return { columns, rows: jobs.map((job) => columns.map(({ of }) => of(job))) };
+}
+
+/** With the figures that have no column, and without the files of those that measured something. */
+function liveNotes(job: JobState, now: number): string[] {
+  const { phase, agent } = latestAttempt(job) ?? {};
+  const hasColumns = phase === 'training' || job.status === 'ended';
+  if (job.outcome === 'success' && agent?.training?.best !== undefined) return [];
+  return [...(hasColumns ? [] : jobFigures(job)), ...jobNotes(job, now)];
+}
+
+const rateOf = (rate: number): string[] => (rate > 0 ? [`${formatSize(rate)}/s`] : []);
+
 /** The figures of a job's current phase: bytes and rate, or epoch, loss and accuracy. */
 export function jobFigures(job: JobState): string[] {
   const attempt = latestAttempt(job);
@@ -32,10 +92,7 @@ export function jobFigures(job: JobState): string[] {
   if (!isMovingData(attempt)) return trainingFigures(attempt.agent.training);
   if (attempt.agent.fetches.length === 0) return [];
   const { bytes, total, rate } = fetchTotals(attempt.agent.fetches);
-  return [
-    total === undefined ? formatSize(bytes) : sizeOf(bytes, total),
-    ...(rate > 0 ? [`${formatSize(rate)}/s`] : []),
-  ];
+  return [total === undefined ? formatSize(bytes) : sizeOf(bytes, total), ...rateOf(rate)];
 }
 
 /** Further notes on a job's current state. */
@@ -47,13 +104,15 @@ export function jobNotes(job: JobState, now: number): string[] {
   const lost = attempt.pool?.disconnected;
   if (lost !== undefined) return [describeConnection(lost)];
   const quiet = silence(attempt, now);
+  const stalled = stallNotes(attempt, now);
+  // Without bytes, the time left at the pace so far would be wrong.
+  const left = stalled.length === 0 ? estimate(attempt) : [];
   return [
     ...(job.stopRequested ? ['stopping'] : []),
-    ...(quiet === undefined ? estimate(attempt) : [`no report for ${formatMillis(quiet)}`]),
+    ...(quiet === undefined ? left : [`no report for ${formatMillis(quiet)}`]),
     ...requestNotes(attempt.agent),
-    ...(isMovingData(attempt)
-      ? [...stallNotes(attempt, now), ...serverNotes(attempt)]
-      : resumeNotes(attempt)),
+    ...stalled,
+    ...(isMovingData(attempt) ? serverNotes(attempt) : resumeNotes(attempt)),
   ];
 }
 
@@ -156,12 +215,12 @@ function trainingFigures(training: TrainingState | undefined): string[] {
 }
 
 /** `3/5`, `3`, or nothing. */
-export function formatEpoch({ epoch, epochs }: { epoch?: number; epochs?: number }): string {
+function formatEpoch({ epoch, epochs }: { epoch?: number; epochs?: number }): string {
   if (epoch === undefined) return '';
   return epochs === undefined ? String(epoch) : `${epoch}/${epochs}`;
 }
 
-export const formatLoss = (loss: number): string =>
+const formatLoss = (loss: number): string =>
   Number.isFinite(loss) ? String(Number(loss.toPrecision(4))) : String(loss);
 
 /** The attempt that stands for the job: the latest. */
@@ -172,7 +231,7 @@ export const displaySite = (attempt: AttemptState | undefined): string =>
   attempt?.agent?.site ?? attempt?.pool?.site ?? attempt?.agent?.host ?? attempt?.pool?.host ?? '';
 
 /** An attempt's data in total; `total` only when every object's size is known. */
-export function fetchTotals(fetches: readonly FetchState[]): { bytes: number; total?: number; rate: number } {
+function fetchTotals(fetches: readonly FetchState[]): { bytes: number; total?: number; rate: number } {
   const sum = (pick: (fetch: FetchState) => number) => fetches.reduce((all, one) => all + pick(one), 0);
   const known = fetches.every(({ total }) => total !== undefined);
   return {

@@ -88,14 +88,17 @@ function fetching(jobs: number): RunState {
   };
 }
 
-test('a fetching job shows its try, share, bytes, rate, time left and cache in 80 columns', () => {
-  const line = liveView(fetching(1), frame(80)).find((text) => text.startsWith('0000'));
-  assert.match(line ?? '', /^0000 +2 fetching +█+·+ +25 % 50\/200 MB {2}10 MB\/s {2}ETA 15s {2}cache-1/);
+test('a fetching job shows its try, share, bytes, rate, time left and cache', () => {
+  const line = liveView(fetching(1), frame(110)).find((text) => text.startsWith('0000'));
+  assert.match(
+    line ?? '',
+    /^0000 +2 {2}fetching +█+·+ +25 % {2}worker\S+ +50\/200 MB, 10 MB\/s, ETA 15s, cache-1/,
+  );
 });
 
 test('in 60 columns figures take the room of the bar', () => {
   const line = liveView(fetching(1), frame(60)).find((text) => text.startsWith('0000'));
-  assert.match(line ?? '', /^0000 +2 fetching +25 % 50\/200 MB {2}10 MB\/s {2}ETA 15s/);
+  assert.match(line ?? '', /^0000 +2 {2}fetching +25 % {2}50\/200 MB, 10 MB\/s, ETA 15s/);
 });
 
 test('in 80 columns a job without figures shows where it is', () => {
@@ -106,21 +109,40 @@ test('in 80 columns a job without figures shows where it is', () => {
   const jobs = [{ ...job!, attempts: [{ ...attempt, agent }] }];
   assert.match(
     liveView({ ...state, jobs }, frame(80)).join('\n'),
-    /^0000 +2 preparing +GP-ARGO-ksu-backfill$/m,
+    /^0000 +2 {2}preparing +GP-ARGO-ksu-backfill$/m,
   );
 });
 
-test('in 80 columns a training job shows its epoch, where it is and the time left first', () => {
+/** A job in training that is called like one of a sweep. */
+function training(name: string, metrics: Record<string, number>): RunState {
   const state = fetching(1);
   const [job] = state.jobs;
   const attempt = { ...job!.attempts[0]!, phase: 'training' as const };
-  const training = { command: 'true', epoch: 3, epochs: 6, loss: 0.3333, accuracy: 0.65 };
-  const agent = { ...attempt.agent!, site: 'GP-ARGO-ksu-backfill', training };
-  const jobs = [{ ...job!, attempts: [{ ...attempt, agent }] }];
-  assert.match(
-    liveView({ ...state, jobs }, frame(80)).join('\n'),
-    /^0000 +2 training .* 33 % epoch 3\/6 {2}GP-ARGO-ksu-backfill {2}ETA 0s …$/m,
-  );
+  const reported = { command: 'true', epoch: 3, epochs: 6, loss: 0.3333, accuracy: 0.65, metrics };
+  const agent = { ...attempt.agent!, site: 'GP-ARGO-ksu-backfill', training: reported };
+  return { ...state, jobs: [{ ...job!, name, attempts: [{ ...attempt, agent }] }] };
+}
+
+test('in 80 columns a training job shows how far it is, its metrics and the time left', () => {
+  const lines = liveView(training('', {}), frame(80));
+  assert.match(lines[4] ?? '', /^JOB +TRY {2}STATE +WHERE +EPOCH +LOSS +ACCURACY {2}NOTE$/);
+  assert.match(lines[5] ?? '', /^0000 +2 {2}training +33 % {2}GP-ARGO-\S+ +3\/6 +0\.3333 +0\.65 {2}ETA 0s$/);
+  assert.equal(lines.length, 6);
+});
+
+test('the metric that decides is whole on a narrow screen, its jobs have titles, and what is left out is named', () => {
+  const metrics = { val_loss: 0.1234, val_accuracy: 0.8193, test_loss: 0.5 };
+  const state = training('l1_chan=4 l3_chan=16 lr=0.02 momentum=0.8 nesterov=1 seed=2', metrics);
+  const lines = liveView(state, frame(80));
+  assert.match(lines.join('\n'), /^JOB, l1_chan, l3_chan,(?: {2}|$)/m);
+  assert.match(lines.join('\n'), /VAL_(?:ACCURACY)? /);
+  assert.match(lines.join('\n'), /^0000 4 16 0\.02 0\.8 1 2 .*training .* 0\.8193\b.*ETA 0s/m);
+  assert.match(lines.at(-1) ?? '', /^Not shown at this width: .*LOSS, ACCURACY, VAL_LOSS, TEST_LOSS\.$/);
+});
+
+test('the state has its colour, and nothing beside it', () => {
+  const text = liveView(training('', {}), frame(80, 24, true)).join('\n');
+  assert.ok(text.includes('0000    2  \x1b[36mtraining\x1b[39m    33 %'), text);
 });
 
 test('the view fits a screen of any size', async () => {
@@ -154,14 +176,14 @@ test('the name of a worker cannot drive the terminal', () => {
 test('an ended run shows each outcome with its reason, and a loss that is not a number unchanged', async () => {
   const text = liveView(await golden('retry-then-failure'), frame(120)).join('\n');
   assert.match(text, /IDLE +INPUT +RUN +OUTPUT +DONE +FAILED +TOTAL\n +0 +0 +0 +0 +1 +1 +2/);
-  assert.match(text, /0000 +1 success .*epoch 2\/2 {2}loss 1\.07 {2}acc 61\.0 % {2}cifar10\.pt 2\.5 MB/);
-  assert.match(text, /0001 +2 failed .*the training ended with status 1/);
+  assert.match(text, /0000 +1 {2}success .* 2\/2 +1\.07 +0\.61$/m);
+  assert.match(text, /0001 +2 {2}failed .* NaN +the training ended with status 1/);
 });
 
 test('without a UTF-8 locale the view is plain ASCII', () => {
-  const plain = { ...frame(80), glyphs: glyphsFor({ LANG: 'C' }) };
+  const plain = { ...frame(120), glyphs: glyphsFor({ LANG: 'C' }) };
   // The dot between the parts of the first line is the only other mark.
-  const [, ...rest] = liveView(fetching(1), plain);
+  const [, ...rest] = liveView(training('', {}), plain);
   for (const line of rest) assert.match(line, /^[\x20-\x7e]*$/);
 });
 

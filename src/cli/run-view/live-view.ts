@@ -1,19 +1,11 @@
 import { styleText } from 'node:util';
 import { printable } from '../../base/printable.ts';
-import { fitNames } from '../../base/fit-table.ts';
-import { clip, pad, widthOf } from '../../base/text-table.ts';
-import { jobLabel } from '../../job/describe-parameters.ts';
+import { type FittedTable, fitTable } from '../../base/fit-table.ts';
+import { clip, pad } from '../../base/text-table.ts';
 import type { JobState, RunState } from '../../journal/state.ts';
 import { formatMillis } from '../../report/format.ts';
 import type { Glyphs } from '../text/glyphs.ts';
-import {
-  jobFigures,
-  jobNotes,
-  describeState,
-  latestAttempt,
-  displaySite,
-  shareDone,
-} from './describe-job.ts';
+import { describeState, jobListing, latestAttempt, shareDone } from './describe-job.ts';
 
 export interface Frame {
   columns: number;
@@ -118,72 +110,38 @@ const order: Record<Group, number> = { run: 0, output: 0, input: 0, failed: 1, i
 
 function jobLines(jobs: readonly JobState[], frame: Frame, room: number): string[] {
   const sorted = jobs.toSorted((a, b) => order[groupOf(a)] - order[groupOf(b)]);
-  const all = sorted.length + 1 <= room;
-  const shown = all ? sorted : sorted.slice(0, Math.max(0, room - 2));
-  // A job keeps its name when others leave the screen.
-  const names = fitNames(sorted.slice(0, Math.max(maxNamed, shown.length)).map(nameOf), nameRoom(frame));
-  const widths = {
-    id: Math.max(3, ...names.map(widthOf)),
-    bar: frame.columns >= 120 ? 20 : frame.columns >= 72 ? 10 : 0,
-    place: frame.columns >= 110 ? placeWidth(shown) : 0,
+  const shown = sorted.slice(0, room);
+  const { head, rows, hidden } = tableOf(shown, frame);
+  const left = hidden.length === 0 ? [] : [`Not shown at this width: ${hidden.join(', ')}.`];
+  const all = head.length + rows.length + left.length <= room && shown.length === sorted.length;
+  const count = all ? rows.length : Math.max(0, room - head.length - left.length - 1);
+  const more = all ? [] : [`… and ${sorted.length - count} more: updraft status lists them all`];
+  // Where the states are in a line.
+  const at = Math.max(0, head.at(-1)?.lastIndexOf(' STATE') ?? 0) + 1;
+  const line = (job: JobState, index: number): string => {
+    const chars = Array.from(clip(rows[index] ?? '', frame.columns));
+    const state = paint(
+      chars.splice(at, describeState(job).length, '').join(''),
+      styles[groupOf(job)],
+      frame.color,
+    );
+    return chars.toSpliced(at, 1, state).join('').trimEnd();
   };
-  const title = [
-    pad('JOB', widths.id),
-    'TRY',
-    pad('STATE', 12),
-    pad('', widths.bar + 6),
-    ...(widths.place > 0 ? [pad('WHERE', widths.place)] : []),
-  ].join(' ');
-  const more = all ? [] : [`… and ${sorted.length - shown.length} more: updraft status lists them all`];
   return [
-    bold(clip(title.trimEnd(), frame.columns), frame.color),
-    ...shown.map((job, at) => jobLine(job, names[at] ?? '', widths, frame)),
-    ...more.map((line) => clip(line, frame.columns)),
+    ...head.map((text) => bold(clip(text, frame.columns), frame.color)),
+    ...shown.slice(0, count).map(line),
+    ...[...left, ...more].map((text) => clip(text, frame.columns)),
   ];
 }
 
-const nameOf = ({ id, name }: JobState): string => printable(jobLabel(id, name));
-
-/** Names are made with every change: those of more jobs than this would take too long. */
-const maxNamed = 1000;
-
-/** A narrow screen needs its room for the state. */
-const nameRoom = ({ columns }: Frame): number => Math.max(20, Math.floor(columns * 0.3));
-
-const placeWidth = (jobs: readonly JobState[]): number =>
-  Math.min(24, Math.max(5, ...jobs.map((job) => displaySite(latestAttempt(job)).length)));
-
-function jobLine(
-  job: JobState,
-  name: string,
-  widths: { id: number; bar: number; place: number },
-  { columns, now, color, glyphs }: Frame,
-): string {
-  const word = describeState(job);
-  const attempt = latestAttempt(job);
-  const running = job.status === 'running' && attempt !== undefined;
-  const share = word === 'success' ? 1 : running ? shareDone(attempt) : undefined;
-  const start = [pad(name, widths.id), pad(String(attempt?.attempt ?? ''), 3, 'right'), ''].join(' ');
-  const bar = share === undefined ? pad('', widths.bar + 6) : progressBar(share, widths.bar, glyphs);
-  const place =
-    widths.place > 0 ? ` ${pad(clip(printable(displaySite(attempt)), widths.place), widths.place)}` : '';
-  const used = start.length + 13 + widths.bar + 6 + (widths.place > 0 ? widths.place + 1 : 0) + 1;
-  // Without its own column, the site follows the epoch, or fills the room that a transfer's figures leave.
-  const site = widths.place > 0 || !running ? undefined : (attempt.agent?.site ?? attempt.pool?.site);
-  const [figures, notes] = [jobFigures(job), jobNotes(job, now)];
-  // A narrow screen cuts the end: the time left matters more than loss and accuracy.
-  const first = figures.splice(0, word === 'training' ? 1 : figures.length);
-  const words = [...first, ...notes.splice(0, 1), ...figures, ...notes];
-  if (site !== undefined) words.splice(word === 'training' ? 1 : words.length, 0, printable(site));
-  const detail = clip(words.join('  '), columns - used);
-  const state = paint(pad(word, 13), styles[groupOf(job)], color);
-  return clipPlain(`${start}${state}${bar}${place} ${detail}`, columns, used);
-}
-
-/** A screen too narrow even for the fixed part gets what fits, without colours. */
-function clipPlain(line: string, columns: number, used: number): string {
-  if (columns >= used) return line.trimEnd();
-  return clip(line.replaceAll(/\x1b\[\d+m/g, ''), columns).trimEnd();
+/** The bars are as wide as leaves room for every column, or gone. */
+function tableOf(jobs: readonly JobState[], { columns: width, now, glyphs }: Frame): FittedTable {
+  const fit = (bar: number): FittedTable => {
+    const { columns, rows } = jobListing(jobs, now, (job) => progressBar(job, bar, glyphs));
+    return fitTable(columns, rows, width);
+  };
+  const table = fit(width >= 120 ? 20 : 10);
+  return table.hidden.length === 0 ? table : fit(0);
 }
 
 const styles: Record<Group, Style> = {
@@ -195,7 +153,11 @@ const styles: Record<Group, Style> = {
   failed: 'red',
 };
 
-function progressBar(share: number, width: number, glyphs: Glyphs): string {
+function progressBar(job: JobState, width: number, glyphs: Glyphs): string {
+  const attempt = latestAttempt(job);
+  const running = job.status === 'running' && attempt !== undefined;
+  const share = job.outcome === 'success' ? 1 : running ? shareDone(attempt) : undefined;
+  if (share === undefined) return '';
   const full = Math.floor(share * width);
   const percent = pad(`${Math.floor(share * 100)} %`, 6, 'right');
   return glyphs.done.repeat(full) + glyphs.idle.repeat(width - full) + percent;

@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { runCommand } from '../../../test/cli/run-command.ts';
 import { growingRun } from '../../../test/growing-run.ts';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import { Fault } from '../../fault/fault.ts';
-import { jobId } from '../../job/layout.ts';
+import { jobId, runFiles } from '../../job/layout.ts';
+import { loadPlan } from '../../job/load-plan.ts';
+import * as compare from '../commands/compare.ts';
 import * as logs from '../commands/logs.ts';
 import * as report from '../commands/report.ts';
 import * as results from '../commands/results.ts';
@@ -146,8 +149,8 @@ test('on a terminal similar jobs of a large run share a line, in a file each has
 test('on a narrow terminal notes replace figures, and every line fits', async () => {
   const context = { cwd: journals, outIsTerminal: true, columns: 60 };
   const { out } = await runCommand(status, ['retry-then-failure'], context);
-  assert.match(out, /^0001 +2 +failed +node-a .*the training ended/m);
-  assert.match(out, /^Not shown at this width: BYTES, EPOCH, LOSS, ACCURACY\./m);
+  assert.match(out, /^0001 +2 +failed +the training ended/m);
+  assert.match(out, /^Not shown at this width: WHERE, BYTES, EPOCH, LOSS\./m);
   for (const line of out.split('\n')) assert.ok(line.length <= 60, line);
 });
 
@@ -181,4 +184,42 @@ test('a job whose attempt has succeeded is returning its results, not waiting', 
   assert.match(out, /^0000 +1 +returning\b/m);
   assert.match(out, /^0001 +1 +waiting\b/m);
   assert.match(out, /2 jobs, 1 waiting, 1 running$/m);
+});
+
+test('results, compare and status judge metrics as the job file says', async (t) => {
+  const cwd = await temporaryFolder(t, {
+    'updraft.toml': `name = "x"
+[train]
+command = "t {lr}"
+outputs = ["m"]
+[run]
+repeat = 6
+matrix = { lr = [1, 2] }
+[results]
+smaller_is_better = ["energy"]
+`,
+  });
+  const plan = await loadPlan(path.join(cwd, 'updraft.toml'));
+  const growing = await growingRun(
+    t,
+    cwd,
+    plan.jobs.map(({ id }) => id),
+  );
+  await writeFile(path.join(growing.folder, runFiles.plan), JSON.stringify(plan));
+  for (const [at, { id, parameters }] of plan.jobs.entries()) {
+    const energy = Number(parameters['lr']) * 10 + at / 10;
+    await growing.agent(
+      id,
+      1,
+      { kind: 'training-started', pid: 2, command: 't' },
+      { kind: 'progress', epoch: 1, metrics: { val_energy: energy - 1 } },
+      { kind: 'progress', epoch: 2, metrics: { val_energy: energy } },
+    );
+    await growing.succeed(id);
+  }
+  const rows = JSON.parse((await runCommand(results, ['--json'], { cwd })).out) as { best: unknown }[];
+  assert.deepEqual(rows[0]?.best, { val_energy: 9 });
+  assert.match((await runCommand(results, [], { cwd })).err, /--sort val_energy --top 10 +the best ten/);
+  const { out } = await runCommand(compare, ['--by', 'lr'], { cwd });
+  assert.match(out, /lr=1 has a lower val_energy than lr=2|1 has a lower val_energy than 2/);
 });

@@ -91,7 +91,7 @@ test('with --json each change is a line with an object of the changed jobs', asy
         JSON.parse(line) as {
           tally: { success: number };
           endedAt: string | null;
-          jobs: { id: string; status: string; parameters: object }[];
+          jobs: { id: string; status: string; parameters: object; metrics: object }[];
         },
     );
   assert.equal(lines.at(-1)?.tally.success, 2);
@@ -106,6 +106,10 @@ test('with --json each change is a line with an object of the changed jobs', asy
     ['0000', '0001'],
     'each ended once, and no later line repeats it',
   );
+  assert.deepEqual(ended[1], {
+    ...{ id: '0001', status: 'ended', state: 'success', outcome: 'success', parameters: { lr: 1e-3 } },
+    ...{ attempt: 1, where: 'node-a', metrics: {}, best: {} },
+  });
 });
 
 test('a run with a job that has no valid result ends the watch with exit 1 and names the next commands', async (t) => {
@@ -148,6 +152,25 @@ for (const [key, name] of [
     assert.ok(fake.isReleased());
     assert.match(err, /the run continues/);
   });
+
+test('what follows the last screen does not push the name of the run away', async (t) => {
+  const jobs = Array.from({ length: 40 }, (_, index) => String(index).padStart(4, '0'));
+  const { cwd } = await aRun(t, jobs);
+  const fake = fakeTerminal();
+  let last = '';
+  const watching = runCommand(watch, [], {
+    cwd,
+    terminal: fake.terminal,
+    out: (text) => {
+      last = text;
+      if (text.includes('0000')) fake.press('q');
+    },
+  });
+  const { err } = await watching;
+  const lines = [...last.split('\n'), ...err.split('\n')];
+  assert.match(lines[0] ?? '', /^cifar10-k3v9q1 · pool local .* left$/);
+  assert.ok(lines.length <= fake.terminal.size().rows, `${lines.length} lines`);
+});
 
 test('the live view is redrawn when the terminal is resized', async (t) => {
   const { cwd } = await aRun(t);

@@ -2,6 +2,7 @@ import path from 'node:path';
 import { printable } from '../../base/printable.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
 import { jobLabel } from '../../job/describe-parameters.ts';
+import { jobMetrics } from '../../journal/metrics.ts';
 import type { JobState, RunState } from '../../journal/state.ts';
 import { runOnEnd } from '../../pool/on-end.ts';
 import type { Pool } from '../../pool/pool.ts';
@@ -68,10 +69,18 @@ async function watchLive(cli: Cli, runFolder: string, terminal: Terminal): Promi
     screen.close();
   }
   if (state === undefined) return readRunState(runFolder);
-  const last = liveView(state, { ...frame(), hint: 'left' });
+  const { rows } = terminal.size();
+  const last = liveView(state, {
+    ...frame(),
+    rows: Math.max(Math.min(rows, 12), rows - nextLines),
+    hint: 'left',
+  });
   drawOut(cli, `${last.join('\n')}\n`);
   return state;
 }
+
+/** What follows the last screen must not push its first lines away. */
+const nextLines = 12;
 
 /** What to print when one state follows another. */
 type Lines = (before: RunState | undefined, now: RunState, at: number) => string[];
@@ -90,13 +99,27 @@ async function watchPlain(cli: Cli, runFolder: string, lines: Lines): Promise<Ru
   return before ?? readRunState(runFolder);
 }
 
-/** The complete changed jobs, and the state of the run. */
+/** The changed jobs, with what a script decides by, and the state of the run. */
 const jsonLines: Lines = (before, now, at) => {
   const { run, tally, endedAt, trouble } = now;
-  const jobs = changedJobs(before, now);
+  const jobs = changedJobs(before, now).map(jobChange);
   const time = new Date(at).toISOString();
   return [JSON.stringify({ at: time, run, tally, endedAt: endedAt ?? null, trouble, jobs })];
 };
+
+/** How a job is, in few words: `status --json` has everything. */
+function jobChange(job: JobState): object {
+  const { id, status, outcome, parameters, held, stopRequested, results } = job;
+  const attempt = latestAttempt(job);
+  const { epoch, epochs, step, steps } = attempt?.agent?.training ?? {};
+  return {
+    ...{ id, status, state: describeState(job), outcome, parameters },
+    ...{ attempt: attempt?.attempt, where: displaySite(attempt) || undefined, epoch, epochs, step, steps },
+    ...jobMetrics(job),
+    ...{ held, fault: attempt?.fault ?? attempt?.agent?.faults.at(-1) ?? job.fault },
+    ...{ stopRequested: stopRequested || undefined, results },
+  };
+}
 
 const textLines: Lines = (before, now, at) => {
   const known = new Map(before?.jobs.map((job) => [job.id, changeKeyOf(job)]));

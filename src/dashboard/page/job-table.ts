@@ -1,16 +1,27 @@
 import { counted } from '../../base/counted.ts';
-import { describeParameters, jobLabel } from '../../job/describe-parameters.ts';
+import {
+  describeParameters,
+  jobLabel,
+  type ParameterColumn,
+  parameterColumns,
+  showValue,
+} from '../../job/describe-parameters.ts';
 import { shortNumber } from '../axes.ts';
 import type { Board, BoardRow } from '../page-data.ts';
-import { firstOrder, type RowOrder, sortRows } from '../row-order.ts';
+import { firstOrder, type Measured, measuredBy, type RowOrder, sortRows, titleOf } from '../row-order.ts';
 import { html, symbolOf } from './dom.ts';
 import { phaseLegend, timeline } from './pictures.ts';
 
 /** As in the style. A fixed height lets the scroll position determine the visible rows. */
 const rowHeight = 36;
 const spareRows = 6;
-const columns = ['Job', 'Parameters', 'State', 'Metric', 'Attempts', 'Where', 'Figures', 'Note'] as const;
-type Title = (typeof columns)[number];
+/** The metric and parameters are between them. */
+const columns = {
+  before: ['Job', 'State'],
+  after: ['Attempts', 'Where', 'Figures', 'Note'],
+} as const;
+/** Pixels around the text of a column, and of the mark of the one that is sorted by. */
+const [columnSpace, sortMark] = [18, 18];
 
 interface TableContext {
   openJob: (id: string) => void;
@@ -29,18 +40,18 @@ export class JobTable {
   #isWaiting = false;
   #search = html('input', { type: 'search', id: 'search', placeholder: 'job, site or text' });
   #states = html('select', { id: 'state' }, html('option', { value: '' }, 'all states'));
-  #order: RowOrder = firstOrder({ of: 'column', name: 'job' });
-  /** The metric of the column; empty before the first is reported. */
-  #metric = '';
-  #sort = html('select', { id: 'sort' });
-  #headings = new Map(columns.map((title) => [title, this.#heading(title)]));
+  #order: RowOrder = firstOrder('column', 'job');
+  /** Undefined before the first is reported. */
+  #measured: Measured | undefined;
+  #parameters: ParameterColumn[] = [];
+  #headRow = html('tr');
   #found = html('span', { class: 'found', role: 'status' });
   #body = html('tbody');
   #table = html(
     'table',
     { class: 'jobs' },
     html('caption', { class: 'unseen' }, 'Jobs of the run'),
-    html('thead', {}, html('tr', {}, ...this.#headings.values())),
+    html('thead', {}, this.#headRow),
     this.#body,
   );
   #port = html(
@@ -51,30 +62,16 @@ export class JobTable {
 
   constructor(context: TableContext, phases: readonly string[]) {
     this.#context = context;
-    for (const title of columns) this.#addOrder('column', title.toLowerCase());
+    this.#showHeadings();
     this.#search.addEventListener('input', () => this.#filter());
     this.#states.addEventListener('change', () => this.#filter());
-    this.#sort.addEventListener('change', () => {
-      const [of = 'column', ...name] = this.#sort.value.split(' ');
-      this.#sortBy({ of: of as RowOrder['of'], name: name.join(' ') });
-    });
     this.#port.addEventListener('scroll', () => this.#scheduleDraw());
     new ResizeObserver(() => this.#scheduleDraw()).observe(this.#port);
     this.element = html(
       'section',
       { class: 'panel', 'aria-labelledby': 'jobs-title' },
       html('h2', { id: 'jobs-title' }, 'Jobs'),
-      html(
-        'div',
-        { class: 'tools' },
-        html('label', { for: 'search' }, 'Find'),
-        this.#search,
-        html('label', { for: 'state' }, 'State'),
-        this.#states,
-        html('label', { for: 'sort' }, 'Sort by'),
-        this.#sort,
-        this.#found,
-      ),
+      html('div', { class: 'tools' }, tool('Find', this.#search), tool('State', this.#states), this.#found),
       phaseLegend(phases),
       this.#port,
     );
@@ -82,58 +79,82 @@ export class JobTable {
 
   update(board: Board, changed: BoardRow[], reset: boolean) {
     if (reset) this.#rows.clear();
+    const before = this.#rows.size;
     for (const row of changed) this.#rows.set(row.id, row);
     this.#span = { from: board.createdAt ?? board.at, to: board.endedAt ?? board.at };
     const known = new Set([...this.#states.options].map(({ value }) => value));
     for (const state of new Set(changed.map((row) => row.state)).difference(known))
       this.#states.append(html('option', { value: state }, state));
-    for (const name of new Set(changed.flatMap((row) => Object.keys(row.parameters))))
-      this.#addOrder('parameter', name);
-    for (const name of new Set(changed.flatMap((row) => Object.keys(row.metrics))))
-      this.#addOrder('metric', name);
-    if (changed.some(({ parameters }) => Object.keys(parameters).length > 0))
-      this.#table.classList.add('sweep');
+    // The values of a job never change.
+    if (reset || this.#rows.size !== before) this.#showParameters();
     this.#filter();
   }
 
-  /** Shows another metric; a table that was sorted by one is sorted by this one. */
-  showMetric(metric: string) {
-    this.#metric = metric;
-    this.#table.classList.add('measured');
-    const button = this.#headings.get('Metric')?.querySelector('button');
-    if (button) button.textContent = metric;
-    if (this.#order.of === 'metric') this.#sortBy({ of: 'metric', name: metric });
+  /** Shows another metric; a table that was sorted by the one before is sorted by this one. */
+  showMetric(measured: Measured) {
+    this.#measured = measured;
+    this.#showHeadings();
+    if (this.#order.of === 'metric') this.#sortBy('metric', '', true);
     else this.#scheduleDraw();
   }
 
-  #addOrder(of: RowOrder['of'], name: string) {
-    const value = `${of} ${name}`;
-    if (name === 'metric' || name === 'parameters') return;
-    if (![...this.#sort.options].some((option) => option.value === value))
-      this.#sort.append(html('option', { value }, name));
+  /** Whether jobs differ in a parameter. */
+  get isSweep() {
+    return this.#parameters.length > 0;
   }
 
-  #heading(title: Title) {
-    const name = title.toLowerCase();
-    if (title === 'Parameters') return html('th', { scope: 'col', class: name }, title);
-    const click = () =>
-      this.#sortBy(title === 'Metric' ? { of: 'metric', name: this.#metric } : { of: 'column', name });
-    const attributes = { scope: 'col', class: name, 'aria-sort': title === 'Job' ? 'ascending' : 'none' };
-    return html('th', attributes, html('button', { type: 'button', class: 'sort', click }, title));
+  #showParameters() {
+    this.#parameters = parameterColumns([...this.#rows.values()].map(({ parameters }) => parameters));
+    this.#table.classList.toggle('sweep', this.isSweep);
+    this.#showHeadings();
+  }
+
+  /** Columns of the metric and of parameters are as wide as they need; a wider table scrolls. */
+  #showHeadings() {
+    const widthOf = textMeasure(this.#table);
+    let needed = 0;
+    const fixed = (title: string) =>
+      this.#heading(title, { class: title.toLowerCase() }, 'column', title.toLowerCase());
+    const fitted = (heading: HTMLElement, texts: readonly string[]) => {
+      const width = Math.max(widthOf(heading.innerText) + sortMark, ...texts.map(widthOf)) + columnSpace;
+      heading.style.width = `${Math.ceil(width)}px`;
+      needed += width;
+      return heading;
+    };
+    const metric =
+      this.#measured && this.#heading(titleOf(this.#measured), { class: 'metric' }, 'metric', '');
+    this.#headRow.replaceChildren(
+      ...columns.before.map(fixed),
+      ...(metric === undefined ? [] : [fitted(metric, ['-0.0000'])]),
+      ...this.#parameters.map(({ name, title, isNumber, texts }) =>
+        fitted(this.#heading(title, { class: kindOf(isNumber), title: name }, 'parameter', name), texts),
+      ),
+      ...columns.after.map(fixed),
+    );
+    this.#table.style.setProperty('--needed', `${Math.ceil(needed)}px`);
+    this.#markSorted();
+  }
+
+  #heading(title: string, attributes: Record<string, string>, of: RowOrder['of'], name: string) {
+    const click = () => this.#sortBy(of, name);
+    const button = html('button', { type: 'button', class: 'sort', click }, title);
+    return html('th', { scope: 'col', 'data-sort': `${of} ${name}`, ...attributes }, button);
   }
 
   /** The same again reverses it. */
-  #sortBy(by: Pick<RowOrder, 'of' | 'name'>) {
-    const isSame = by.of === this.#order.of && by.name === this.#order.name;
-    this.#order = isSame ? { ...this.#order, descending: !this.#order.descending } : firstOrder(by);
-    this.#sort.value = `${by.of} ${by.name}`;
-    const sorted = by.of === 'metric' && by.name === this.#metric ? 'metric' : by.name;
-    for (const [title, heading] of this.#headings) {
-      const isThis = by.of !== 'parameter' && title.toLowerCase() === sorted;
-      const direction = this.#order.descending ? 'descending' : 'ascending';
-      if (title !== 'Parameters') heading.setAttribute('aria-sort', isThis ? direction : 'none');
-    }
+  #sortBy(of: RowOrder['of'], name: string, isNew = of !== this.#order.of || name !== this.#order.name) {
+    const { descending } = this.#order;
+    this.#order = isNew ? firstOrder(of, name, this.#measured) : { of, name, descending: !descending };
+    this.#markSorted();
     this.#filter();
+  }
+
+  #markSorted() {
+    const { of, name, descending } = this.#order;
+    for (const heading of this.#headRow.querySelectorAll('th')) {
+      const isThis = heading.dataset.sort === `${of} ${name}`;
+      heading.ariaSort = isThis ? (descending ? 'descending' : 'ascending') : 'none';
+    }
   }
 
   /** The job as people read it. */
@@ -150,7 +171,7 @@ export class JobTable {
   #filter() {
     const words = this.#search.value.toLowerCase().match(/\S+/g) ?? [];
     const state = this.#states.value;
-    const all = sortRows([...this.#rows.values()], this.#order);
+    const all = sortRows([...this.#rows.values()], this.#order, this.#measured);
     const isFound = (row: BoardRow) => {
       const text = searchTextOf(row);
       return (state === '' || row.state === state) && words.every((word) => text.includes(word));
@@ -193,20 +214,30 @@ export class JobTable {
   #rowElement(row: BoardRow, index: number) {
     const isChosen = row.id === this.#chosen;
     const open = () => this.#context.openJob(row.id);
-    const parameters = describeParameters(row.parameters);
-    const figures = figuresOf(row, this.#order, this.#metric);
-    const measured = row.metrics[this.#metric];
+    const measured = this.#measured && measuredBy(row, this.#measured);
     const button = { type: 'button', class: 'link', click: open, 'aria-pressed': String(isChosen) };
     return html(
       'tr',
       { 'aria-rowindex': String(index + 2), 'data-job': row.id, ...(isChosen ? { class: 'chosen' } : {}) },
       html('td', { class: 'job' }, html('button', button, row.id)),
-      html('td', { class: 'parameters', title: parameters }, row.name ?? ''),
-      html('td', { class: 'state', 'data-tone': row.tone }, symbolOf(row.tone), row.state),
-      html('td', { class: 'metric' }, measured === undefined ? '' : shortNumber(measured)),
+      html(
+        'td',
+        { class: 'state', 'data-tone': row.tone, title: row.state },
+        symbolOf(row.tone),
+        html('span', { class: 'word' }, row.state),
+      ),
+      this.#measured === undefined
+        ? null
+        : html('td', { class: 'metric' }, measured === undefined ? '' : shortNumber(measured)),
+      ...this.#parameters.map(({ name, isNumber, textOf }) => {
+        const value = row.parameters[name];
+        if (value === undefined) return html('td', { class: 'parameter' });
+        const title = `${name}=${showValue(value)}`;
+        return html('td', { class: kindOf(isNumber), title }, textOf(value));
+      }),
       html('td', { class: 'attempts' }, timeline(row.bars, this.#span)),
       html('td', { class: 'where', title: row.where }, row.where),
-      html('td', { class: 'figures', title: figures }, figures),
+      html('td', { class: 'figures', title: row.figures }, row.figures),
       html('td', { class: 'note', title: row.note }, row.note),
     );
   }
@@ -215,10 +246,17 @@ export class JobTable {
 const searchTextOf = ({ id, parameters, name = '', state, where, note }: BoardRow) =>
   `${id} ${describeParameters(parameters)} ${name} ${state} ${where} ${note}`.toLowerCase();
 
-/** What they are sorted by comes first, if it has no column: the rest may be cut. */
-function figuresOf({ metrics, figures }: BoardRow, { of, name }: RowOrder, shown: string): string {
-  const value = of === 'metric' && name !== shown ? metrics[name] : undefined;
-  return value === undefined ? figures : `${name} ${shortNumber(value)} · ${figures}`;
+const kindOf = (isNumber: boolean) => (isNumber ? 'parameter number' : 'parameter');
+
+const tool = (label: string, input: HTMLElement) =>
+  html('span', { class: 'tool' }, html('label', { for: input.id }, label), input);
+
+/** How wide a text is in this element. */
+function textMeasure(element: Element): (text: string) => number {
+  const canvas = document.createElement('canvas').getContext('2d');
+  if (canvas === null) return (text) => 9 * text.length;
+  canvas.font = getComputedStyle(element).font;
+  return (text) => canvas.measureText(text).width;
 }
 
 function spacer(rows: number) {

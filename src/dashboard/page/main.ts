@@ -33,13 +33,14 @@ const sweep = new Sweep({
   resultsOf: live?.resultsOf,
   hrefOf: (id, file) => live?.hrefOf(id, file) ?? '',
   openJob,
-  onMetric: (metric) => {
-    table.showMetric(metric);
-    panel.showMetric(metric);
+  onMetric: (measured) => {
+    table.showMetric(measured);
+    panel.showMetric(measured.name);
   },
   placeOf: (id) => `${board.place}/results/${id}`,
 });
 const table = new JobTable({ openJob, onShown: (rows) => sweep.update(rows) }, opening.phases);
+const work = html('div', { class: 'work' }, table.element, panel.element);
 const overview = questions({ openJob, labelOf: (id) => table.labelOf(id) });
 const numbers = figures();
 const link = html('span', { class: 'live', role: 'status' });
@@ -72,9 +73,13 @@ function applyUpdate({ board: next, rows, reset }: BoardUpdate) {
   show(about, `pool ${next.pool} · ${next.place} · ${live === undefined ? 'as of' : 'updated'} ${when}`);
   stopButton.hidden = live === undefined || next.stop === null;
   retryButton.hidden = live === undefined || next.retry === null;
+  sweep.showMetrics(next.metrics);
   table.update(next, rows, reset);
   overview.update(next);
   numbers.update(next);
+  // What a sweep measured comes first; of other runs, the jobs.
+  const follower = table.isSweep ? work : numbers.element;
+  if (sweep.element.nextElementSibling !== follower) follower.before(sweep.element);
   showConnection();
   if (rows.some(({ id }) => id === panel.job)) void panel.refresh();
 }
@@ -117,14 +122,7 @@ document
       about,
       ...(opening.runs.length > 1 ? [runs] : []),
     ),
-    html(
-      'main',
-      {},
-      overview.element,
-      sweep.element,
-      html('div', { class: 'work' }, table.element, panel.element),
-      numbers.element,
-    ),
+    html('main', {}, overview.element, work, numbers.element),
     html('footer', {}, `Updraft ${opening.version}. In a terminal: updraft status, updraft report.`),
     dialogs.stop.element,
     dialogs.retry.element,

@@ -1,6 +1,7 @@
 import { formatMillis } from '../../report/format.ts';
 import { shortNumber } from '../axes.ts';
 import type { AttemptBar, JobCurve } from '../page-data.ts';
+import { plot, rangesOf } from './curve-chart.ts';
 import { html, svg } from './dom.ts';
 
 export const phaseLegend = (phases: readonly string[]) =>
@@ -59,68 +60,34 @@ const rect = (x: number, y: number, width: number, height: number, attributes: R
     ...attributes,
   });
 
-const [width, height, left, bottom, top] = [640, 220, 52, 28, 12];
+const size = { width: 640, height: 220 };
 
 /** A metric over all attempts as one curve, with a line where the next attempt starts. */
 export function attemptCurve(curve: JobCurve | undefined) {
   if (curve === undefined) return html('p', {}, 'The training has not reported a metric yet.');
   const { metric, unit, points } = curve;
-  const [fromX, toX] = range(points.map(({ x }) => x));
-  const [low, high] = range(points.map((point) => point.y));
-  const x = (value: number) => left + ((value - fromX) / (toX - fromX)) * (width - left - 12);
-  const y = (value: number) => top + ((high - value) / (high - low)) * (height - top - bottom);
+  const ranges = rangesOf([points.flatMap((point) => [point.x, point.y])]);
+  const { placeX, placeY, axes } = plot(ranges.x, ranges.y, unit, size);
   const last = points[points.length - 1];
   const label = `${metric} from ${figure(points[0]?.y)} to ${figure(last?.y)} over ${figure(last?.x)} ${unit}`;
-  const picture = svg('svg', {
-    class: 'curve',
-    viewBox: `0 0 ${width} ${height}`,
-    role: 'img',
-    'aria-label': label,
-  });
-  for (const value of [low, (low + high) / 2, high])
-    picture.append(
-      svg('line', { class: 'grid', x1: `${left}`, x2: `${width - 12}`, y1: at(y(value)), y2: at(y(value)) }),
-      svg('text', { x: `${left - 6}`, y: at(y(value) + 4), 'text-anchor': 'end' }, figure(value)),
-    );
-  for (const value of [fromX, toX])
-    picture.append(
-      svg(
-        'text',
-        { x: at(x(value)), y: `${height - 8}`, 'text-anchor': value === fromX ? 'start' : 'end' },
-        value === toX ? `${figure(value)} ${unit}` : figure(value),
-      ),
-    );
+  const attributes = { class: 'curve', viewBox: `0 0 ${size.width} ${size.height}`, role: 'img' };
+  const picture = svg('svg', { ...attributes, 'aria-label': label }, ...axes);
   let before = 0;
   for (const [number, part] of Map.groupBy(points, ({ attempt }) => attempt)) {
-    const path = part.map((point) => `${at(x(point.x))},${at(y(point.y))}`).join(' ');
+    const path = part.map(({ x, y }) => `${placeX(x).toFixed(1)},${placeY(y).toFixed(1)}`).join(' ');
     const style = { 'data-turn': String(before % 3) };
-    const start = part[0];
-    if (before > 0 && start !== undefined)
+    const [x, y] = [placeX(part[0]?.x ?? 0), placeY(part[0]?.y ?? 0)];
+    if (before > 0)
       picture.append(
-        svg('line', {
-          class: 'handover',
-          x1: at(x(start.x)),
-          x2: at(x(start.x)),
-          y1: `${top}`,
-          y2: `${height - bottom}`,
-        }),
-        svg('text', { x: at(x(start.x) + 4), y: `${top + 10}` }, `attempt ${number}`),
+        svg('line', { class: 'handover', x1: `${x}`, x2: `${x}`, y1: '14', y2: `${size.height - 34}` }),
+        svg('text', { x: `${x + 4}`, y: '24' }, `attempt ${number}`),
       );
     picture.append(svg('polyline', { points: path, ...style }));
-    if (start !== undefined && part.length === 1)
-      picture.append(svg('circle', { cx: at(x(start.x)), cy: at(y(start.y)), r: '3', ...style }));
+    if (part.length === 1) picture.append(svg('circle', { cx: `${x}`, cy: `${y}`, r: '3', ...style }));
     before += 1;
   }
   return picture;
 }
 
-function range(values: number[]): [number, number] {
-  let [low, high] = [Infinity, -Infinity];
-  for (const value of values) [low, high] = [Math.min(low, value), Math.max(high, value)];
-  return low === high ? [low - 0.5, high + 0.5] : [low, high];
-}
-
 const figure = (value: number | undefined) =>
   value === undefined ? '' : shortNumber(Number(value.toPrecision(3)));
-
-const at = (place: number) => place.toFixed(1);

@@ -1,10 +1,9 @@
 import { counted } from '../../base/counted.ts';
-import { byImportance } from '../../base/metric-direction.ts';
 import { jobLabel } from '../../job/describe-parameters.ts';
 import { formatSize } from '../../job/units.ts';
 import { shortNumber } from '../axes.ts';
-import type { BoardRow, MetricCurves, ResultFile } from '../page-data.ts';
-import { bestFirst } from '../row-order.ts';
+import type { BoardMetric, BoardRow, MetricCurves, ResultFile } from '../page-data.ts';
+import { bestFirst, type Measured, measuredBy, titleOf } from '../row-order.ts';
 import { curveChart } from './curve-chart.ts';
 import { html, show } from './dom.ts';
 import type { LineChart } from './line-layer.ts';
@@ -16,7 +15,7 @@ interface SweepContext {
   resultsOf: ((id: string) => Promise<ResultFile[]>) | undefined;
   hrefOf: (id: string, file: string) => string;
   openJob: (id: string) => void;
-  onMetric: (metric: string) => void;
+  onMetric: (measured: Measured) => void;
   /** Where the job's results are, for the reader. */
   placeOf: (id: string) => string;
 }
@@ -39,7 +38,14 @@ export class Sweep {
   #offered = '';
   #isVisible = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
+  #metrics: readonly BoardMetric[] = [];
   #metric = html('select', { id: 'metric' });
+  #of = html(
+    'select',
+    { id: 'of', hidden: '', 'aria-label': 'Which value of the metric' },
+    html('option', { value: 'last' }, 'last value'),
+    html('option', { value: 'best' }, 'best value'),
+  );
   #readout = html('p', { class: 'readout', role: 'status' });
   #curveBox = chartBox('curves', 'Curves');
   #parallelBox = chartBox('parallel', 'Parameters');
@@ -51,11 +57,19 @@ export class Sweep {
   constructor(context: SweepContext) {
     this.#context = context;
     this.#metric.addEventListener('change', () => this.#onMetric());
+    this.#of.addEventListener('change', () => this.#onMetric(false));
     this.element = html(
       'section',
       { class: 'panel sweep', 'aria-labelledby': 'sweep-title', hidden: '' },
       html('h2', { id: 'sweep-title' }, 'What the jobs measured'),
-      html('div', { class: 'tools' }, html('label', { for: 'metric' }, 'Metric'), this.#metric, this.#model),
+      html(
+        'div',
+        { class: 'tools' },
+        html('label', { for: 'metric' }, 'Metric'),
+        this.#metric,
+        this.#of,
+        this.#model,
+      ),
       html('div', { class: 'charts' }, html('figure', {}, this.#curveTitle, this.#curveBox), this.#parallel),
       this.#readout,
       this.#best,
@@ -72,26 +86,37 @@ export class Sweep {
     return this.#metric.value;
   }
 
+  get #measured(): Measured {
+    const { metric: name } = this;
+    const { isLowerBetter = false } = this.#metrics.find((one) => one.name === name) ?? {};
+    return { name, isLowerBetter, of: this.#of.value === 'best' ? 'best' : 'last' };
+  }
+
+  /** What jobs have measured, by importance. */
+  showMetrics(metrics: readonly BoardMetric[]) {
+    this.#metrics = metrics;
+    const known = [...this.#metric.options].map(({ value }) => value);
+    const names = metrics.map(({ name }) => name);
+    if (names.join('\n') === known.join('\n')) return;
+    const chosen = this.metric;
+    this.#metric.replaceChildren(...names.map((name) => html('option', { value: name }, name)));
+    if (names.includes(chosen)) this.#metric.value = chosen;
+    else this.#context.onMetric(this.#measured);
+  }
+
   /** The jobs that the table shows. */
   update(rows: BoardRow[]) {
+    const isFirst = this.#rows.length === 0;
     this.#rows = rows;
-    const known = new Set([...this.#metric.options].map(({ value }) => value));
-    const added = new Set(rows.flatMap(({ metrics }) => Object.keys(metrics))).difference(known);
-    if (added.size > 0) {
-      const chosen = this.metric;
-      const names = byImportance([...known, ...added]);
-      this.#metric.replaceChildren(...names.map((name) => html('option', { value: name }, name)));
-      if (known.has(chosen)) this.#metric.value = chosen;
-      else this.#context.onMetric(this.metric);
-    }
     if (rows.length > 1 && this.metric !== '') this.element.hidden = false;
-    this.#schedule(known.size === 0 ? 0 : refreshMs);
+    this.#of.hidden &&= rows.every(({ best }) => best === undefined);
+    this.#schedule(isFirst ? 0 : refreshMs);
     this.#draw();
   }
 
-  #onMetric() {
-    this.#curves = undefined;
-    this.#context.onMetric(this.metric);
+  #onMetric(isOther = true) {
+    if (isOther) this.#curves = undefined;
+    this.#context.onMetric(this.#measured);
     void this.#refresh();
   }
 
@@ -114,16 +139,17 @@ export class Sweep {
   }
 
   #draw() {
-    this.#ranked = bestFirst(this.#rows, this.metric);
+    const measured = this.#measured;
+    this.#ranked = bestFirst(this.#rows, measured);
     const best = this.#ranked.slice(0, inColour).map(({ id }) => id);
     const width = this.#curveBox.clientWidth;
     if (width === 0) return;
     const size = { width, height: width < 500 ? 260 : 320 };
-    const parallel = parallelChart(this.#ranked, this.metric, best, size);
+    const parallel = parallelChart(this.#ranked, measured, best, size);
     const curves =
       this.#curves === undefined
         ? undefined
-        : curveChart(this.#curves, best, new Set(this.#rows.map(({ id }) => id)), size);
+        : curveChart(this.#curves, measured, best, new Set(this.#rows.map(({ id }) => id)), size);
     this.#curveTitle.textContent = this.#titleOf();
     this.#curveBox.replaceChildren(curves?.element ?? html('p', {}, 'Reading …'));
     this.#parallel.hidden = parallel === undefined;
@@ -137,27 +163,35 @@ export class Sweep {
   #titleOf() {
     const jobs = counted(this.#ranked.length, 'job');
     const reading = this.#curves?.isComplete === false ? '; reading the journals …' : '';
-    return `${this.metric} of ${jobs}${this.#ranked.length > inColour ? `, the best ${inColour} in colour` : ''}${reading}`;
+    return `${titleOf(this.#measured)} of ${jobs}${this.#ranked.length > inColour ? `, the best ${inColour} in colour` : ''}${reading}`;
   }
 
   #showBest() {
     const items = this.#ranked.slice(0, inColour).map((row, rank) => {
-      const name = html('button', { type: 'button', class: 'link', 'data-job': row.id }, labelOf(row));
+      const label = [html('b', {}, row.id), labelOf(row).slice(row.id.length)];
+      const name = html('button', { type: 'button', class: 'link', 'data-job': row.id }, ...label);
       const swatch = html('span', { class: 'rank', 'data-rank': `${rank}` }, `${rank + 1}`);
-      return html('li', {}, swatch, name, html('strong', {}, shortNumber(row.metrics[this.metric] ?? NaN)));
+      return html(
+        'li',
+        {},
+        swatch,
+        name,
+        html('strong', {}, shortNumber(measuredBy(row, this.#measured) ?? NaN)),
+      );
     });
     show(this.#best, ...items);
     for (const button of this.#best.querySelectorAll('button')) {
       const id = button.dataset.job ?? '';
       button.onclick = () => this.#context.openJob(id);
-      button.onmouseenter = button.onfocus = () => this.#pick(id);
+      button.onfocus = () => this.#pick(id);
+      button.onpointermove = (event) => hasMoved(event) && this.#pick(id);
     }
   }
 
   /** The best job with a valid result, and its files. */
   async #offerModel() {
     const row = this.#ranked.find(({ tone }) => tone === 'good');
-    const offered = row === undefined ? '' : `${this.metric} ${row.id}`;
+    const offered = row === undefined ? '' : `${titleOf(this.#measured)} ${row.id}`;
     if (offered === this.#offered) return;
     this.#offered = offered;
     if (row === undefined) {
@@ -175,7 +209,7 @@ export class Sweep {
   }
 
   #listen(box: HTMLElement) {
-    box.addEventListener('pointermove', (event) => this.#pick(this.#under(box, event)));
+    box.addEventListener('pointermove', (event) => hasMoved(event) && this.#pick(this.#under(box, event)));
     box.addEventListener('pointerdown', (event) => this.#pick(this.#under(box, event)));
     box.addEventListener('pointerleave', ({ pointerType }) => pointerType === 'mouse' && this.#pick(''));
     // A finger first names the job; the button of the readout opens it.
@@ -224,7 +258,7 @@ export class Sweep {
       );
       return;
     }
-    const value = `${this.metric} ${shortNumber(row.metrics[this.metric] ?? NaN)}`;
+    const value = `${titleOf(this.#measured)} ${shortNumber(measuredBy(row, this.#measured) ?? NaN)}`;
     const place = `${rank + 1} of ${this.#ranked.length}`;
     show(
       this.#readout,
@@ -235,6 +269,9 @@ export class Sweep {
     if (button !== null) button.onclick = () => this.#context.openJob(id);
   }
 }
+
+/** A page that scrolls under a resting pointer must not undo what the keyboard picked. */
+const hasMoved = ({ movementX, movementY }: PointerEvent) => movementX !== 0 || movementY !== 0;
 
 const chartBox = (id: string, name: string) =>
   html('div', {

@@ -56,6 +56,9 @@ export function stripChart(all: readonly Strip[], { id, title, axis, unit, show,
     horizontalAxis(scale, edges, axis),
     ...rows,
     strips.length < filled.length ? label(8, 14, `the first ${maxStrips} of ${filled.length}`) : '',
+    strips.some(({ values }) => values.length >= minBoxed)
+      ? element('rect', { x: 428, y: 3, width: 14, height: 14, ...boxStyle }) + label(447, 14, 'middle half')
+      : '',
     element('path', { d: diamond(536, 10), fill: badColour }) + label(546, 14, 'mean'),
     element('line', { x1: 600, x2: 600, y1: 3, y2: 17, stroke: 'currentColor', 'stroke-width': 2 }),
     label(606, 14, 'median'),
@@ -67,8 +70,10 @@ function box(sorted: ArrayLike<number>, x: (value: number) => number, middle: nu
   const [low, high] = [x(quantile(sorted, 0.25) ?? 0), x(quantile(sorted, 0.75) ?? 0)];
   if (sorted.length < minBoxed) return '';
   const size = { x: low, y: middle - 17, width: high - low, height: 34 };
-  return element('rect', { ...size, fill: markColour, 'fill-opacity': 0.15 });
+  return element('rect', { ...size, ...boxStyle });
 }
+
+const boxStyle = { fill: markColour, 'fill-opacity': 0.15 };
 
 /** Fewer values have no quartiles to speak of. */
 const minBoxed = 4;

@@ -2,7 +2,7 @@ import { columnLabels, slotColumns, sumOver } from '../columns.ts';
 import { formatHours, formatSeconds } from '../format.ts';
 import type { ComparedGroup, GroupedReport } from '../grouped-report.ts';
 import { shortLogNames, type Section, sectionTable } from '../section.ts';
-import type { Interval } from '../../statistics/bootstrap.ts';
+import { type Interval, minOrdered } from '../../statistics/intervals.ts';
 import type { GroupValues, MeasuredGroups } from './comparison.ts';
 import { measureNamed } from './measures.ts';
 
@@ -69,10 +69,12 @@ function measureSection(
       group.q1 === null || group.q3 === null ? '' : show(group.q3 - group.q1),
     ]);
   const head = `${report.title} | n> | median> | 95 % interval> | mean> | p95> | IQR>`;
-  const how =
-    test === null ? [] : [`${test.name} test, ${test.method}; intervals are of the median, by bootstrap.`];
+  const tested = test === null ? [] : [`${test.name} test, ${test.method}.`];
+  const how = [
+    `Intervals are of the median; with fewer than ${minOrdered} values, of the mean (Student's t).`,
+  ];
   return sectionTable(`measure-${name}`, `${title}, by ${report.title}`, head, rows, {
-    after: [...said, ...how],
+    after: [...said, [...tested, ...how].join(' ')],
   });
 }
 

@@ -1,5 +1,5 @@
 import { firstFew } from '../../base/printable.ts';
-import { costInterval, medianInterval, type Interval } from '../../statistics/bootstrap.ts';
+import { costInterval, medianInterval, type Interval } from '../../statistics/intervals.ts';
 import {
   completionCurve,
   type CompletionPoint,
@@ -209,7 +209,7 @@ export interface GroupValues {
   n: number;
   mean: number | null;
   median: number | null;
-  /** The bootstrap interval of the median: 95 %, percentiles of 2,000 resamples. */
+  /** 95 %: of the median, exact; with fewer than six values, of the mean, by Student's t. */
   interval: Interval | null;
   p95: number | null;
   q1: number | null;

@@ -1,4 +1,4 @@
-import { isLowerBetter } from '../../base/metric-direction.ts';
+import { isLowerBetter, type MetricDirections } from '../../base/metric-direction.ts';
 import { nearest } from '../../base/nearest.ts';
 import { Fault } from '../../fault/fault.ts';
 import { timeUnit, type Unit } from '../charts/axis.ts';
@@ -80,14 +80,14 @@ export function metricNames(samples: readonly ComparedSample[]): string[] {
 }
 
 /** A metric called `time` is hidden by ours; `best_accuracy` is the best value of `accuracy`. */
-export function measureNamed(name: string): Measure {
+export function measureNamed(name: string, directions?: MetricDirections): Measure {
   const own = ownMeasures.find((measure) => measure.name === name);
   if (own !== undefined) return own;
   const best = /^best_(.+)$/.exec(name)?.[1];
   const of = ofValid(({ metrics, best: highest }) =>
     Object.hasOwn(metrics, name) ? metrics[name] : highest[best ?? ''],
   );
-  const isLower = isLowerBetter(name);
+  const isLower = isLowerBetter(best ?? name, directions);
   return {
     name,
     title: name,
@@ -101,8 +101,12 @@ export function measureNamed(name: string): Measure {
 }
 
 /** The measure, of which some sample has a value. */
-export function knownMeasure(name: string, samples: readonly ComparedSample[]): Measure {
-  const measure = measureNamed(name);
+export function knownMeasure(
+  name: string,
+  samples: readonly ComparedSample[],
+  directions?: MetricDirections,
+): Measure {
+  const measure = measureNamed(name, directions);
   if (samples.some((sample) => measure.of(sample) !== null)) return measure;
   // Without any valid result, there is nothing to compare, whatever its name.
   if (ownMeasures.includes(measure)) return measure;
