@@ -48,30 +48,12 @@ const zero = Object.fromEntries(columns.map((column) => [column, 0])) as Amounts
 export const noAmounts = (): Amounts => ({ ...zero });
 
 /**
- * For one of very many attempts or jobs. In reverse order, so that rows have a shape of their own: engines box all figures
- * of a shape once an object of it has one as large as a sum. A literal, because a copy takes two objects.
+ * In reverse order, so that rows have a shape of their own: engines box all figures of a shape once an object of it has
+ * one as large as a sum.
  */
-export const noRowAmounts = (): Amounts => ({
-  held: 0,
-  idle: 0,
-  queued: 0,
-  unknown: 0,
-  underWay: 0,
-  overhead: 0,
-  suspended: 0,
-  lostToRemoval: 0,
-  lostToFailure: 0,
-  lostToWrongOutput: 0,
-  lostToTimeLimit: 0,
-  lostToEviction: 0,
-  retriedTransfer: 0,
-  returning: 0,
-  saving: 0,
-  waitingForData: 0,
-  unpacking: 0,
-  usefulTransfer: 0,
-  usefulCompute: 0,
-});
+const zeroRow = Object.fromEntries(columns.toReversed().map((column) => [column, 0])) as Amounts;
+/** For one of very many attempts or jobs. */
+export const noRowAmounts = (): Amounts => ({ ...zeroRow });
 
 /** Column by column: names that vary cost engines ten times as much, and a log may have a million attempts. */
 export function addAmounts(to: Amounts, more: Amounts): void {
@@ -105,22 +87,6 @@ export const lossIn = (amounts: Amounts): number =>
   amounts.lostToFailure +
   amounts.lostToRemoval +
   amounts.suspended;
-
-/** All of it, as in `columns`. */
-export const totalIn = (amounts: Amounts): number =>
-  lossIn(amounts) +
-  amounts.usefulCompute +
-  amounts.usefulTransfer +
-  amounts.unpacking +
-  amounts.waitingForData +
-  amounts.saving +
-  amounts.returning +
-  amounts.overhead +
-  amounts.underWay +
-  amounts.unknown +
-  amounts.queued +
-  amounts.idle +
-  amounts.held;
 
 export function sumOver(amounts: Amounts, which: readonly Column[]): number {
   let sum = 0;

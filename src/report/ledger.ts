@@ -5,7 +5,7 @@ import type { LogFacts } from '../history/log-facts.ts';
 import type { Parameters } from '../job/describe-parameters.ts';
 import { LogFold } from '../history/log-fold.ts';
 import { Adder, countAfter, countAttempt } from './account.ts';
-import { addAmounts, columns, noAmounts, slotColumns, sumOver, totalIn, type Amounts } from './columns.ts';
+import { addAmounts, columns, noAmounts, slotColumns, sumOver, type Amounts } from './columns.ts';
 
 /** The time of one attempt, including the wait before it. */
 export interface AttemptRow {
@@ -119,7 +119,7 @@ function jobRow(job: JobHistory, doubt: boolean, adder: Adder): JobRow {
     cause: job.cause,
     attempts,
     millis,
-    totalMillis: totalIn(millis),
+    totalMillis: sumOver(millis, columns),
     completionMillis: doubt ? undefined : completionOf(job),
   };
   if (job.trained?.parameters !== undefined) row.parameters = job.trained.parameters;
