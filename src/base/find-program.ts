@@ -14,3 +14,7 @@ export async function findProgram(names: readonly string[], env: Env): Promise<s
     }
   return undefined;
 }
+
+/** Whether a file with these first bytes is a program: a script with a `#!` line, or a binary of Linux. */
+export const isProgram = (start: Uint8Array): boolean =>
+  /^(?:#!|\u007fELF)/.test(String.fromCharCode(...start.subarray(0, 4)));

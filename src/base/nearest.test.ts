@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { nearest } from './nearest.ts';
+import { alternatives, nearest } from './nearest.ts';
 
 const keys = ['command', 'files', 'outputs', 'check', 'checkpoint'];
 
@@ -16,4 +16,15 @@ test('a word that resembles no other finds nothing', () => {
   assert.equal(nearest('walltime', keys), undefined);
   assert.equal(nearest('x', keys), undefined);
   assert.equal(nearest('', keys), undefined);
+});
+
+test('few words are all named, of many the nearest', () => {
+  assert.equal(alternatives('los', ['loss', 'f1']), 'loss; there are: loss, f1');
+  assert.equal(alternatives('zzzzzz', ['loss', 'f1']), 'loss, f1');
+  const many = Array.from({ length: 70 }, (_, at) => `optimizer.parameter_${at}`);
+  const known = [...many, 'val_accuracy', 'test_accuracy', 'accuracy', 'acuity', 'loss'];
+  assert.equal(
+    alternatives('Accuracy', known),
+    'val_accuracy, test_accuracy, accuracy, acuity, loss or another of the 75',
+  );
 });

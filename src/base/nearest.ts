@@ -9,6 +9,23 @@ export function nearest(word: string, known: Iterable<string>): string | undefin
   return best;
 }
 
+const [maxListed, maxNear] = [12, 5];
+
+/** What to write instead of an unknown word: the nearest known one and all others, or of many the nearest few. */
+export function alternatives(word: string, known: readonly string[]): string {
+  const close = nearest(word, known);
+  if (known.length <= maxListed)
+    return `${close === undefined ? '' : `${close}; there are: `}${known.join(', ')}`;
+  const lower = word.toLowerCase();
+  const distanceOf = (one: string): number =>
+    one.toLowerCase().includes(lower) ? 0 : editDistance(lower, one.toLowerCase());
+  const ranked = known
+    .map((one) => ({ one, distance: distanceOf(one) }))
+    .sort((a, b) => a.distance - b.distance);
+  const near = ranked.slice(0, maxNear).map(({ one }) => one);
+  return `${near.join(', ')} or another of the ${known.length}`;
+}
+
 /** Insertions, deletions, substitutions and swaps of neighbors between two words. */
 export function editDistance(from: string, to: string): number {
   let before: number[] = [];

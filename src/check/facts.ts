@@ -153,7 +153,7 @@ export interface HereFacts {
   here: {
     /** Of the paths that the code names, those that exist here. */
     existing: ReadonlySet<string>;
-    /** Files sent that nobody may execute. */
+    /** Files sent that nobody may execute, and that are no programs, which become executable as they are sent. */
     notExecutable: ReadonlySet<string>;
     syntax: readonly SyntaxFact[];
     /** Files of the job file's folder that the job names but does not send. */

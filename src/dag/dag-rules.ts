@@ -3,8 +3,8 @@ import type { SubmitFiles } from '../adopt/submit-files.ts';
 import { counted } from '../base/counted.ts';
 import type { Found, Rule } from '../base/finding.ts';
 import type { ScriptTime } from './dag-command.ts';
-import { ownName, type Dag, type DagNode, type DagProblemKind, type DagScript } from './dag.ts';
-import { type NodeGroup, type NodeOutcome, waits } from './node-outcomes.ts';
+import { ownName, type Dag, type DagNode, type DagProblemKind, type DagScript, submitFile } from './dag.ts';
+import type { NodeGroup, NodeOutcome } from './node-outcomes.ts';
 import type { Rescue } from './rescue.ts';
 
 /** Everything the rules about DAGs use. */
@@ -19,6 +19,8 @@ export interface DagFacts {
   /** Not all outcomes were read. */
   isPartial: boolean;
   rescues: Rescue[];
+  /** Whether a parent or a PRE script may still write files that the node needs. */
+  waits: (node: DagNode | undefined) => boolean;
 }
 
 const problems =
@@ -159,11 +161,11 @@ function cycle({ dag }: DagFacts): Found[] {
 }
 
 /** Files that a node needs; `later`: those that a parent or PRE script may still write. */
-function missingFiles({ dag, files, groups }: DagFacts, later: boolean): Found[] {
+function missingFiles({ dag, files, groups, waits }: DagFacts, later: boolean): Found[] {
   const gone = (name: string): boolean => files.stat(name)?.kind === 'missing';
   const found: Found[] = [];
   for (const { file, folder, isMissing, nodes } of groups) {
-    const these = isMissing && !gone(folder) ? nodes.filter((node) => waits(dag, node) === later) : [];
+    const these = isMissing && !gone(folder) ? nodes.filter((node) => waits(node) === later) : [];
     if (these[0] !== undefined) found.push(missing('submit file', file, these, these[0], later));
   }
   const [first, ...others] = found;
@@ -172,10 +174,10 @@ function missingFiles({ dag, files, groups }: DagFacts, later: boolean): Found[]
     found.splice(0, found.length, { ...first, message });
   }
   for (const node of dag.nodes) {
-    const file = posix.isAbsolute(node.submit) ? node.submit : posix.join(node.folder, node.submit);
-    if (node.type === 'subdag' && gone(file) && waits(dag, node) === later)
+    const file = submitFile(node);
+    if (node.type === 'subdag' && gone(file) && waits(node) === later)
       found.push(missing('DAG file', file, [node], node, later));
-    else if (!later && node.folder !== '.' && gone(node.folder) && !waits(dag, node))
+    else if (!later && node.folder !== '.' && gone(node.folder) && !waits(node))
       found.push(missing('folder', node.folder, [node], node, later));
   }
   if (!later)
@@ -350,9 +352,7 @@ function withJob(name: string): string {
 
 function sharedInner({ dag }: DagFacts): Found[] {
   const inner = dag.nodes.filter(({ type, noop }) => type === 'subdag' && !noop);
-  const fileOf = ({ folder, submit }: DagNode): string =>
-    posix.isAbsolute(submit) ? submit : posix.join(folder, submit);
-  return [...Map.groupBy(inner, fileOf)].flatMap(([file, nodes]) => {
+  return [...Map.groupBy(inner, submitFile)].flatMap(([file, nodes]) => {
     const [first, ...others] = nodes;
     // An inner DAG that runs twice has each of its own inner DAGs twice.
     const beside = others.find(

@@ -1,3 +1,4 @@
+import { posix } from 'node:path';
 import type { SourceLine } from '../base/finding.ts';
 import type { InlineDescription, NodeType, ScriptTime } from './dag-command.ts';
 import type { DagGraph } from './graph.ts';
@@ -89,6 +90,10 @@ export interface Dag {
 
 /** Its name in its own DAG and in the logs. */
 export const ownName = ({ name, dagman }: DagNode): string => name.slice(dagman.prefix.length);
+
+/** Its submit file, or the file of its inner DAG, relative to the DAG's folder. */
+export const submitFile = ({ folder, submit }: DagNode): string =>
+  posix.isAbsolute(submit) ? submit : posix.join(folder, submit);
 
 /** The nodes it waits for; for the first nodes of an inner DAG that is the SUBDAG node. */
 export const parentsIn = ({ graph, byIndex }: Dag, { index }: DagNode): DagNode[] =>

@@ -54,6 +54,14 @@ export class DagGraph {
     return (this.#parents[node]?.length ?? 0) > 0;
   }
 
+  /** Whether one of its parents fits. */
+  someParent(node: number, fits: (parent: number) => boolean): boolean {
+    return (
+      this.#parents[node]?.some((one) => (this.#joins.has(one) ? this.someParent(one, fits) : fits(one))) ??
+      false
+    );
+  }
+
   hasChildren(node: number): boolean {
     return (this.#children[node]?.length ?? 0) > 0;
   }

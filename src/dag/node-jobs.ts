@@ -22,6 +22,10 @@ export function nodeJobs<Job extends NodeJob>({ dag, shownAs }: DagRun, jobs: re
   });
 }
 
+/** How people read the name of a node's job: by its node, and by its number too if the node has others. */
+export const nodeJobLabel = (job: string, node: string, siblings: boolean | undefined): string =>
+  siblings === true ? `${node} ${job}` : node;
+
 /** The SUBDAG nodes whose inner nodes have jobs: their own job is DAGMan, which needs no slot. */
 export function startedInner({ dag }: DagRun, jobs: readonly NodeJob[]): Set<string> {
   const started = new Set<Dagman>();

@@ -4,7 +4,7 @@ import type { SubmitFiles } from '../adopt/submit-files.ts';
 import type { GivenValue } from '../adopt/submit-reader.ts';
 import { survey, type SurveyOptions } from '../adopt/survey.ts';
 import type { InlineDescription } from './dag-command.ts';
-import { ownName, parentsIn, type Dag, type DagNode } from './dag.ts';
+import { ownName, parentsIn, submitFile, type Dag, type DagNode } from './dag.ts';
 
 /** Nodes that submit the same description in the same folder. */
 export interface NodeGroup {
@@ -55,8 +55,8 @@ export function nodeGroups(dag: Dag, files: SubmitFiles): NodeGroup[] {
 }
 
 function newGroup(node: DagNode, inline: InlineDescription | undefined, files: SubmitFiles): NodeGroup {
-  const { folder, submit } = node;
-  const file = posix.isAbsolute(submit) ? submit : posix.join(folder, submit);
+  const { folder } = node;
+  const file = submitFile(node);
   return inline === undefined
     ? { file, inline, isMissing: files.stat(file)?.kind === 'missing', folder, nodes: [] }
     : { file: inline.place.file, inline, isMissing: false, folder, nodes: [] };
@@ -69,17 +69,18 @@ function newGroup(node: DagNode, inline: InlineDescription | undefined, files: S
 export function nodeOutcomes(
   dag: Dag,
   groups: readonly NodeGroup[],
+  waits: Waits,
   context: DescriptionContext,
 ): { outcomes: NodeOutcome[]; isPartial: boolean } {
   const alike = groups
     .filter(({ isMissing }) => !isMissing)
     .flatMap((group) =>
-      [...Map.groupBy(group.nodes, (node) => outcomeKey(dag, node)).values()].map((nodes) => ({
+      [...Map.groupBy(group.nodes, (node) => outcomeKey(waits, node)).values()].map((nodes) => ({
         group,
         nodes,
       })),
     );
-  const byNames = new Map(alike.toReversed().map((one) => [namesKey(dag, one), one]));
+  const byNames = new Map(alike.toReversed().map((one) => [namesKey(waits, one), one]));
   const read = new Set([...new Set([...byNames.values(), ...alike])].slice(0, maxOutcomes));
   return {
     outcomes: alike
@@ -89,23 +90,30 @@ export function nodeOutcomes(
   };
 }
 
-const namesKey = (dag: Dag, { group, nodes: [node] }: { group: NodeGroup; nodes: DagNode[] }): string =>
-  JSON.stringify([group.file, group.folder, waits(dag, node), [...(node?.vars.keys() ?? [])].sort()]);
+const namesKey = (waits: Waits, { group, nodes: [node] }: { group: NodeGroup; nodes: DagNode[] }): string =>
+  JSON.stringify([group.file, group.folder, waits(node), [...(node?.vars.keys() ?? [])].sort()]);
 
-/** Whether a parent or a PRE script may still write files that the node needs. */
-export function waits(dag: Dag, node: DagNode | undefined): boolean {
-  if (node === undefined) return false;
-  if (node.scripts.has('PRE') || node.type === 'final') return true;
-  const around = node.dagman.node;
-  // The first nodes of an inner DAG wait for what the SUBDAG node waits for.
-  return around !== undefined && dag.graph.waitsOnlyFor(around.index, node.index)
-    ? waits(dag, around)
-    : dag.graph.hasParents(node.index);
+/** Whether a parent or a PRE script may still write files that a node needs; a parent that is done writes nothing. */
+export function waitsIn(dag: Dag, done: ReadonlySet<DagNode>): (node: DagNode | undefined) => boolean {
+  const indexes = new Set([...done].map(({ index }) => index));
+  const waits = (node: DagNode | undefined): boolean => {
+    if (node === undefined) return false;
+    if (node.scripts.has('PRE') || node.type === 'final') return true;
+    const around = node.dagman.node;
+    // The first nodes of an inner DAG wait for what the SUBDAG node waits for.
+    if (around !== undefined && dag.graph.waitsOnlyFor(around.index, node.index)) return waits(around);
+    return indexes.size === 0 || indexes.has(node.index)
+      ? dag.graph.hasParents(node.index)
+      : dag.graph.someParent(node.index, (parent) => !indexes.has(parent));
+  };
+  return waits;
 }
 
-function outcomeKey(dag: Dag, node: DagNode): string {
+type Waits = ReturnType<typeof waitsIn>;
+
+function outcomeKey(waits: Waits, node: DagNode): string {
   const vars = [...node.vars.values()].map(({ name, value, append }) => [name, value, append] as const);
-  return JSON.stringify([waits(dag, node), vars.sort(([a], [b]) => a.localeCompare(b))]);
+  return JSON.stringify([waits(node), vars.sort(([a], [b]) => a.localeCompare(b))]);
 }
 
 function factsOf(

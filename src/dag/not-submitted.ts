@@ -15,6 +15,10 @@ export interface DagRun {
 /** How a node that has jobs in the logs ended. */
 export type NodeState = 'done' | 'failed' | 'active';
 
+/** The state of a node with several jobs: DAGMan needs all of them, and gives up at the first failure. */
+export const worseState = (a: NodeState | undefined, b: NodeState): NodeState =>
+  (['failed', 'active'] as const).find((state) => a === state || b === state) ?? b;
+
 /** Why the job of a node is in no log. */
 export type NotSubmitted =
   | { why: 'done' }

@@ -103,6 +103,23 @@ test('files, folders and scripts that are not there are errors; what a parent ma
   ]);
 });
 
+test('what only a parent writes that is done is an error for a node that runs again', () => {
+  const texts = {
+    'a.dag': 'JOB A a.sub\nJOB B b.sub\nJOB C later.sub\nPARENT A CHILD B\nPARENT B CHILD C',
+    'a.sub': submit(),
+    'b.sub': [...quiet, 'queue item from items.txt'].join('\n'),
+    'run.sh': script,
+  };
+  const ofList = (more: Record<string, string>): Finding | undefined =>
+    all({ ...texts, ...more }).find(({ rule }) => rule === 'no-item-list');
+  assert.equal(ofList({})?.level, 'note');
+  const again = { 'a.dag.rescue001': 'DONE A\n' };
+  assert.equal(ofList(again)?.level, 'error');
+  assert.match(ofList(again)?.fix ?? '', /delete that node's DONE in a\.dag\.rescue001/);
+  assert.equal(ofList({ 'a.dag.rescue001': 'DONE A\nDONE B\n' })?.level, 'note', 'B does not run again');
+  assert.ok(dagRules({ ...texts, ...again }).includes('note dag-file-later a.dag:3'), 'B runs before C');
+});
+
 test('a cycle, a folder in /tmp and a FINAL node that hides failures are found', () => {
   const texts = {
     'a.dag': 'JOB A a.sub\nJOB B a.sub\nPARENT A CHILD B\nPARENT B CHILD A\nFINAL F a.sub',

@@ -10,7 +10,7 @@ import {
   nodeGroups,
   nodeOutcomes,
   type NodeOutcome,
-  waits,
+  waitsIn,
 } from './node-outcomes.ts';
 import { readDag } from './read-dag.ts';
 import { newestRescue, readRescue, type Rescue } from './rescue.ts';
@@ -28,18 +28,13 @@ export function surveyDag(options: DagSurveyOptions): DagFacts {
   const { file, text, folder, files } = options;
   const dag = readDag(file, text, (name) => files.read(name));
   const groups = nodeGroups(dag, files);
-  return {
-    dag,
-    folder,
-    files,
-    groups,
-    ...nodeOutcomes(dag, groups, options),
-    rescues: rescuesOf(dag, options),
-  };
+  const { rescues, done } = rescuesOf(dag, options);
+  const waits = waitsIn(dag, done);
+  return { dag, folder, files, groups, waits, rescues, ...nodeOutcomes(dag, groups, waits, options) };
 }
 
-/** Of the DAG and of inner DAGs that would run. */
-function rescuesOf(dag: Dag, { files }: DagSurveyOptions): Rescue[] {
+/** Of the DAG and of inner DAGs that would run, and all nodes that are marked as done. */
+function rescuesOf(dag: Dag, { files }: DagSurveyOptions): { rescues: Rescue[]; done: Set<DagNode> } {
   const rescues: Rescue[] = [];
   const done = new Set(dag.nodes.filter((node) => node.done));
   for (const dagman of dag.dagmans) {
@@ -51,7 +46,7 @@ function rescuesOf(dag: Dag, { files }: DagSurveyOptions): Rescue[] {
     rescues.push(rescue);
     for (const node of rescue.done) done.add(node);
   }
-  return rescues;
+  return { rescues, done };
 }
 
 /** Everything wrong or risky in a DAG, its scripts and its nodes' submit files, the worst first. */
@@ -79,11 +74,17 @@ const writtenLater = new Set([
 ]);
 
 /** Findings in submit files: one for each rule and line, with the nodes it is about unless it is about all. */
-function nodeFindings({ dag, outcomes }: DagFacts): Finding[] {
+function nodeFindings({ dag, waits, rescues, outcomes }: DagFacts): Finding[] {
+  const inOrder = (finding: Finding, node: DagNode | undefined): Finding => {
+    if (!writtenLater.has(finding.rule) || node === undefined) return finding;
+    if (waits(node)) return expected(finding);
+    const { file = dag.file } = rescues.find(({ dagman }) => dagman === node.dagman) ?? {};
+    return dag.graph.hasParents(node.index) ? notAgain(finding, file) : finding;
+  };
   const found = outcomes.flatMap((outcome) =>
     lintSubmission(outcome.facts)
       .filter(({ rule }) => !notForNodes.has(rule))
-      .map((finding) => ({ outcome, finding: waits(dag, outcome.nodes[0]) ? expected(finding) : finding })),
+      .map((finding) => ({ outcome, finding: inOrder(finding, outcome.nodes[0]) })),
   );
   const outcomesOf = Map.groupBy(outcomes, ({ group }) => group);
   const byLine = Map.groupBy(found, ({ finding: { rule, level, file, line }, outcome: { group } }) =>
@@ -126,11 +127,13 @@ const about = (finding: Finding, nodes: readonly DagNode[]): Finding => ({
   message: `${finding.message} (${nodesText(nodes)})`,
 });
 
-function expected(finding: Finding): Finding {
-  if (!writtenLater.has(finding.rule)) return finding;
-  return {
-    ...finding,
-    level: 'note',
-    fix: `check that a parent or the PRE script writes it; else: ${finding.fix}`,
-  };
-}
+const expected = (finding: Finding): Finding => ({
+  ...finding,
+  level: 'note',
+  fix: `check that a parent or the PRE script writes it; else: ${finding.fix}`,
+});
+
+const notAgain = (finding: Finding, file: string): Finding => ({
+  ...finding,
+  fix: `if a parent writes it, delete that node's DONE in ${file}: it would not run again; else: ${finding.fix}`,
+});

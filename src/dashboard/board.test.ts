@@ -38,6 +38,12 @@ test('the page knows which metrics there are, in which order, and which way is b
     { name: 'val/wer', isLowerBetter: true },
     { name: 'loss', isLowerBetter: true },
   ]);
+  const state = fold(entries);
+  const jobs = state.jobs.map((job) => ({ ...job, directions: { smallerIsBetter: ['accuracy'] } }));
+  assert.deepEqual(boardOf({ ...state, jobs }, standing, 0).metrics.slice(0, 2), [
+    { name: 'val_accuracy', isLowerBetter: true },
+    { name: 'val/wer', isLowerBetter: true },
+  ]);
 });
 
 test('every second on a slot is counted once, and the loss is that of the report', async (t) => {

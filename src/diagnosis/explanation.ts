@@ -36,6 +36,8 @@ export interface Headline {
   name?: string;
   /** Its node, if a DAG submitted it. */
   node?: string;
+  /** Whether that node has other jobs. */
+  siblings?: true;
   /** Its log, if several logs were read. */
   log?: string;
   standing: JobStatus;

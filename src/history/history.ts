@@ -180,6 +180,8 @@ export interface JobHistory {
   outcome: JobOutcome;
   /** Its node, if a DAG submitted it: the node's clusters are its attempts, and `id` is the latest. */
   node?: string;
+  /** Whether that node has other jobs: its submit file queues several, or it ran again after a success. */
+  siblings?: true;
   /** The DAG of that node, if DAGMan's own log is among those that were read: its name without `.nodes.log`. */
   dag?: string;
   /** The ids of its earlier clusters. */

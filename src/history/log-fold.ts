@@ -56,6 +56,8 @@ export class LogFold {
   #processes: KnownJobId[] = [];
   /** The jobs that are nodes of a DAG, by DAG or log, node and process. */
   readonly #nodes = new Map<string, JobFold>();
+  /** The first job of each node, by DAG or log. */
+  readonly #firstOfNodes = new Map<string, JobFold>();
   /** The next cluster of a node whose previous one is still on a slot. */
   readonly #next = new Map<JobFold, string>();
   readonly #folds: JobFold[] = [];
@@ -134,6 +136,7 @@ export class LogFold {
     this.#processes = [];
     this.#cluster = -1;
     this.#nodes.clear();
+    this.#firstOfNodes.clear();
     this.#uses.clear();
     return this.#folds.splice(0).map((fold) => fold.result());
   }
@@ -229,6 +232,10 @@ export class LogFold {
     fold.job.node = ownCopy(node);
     if (dag !== undefined) fold.job.dag = dag;
     this.#nodes.set(key, fold);
+    const place = `${node} ${dag ?? this.#logName ?? ''}`;
+    const sibling = this.#firstOfNodes.get(place);
+    if (sibling === undefined) this.#firstOfNodes.set(place, fold);
+    else sibling.job.siblings = fold.job.siblings = true;
     return fold;
   }
 }

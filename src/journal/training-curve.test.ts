@@ -107,3 +107,50 @@ test('a curve is counted in epochs, else in steps, else in reports', () => {
   assert.equal(unitOf({ step: 2, loss: 1 }), 'steps');
   assert.equal(unitOf({ loss: 1 }), 'reports');
 });
+
+test('epochs that are counted from 0 have their own steps, also in an attempt that resumes', () => {
+  const list = entries(
+    [1, { epoch: 0, step: 5, steps: 10, loss: 4 }],
+    [1, { epoch: 0, step: 10, loss: 3 }],
+    [1, { epoch: 1, step: 5, loss: 9 }],
+    [2, { epoch: 1, step: 1, steps: 10, loss: 2 }],
+  );
+  assert.deepEqual(steps(list), [
+    [5, 4, 'first'],
+    [10, 3],
+    [15, 9],
+    [11, 2, 'first'],
+  ]);
+});
+
+test('where epochs are counted in parts, the bar of the whole training does not matter', () => {
+  const list = entries(
+    [1, { step: 10, steps: 300, epoch: 0.1, loss: 4 }],
+    [1, { step: 20, steps: 300 }],
+    [1, { epoch: 0.2, loss: 3 }],
+    [1, { step: 100, steps: 300, epoch: 1, loss: 2 }],
+  );
+  const points = taken(list).map(({ point }) => [point.step, point.epochs]);
+  assert.deepEqual(points, [
+    [0.1, 0.1],
+    [0.2, 0.2],
+    [1, 1],
+  ]);
+});
+
+test('a file that counts epochs from 1 is not mistaken for what was printed from 0', () => {
+  const [printed, recorded] = entries(
+    [1, { epoch: 0, step: 1, steps: 10, loss: 4 }],
+    [1, { epoch: 1, step: 2, steps: 10, loss: 3 }],
+  );
+  const found: number[] = [];
+  const stitcher = new CurveStitcher();
+  const curve: Curve = {
+    add: ({ step }) => found.push(step),
+    cutFrom: () => undefined,
+    forget: () => undefined,
+  };
+  const replaced = { ...printed!, kind: 'progress-replaced' as const, metrics: [] };
+  for (const entry of [printed!, replaced, recorded!]) stitcher.add(entry, curve);
+  assert.deepEqual(found, [1, 2]);
+});

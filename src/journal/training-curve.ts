@@ -45,6 +45,9 @@ export interface Curve {
 /** Gives each report of a job its place on one curve over all attempts. */
 export class CurveStitcher {
   #epoch = 1;
+  /** Whether the training calls its first epoch 0, or counts parts of epochs: `'epoch': 1.5`. */
+  #isFromZero = false;
+  #hasParts = false;
   #steps = 0;
   #attempt = 0;
   /** The attempt of the last point. */
@@ -61,6 +64,8 @@ export class CurveStitcher {
   /** Adds an entry to a curve: the first point of an attempt voids all at its step or later, as it resumed before them. */
   add(entry: CurveEntry, curve: Curve): void {
     if (entry.kind === 'progress-replaced') {
+      // The file counts from 1.
+      this.#isFromZero = false;
       if (entry.attempt === this.#drawn) curve.forget(entry.metrics, this.#firstStep);
       return;
     }
@@ -79,6 +84,8 @@ export class CurveStitcher {
     if (entry.attempt !== this.#attempt) this.#epoch = 1;
     this.#attempt = entry.attempt;
     this.#epoch = entry.epoch ?? this.#epoch;
+    this.#isFromZero ||= this.#epoch === 0;
+    this.#hasParts ||= !Number.isInteger(this.#epoch);
     this.#steps = entry.steps ?? this.#steps;
     if (entry.epoch !== undefined) this.#unit = 'epochs';
     else if (entry.step !== undefined && this.#unit === 'reports') this.#unit = 'steps';
@@ -93,12 +100,13 @@ export class CurveStitcher {
   /** With steps and their total, those of all epochs; a figure of a whole epoch is at its end. */
   #stepOf({ step, epoch }: ProgressEntry): number | undefined {
     const steps = this.#steps;
-    if (steps > 0) return Math.max(0, Math.round((this.#epoch - 1) * steps + (step ?? steps)));
-    return step ?? epoch;
+    if (this.#hasParts) return this.#epoch;
+    const before = this.#epoch - (this.#isFromZero ? 0 : 1);
+    return steps > 0 ? Math.max(0, Math.round(before * steps + (step ?? steps))) : (step ?? epoch);
   }
 
   #epochsOf({ epoch }: ProgressEntry, step: number): number | undefined {
     if (this.#unit !== 'epochs') return undefined;
-    return this.#steps > 0 ? step / this.#steps : (epoch ?? this.#epoch);
+    return this.#steps > 0 && !this.#hasParts ? step / this.#steps : (epoch ?? this.#epoch);
   }
 }

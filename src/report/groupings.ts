@@ -1,4 +1,4 @@
-import { nearest } from '../base/nearest.ts';
+import { alternatives } from '../base/nearest.ts';
 import { Fault } from '../fault/fault.ts';
 import type { AttemptHistory, JobHistory } from '../history/history.ts';
 import { distinguishingParameters, showValue } from '../job/describe-parameters.ts';
@@ -90,11 +90,8 @@ function oneGrouping(name: string, jobs: readonly JobHistory[]): Grouping {
   const found = Object.hasOwn(known, name) ? known[name] : undefined;
   if (found !== undefined) return found;
   const names = [...new Set([...parameters, ...Object.keys(known)])];
-  const close = nearest(name, names);
-  throw new Fault('usage', `nothing to group by is called "${name}"`, {
-    about: name,
-    fix: `use ${close === undefined ? names.join(', ') : `${close}; there are: ${names.join(', ')}`}`,
-  });
+  const fix = `use ${alternatives(name, names)}`;
+  throw new Fault('usage', `nothing to group by is called "${name}"`, { about: name, fix });
 }
 
 const parameterGrouping = (name: string): Grouping => ({

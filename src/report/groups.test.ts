@@ -44,6 +44,17 @@ test('time on slots is grouped by GPU model, the largest loss first', async (t) 
   );
 });
 
+test('groups that lost the same are in the order of their jobs, as in the other tables', async (t) => {
+  const log = job(0, 'Tesla V100', 0) + job(1, 'NVIDIA A100', 0);
+  const folder = await temporaryFolder(t, { 'job.log': log });
+  const { jobs, ledger } = await readLogs(await logSources([`${folder}/job.log`]));
+  const groups = groupReports(jobs, ledger.rows, groupings.gpu.key(), true);
+  assert.deepEqual(
+    groups.map(({ name }) => name),
+    ['Tesla V100', 'NVIDIA A100'],
+  );
+});
+
 const owned = (cluster: number, owner: string, code: number): string =>
   `000 (${cluster}.000.000) 2026-01-01 10:00:00 Job submitted from host: <10.0.0.1>
 ...

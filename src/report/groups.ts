@@ -48,7 +48,7 @@ export type GroupKey =
   | { job: (job: JobHistory) => string | undefined }
   | { attempt: (attempt: AttemptHistory, job: JobHistory) => string | undefined };
 
-/** The largest loss first. */
+/** The largest loss first; equal ones as their jobs are. */
 export function groupReports(
   jobs: readonly JobHistory[],
   rows: readonly JobRow[],
@@ -80,7 +80,7 @@ export function groupReports(
   });
   return [...tallies]
     .map(([name, tally]) => tally.report(name, hasTransfers))
-    .sort((a, b) => b.lostSeconds - a.lostSeconds || b.attempts - a.attempts || a.name.localeCompare(b.name));
+    .sort((a, b) => b.lostSeconds - a.lostSeconds || b.attempts - a.attempts);
 }
 
 /** Adds up a group; of successful attempts it keeps the figures that medians need. */

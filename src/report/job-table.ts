@@ -89,7 +89,7 @@ function tableRow(
     epochSeconds: last?.speed?.epochSeconds ?? null,
     cause,
     parameters: trained?.parameters ?? {},
-    ...defined({ name: trained?.name }),
+    ...defined({ siblings: job.siblings, name: trained?.name }),
     loss: trained?.metrics?.['loss'] ?? null,
     accuracy: trained?.metrics?.['accuracy'] ?? null,
     metrics: trained?.metrics ?? {},

@@ -32,6 +32,8 @@ export interface JobRow {
   job: string;
   /** Its DAG node, if it has one. */
   node: string | undefined;
+  /** Whether that node has other jobs. */
+  siblings?: true;
   /** Who submitted it, if the log says so. */
   owner: string | undefined;
   /** Its log, if there are several. */
@@ -122,6 +124,7 @@ function jobRow(job: JobHistory, doubt: boolean, adder: Adder): JobRow {
     totalMillis: sumOver(millis, columns),
     completionMillis: doubt ? undefined : completionOf(job),
   };
+  if (job.siblings !== undefined) row.siblings = job.siblings;
   if (job.trained?.parameters !== undefined) row.parameters = job.trained.parameters;
   if (job.trained?.name !== undefined) row.name = job.trained.name;
   return row;

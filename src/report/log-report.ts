@@ -229,11 +229,11 @@ function largestLosses(rows: readonly JobRow[]): LogReport['largestLosses'] {
   }));
 }
 
-const rowName = ({ job, node, log, parameters, name }: JobRow): JobName => ({
+const rowName = ({ job, node, siblings, log, parameters, name }: JobRow): JobName => ({
   job,
   node: node ?? null,
   log: log ?? null,
-  ...defined({ parameters, name }),
+  ...defined({ siblings, parameters, name }),
 });
 
 const largestColumn = (millis: Amounts): Column =>

@@ -40,6 +40,8 @@ export interface PathStep {
 interface NodeTimes extends NodeCost {
   from: number;
   to: number;
+  /** Of the job that ended last: those of a node run side by side, and the last decides when the node is done. */
+  lastSlotSeconds: number;
 }
 
 /** Null if no job is a node. Without `run` there are only costs. */
@@ -95,6 +97,7 @@ function timesOf(
       lostSeconds: (known?.lostSeconds ?? 0) + lost,
       from: Math.min(known?.from ?? from, from),
       to: Math.max(known?.to ?? to, to),
+      lastSlotSeconds: known === undefined || to >= known.to ? slot : known.lastSlotSeconds,
     });
   }
   return times;
@@ -103,8 +106,11 @@ function timesOf(
 const isGood = (outcome: RowOutcome | undefined): boolean =>
   outcome === undefined || outcome === 'success' || outcome === 'suspicious';
 
+/** The worst first. */
+const outcomes = ['failed', 'wrongOutput', 'removed', 'held', 'running', 'waiting', 'suspicious'] as const;
+
 const worse = (before: RowOutcome | undefined, now: RowOutcome): RowOutcome =>
-  isGood(now) && before !== undefined && !isGood(before) ? before : now;
+  outcomes.find((outcome) => outcome === before || outcome === now) ?? now;
 
 function stateOf(times: ReadonlyMap<string, NodeTimes>): (name: string) => NodeState | undefined {
   return (name) => {
@@ -144,8 +150,8 @@ function criticalPath({ dag }: DagRun, times: ReadonlyMap<string, NodeTimes>): P
     steps.push({
       node: step.node,
       readyAt: new Date(ready).toISOString(),
-      waitSeconds: Math.max(0, (step.to - ready) / 1000 - step.slotSeconds),
-      slotSeconds: step.slotSeconds,
+      waitSeconds: Math.max(0, (step.to - ready) / 1000 - step.lastSlotSeconds),
+      slotSeconds: step.lastSlotSeconds,
     });
     step = parent;
   }

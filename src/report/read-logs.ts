@@ -31,7 +31,7 @@ export async function readLogs(
   if (facts.events === 0 && garbledBytes > 0) throw noEventsFault(logs, history.garbledStart);
   const { jobs, suspects } = judgeJobs(dag === undefined ? read : onSlots(dag, read), validity);
   const ledger = ledgerOf(jobs, facts, new Set(suspects.map(({ job }) => job)));
-  const notes = [...damageNotes(sources), ...notesOn(ledger, garbledBytes)];
+  const notes = [...damageNotes(sources), ...notesOn(ledger, garbledBytes, hasJobs(dag))];
   return { jobs, ledger, report: logReport(jobs, ledger, { logs, notes, suspects, dag }) };
 }
 
@@ -42,10 +42,14 @@ function onSlots(dag: DagRun, read: readonly JobHistory[]): JobHistory[] {
   return jobs.filter(({ node = '' }) => !started.has(node));
 }
 
-function notesOn({ facts, sum, slotMillis }: Ledger, garbledBytes: number): string[] {
+/** Whether DAGMan says that it has submitted jobs, whose logs are not here. */
+const hasJobs = (dag: DagRun | undefined): boolean =>
+  [...(dag?.accounts.values() ?? [])].some(({ job }) => job !== undefined);
+
+function notesOn({ facts, sum, slotMillis }: Ledger, garbledBytes: number, isSubmitted: boolean): string[] {
   const { events, cut, backwards, repeated, jobless, hasTransfers, guessedYear } = facts;
   const notes: [unless: boolean, text: string][] = [
-    [events > 0, 'The log has no events: no job has been submitted yet.'],
+    [events > 0 || isSubmitted, 'The log has no events: no job has been submitted yet.'],
     [garbledBytes === 0, `Ignored ${garbledBytes} bytes that are not events.`],
     [cut === 0, `${counted(cut, 'incomplete event')}: the log was truncated, or is being written.`],
     [

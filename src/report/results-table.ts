@@ -1,5 +1,5 @@
 import { byImportance, type MetricDirections } from '../base/metric-direction.ts';
-import { nearest } from '../base/nearest.ts';
+import { alternatives } from '../base/nearest.ts';
 import { shortNames } from '../base/shorten.ts';
 import { compareValues, numberOf } from '../base/text-table.ts';
 import { Fault } from '../fault/fault.ts';
@@ -89,11 +89,8 @@ function sortedBy(rows: readonly JobTableRow[], sort: string): JobTableRow[] {
 }
 
 function noColumn(name: string, names: string[]): Fault {
-  const close = nearest(name, names);
-  return new Fault('usage', `the results have no column "${name}"`, {
-    about: name,
-    fix: `sort by ${close === undefined ? names.join(', ') : `${close}; there are: ${names.join(', ')}`}`,
-  });
+  const fix = `sort by ${alternatives(name, names)}`;
+  return new Fault('usage', `the results have no column "${name}"`, { about: name, fix });
 }
 
 interface ResultView {

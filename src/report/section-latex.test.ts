@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { reportMarkdown, sectionText } from './report-text.ts';
 import { sectionsLatex } from './section-latex.ts';
+import { sectionTable } from './section.ts';
 
 test('every character of a cell is printed as itself, or as its symbol', () => {
   const cells = [
@@ -51,4 +52,17 @@ test('a heading with line breaks or control characters stays one line of text', 
   const text = sectionText([{ id: 't', title: 't', head, rows: [['x', '1']] }], { width: 80, glyphs });
   assert.equal(text.split('\n').length, 3);
   assert.doesNotMatch(text, /[\t\u001b]/);
+});
+
+test('parameters of a combination have their own columns', () => {
+  const cells = [
+    ['lr=0.1 optim.name=a b', '3'],
+    ['lr=1e-5 optim.name=', '2'],
+  ];
+  const latex = sectionsLatex([sectionTable('cost', 'Cost', 'lr, optim.name | n>', cells)]);
+  assert.match(latex, /\\begin\{tabular\}\{llr\}/);
+  assert.match(latex, /^ {4}lr & optim\.name & n \\\\$/m);
+  assert.match(latex, /^ {4}0\.1 & a b & 3 \\\\\n {4}1e-5 & {2}& 2 \\\\$/m);
+  const other = sectionsLatex([sectionTable('cost', 'Cost', 'lr, site | n>', cells)]);
+  assert.match(other, /^ {4}lr=0\.1 optim\.name=a b & 3/m);
 });

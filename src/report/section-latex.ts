@@ -17,7 +17,7 @@ export function sectionsLatex(parts: readonly Section[]): string {
 const unknownToPdf = /[«»]|[^\p{ASCII}\u00a0-\u017f‘’“”•…€™→]/gu;
 
 function sectionLatex(section: Section): string {
-  const { id, title, head, rows, after = [] } = withoutEmptyColumns(section);
+  const { id, title, head, rows, after = [] } = withOwnColumns(withoutEmptyColumns(section));
   const line = (cells: readonly string[]): string => `    ${cells.map(escapeLatex).join(' & ')} \\\\`;
   const aligned = head.map(({ align }) => (align === 'right' ? 'r' : 'l'));
   return [
@@ -35,6 +35,19 @@ function sectionLatex(section: Section): string {
     '  \\end{tabular}',
     '\\end{table}',
   ].join('\n');
+}
+
+/** `lr=0.1 opt=sgd` under `lr, opt` becomes two columns. */
+function withOwnColumns(section: Section): Section {
+  const names = section.head[0]?.title.split(', ') ?? [];
+  const pattern = new RegExp(`^${names.map((name) => `${RegExp.escape(name)}=(.*)`).join(' ')}$`, 's');
+  const values = section.rows.map(([cell = '']) => pattern.exec(cell));
+  if (names.length < 2 || !values.every((found) => found !== null)) return section;
+  return {
+    ...section,
+    head: [...names.map((title) => ({ title })), ...section.head.slice(1)],
+    rows: section.rows.map((row, at) => [...(values[at]?.slice(1) ?? []), ...row.slice(1)]),
+  };
 }
 
 const marks: Record<string, string> = {

@@ -1,5 +1,6 @@
 import { defined } from '../base/defined.ts';
 import type { FitColumn } from '../base/fit-table.ts';
+import { nodeJobLabel } from '../dag/node-jobs.ts';
 import type { JobHistory } from '../history/history.ts';
 import { jobLabel, type Parameters } from '../job/describe-parameters.ts';
 
@@ -43,6 +44,8 @@ export function withoutEmptyColumns(section: Section): Section {
 export interface JobName {
   job: string;
   node: string | null;
+  /** Whether that node has other jobs. */
+  siblings?: true;
   log: string | null;
   /** For a run with a matrix: the job's values, and those in which its jobs differ: `lr=0.1 seed=2`. */
   parameters?: Parameters;
@@ -50,11 +53,11 @@ export interface JobName {
 }
 
 /** What names a job in tables and charts. */
-export const jobName = ({ id, node, log, trained }: JobHistory): JobName => ({
+export const jobName = ({ id, node, siblings, log, trained }: JobHistory): JobName => ({
   job: id,
   node: node ?? null,
   log: log ?? null,
-  ...defined({ parameters: trained?.parameters, name: trained?.name }),
+  ...defined({ siblings, parameters: trained?.parameters, name: trained?.name }),
 });
 
 /** The names of logs without the folder that all are in. */
@@ -69,13 +72,14 @@ export function shortLogNames(logs: readonly string[]): (log: string) => string 
 }
 
 /** How charts name a job: by its node, or its number and its name in the run. */
-export const rowLabel = ({ job, node, name }: NamedRow): string => node ?? jobLabel(job, name);
-export const historyLabel = ({ id, node, trained }: JobHistory): string =>
-  node ?? jobLabel(id, trained?.name);
+export const rowLabel = ({ job, node, siblings, name }: NamedRow): string =>
+  node === undefined || node === null ? jobLabel(job, name) : nodeJobLabel(job, node, siblings);
+export const historyLabel = (job: JobHistory): string => rowLabel(jobName(job));
 
 interface NamedRow {
   job: string;
   node?: string | null | undefined;
+  siblings?: boolean | undefined;
   name?: string;
 }
 

@@ -103,7 +103,8 @@ function summarySection(report: LogReport): Section {
   const words = rest.map(([name, count]) => `${count} ${outcomeLabels[name] ?? name}`).join(', ');
   return sectionTable('summary', 'Summary', '|', [
     ...whenRow(report),
-    [nodes ? 'nodes' : 'jobs', `${total}${words === '' ? '' : ` (${words})`}`],
+    ...nodeRow(report),
+    [nodes && !hasSiblings(report) ? 'nodes' : 'jobs', `${total}${words === '' ? '' : ` (${words})`}`],
     ['success', total === 0 ? '-' : `${success} (${formatShare(success / total)})`],
     ['attempts', attempts],
     ['time on slots', formatHours(slotTotalSeconds)],
@@ -112,6 +113,21 @@ function summarySection(report: LogReport): Section {
     ['first match to completion', describeCompletion(completion)],
     ...sentRow(report),
   ]);
+}
+
+/** Whether a node has several jobs, so that there are fewer nodes than jobs. */
+const hasSiblings = ({ dag, jobs }: LogReport): boolean => dag !== null && dag.costs.length < jobs.total;
+
+function nodeRow(report: LogReport): string[][] {
+  if (report.dag === null || !hasSiblings(report)) return [];
+  const { costs, notSubmitted } = report.dag;
+  const bad = Map.groupBy(costs, ({ outcome }) => outcome);
+  const words = [...bad]
+    .filter(([outcome]) => outcome !== 'success')
+    .map(([outcome, { length }]) => `${length} ${outcomeLabels[outcome] ?? outcome}`);
+  const without = notSubmitted.reduce((sum, { nodes }) => sum + nodes.length, 0);
+  if (without > 0) words.push(`${without} without a job`);
+  return [['nodes', `${costs.length + without}${words.length === 0 ? '' : ` (${words.join(', ')})`}`]];
 }
 
 const minShownBytes = 1e6;

@@ -1,8 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { copyFile, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock } from '../base/clock.ts';
 import { errorReason } from '../base/error-reason.ts';
+import { isProgram } from '../base/find-program.ts';
 import { acquireLease, withLease } from '../base/lease.ts';
 import { identifyProcess } from '../base/process-identity.ts';
 import { removeTree } from '../base/remove-tree.ts';
@@ -133,20 +134,23 @@ export async function writeRendered(folder: string, rendered: Record<string, str
     await writeFile(path.join(folder, name), text, { mode: text.startsWith('#!') ? 0o755 : 0o600 });
 }
 
-/** Copies the files that a plan sends; throws if one has changed since the plan was made. */
+/**
+ * Copies the files that a plan sends; throws if one has changed since the plan was made. Programs become executable, as
+ * HTCondor makes the one that it starts.
+ */
 export async function copyFiles(plan: Pick<Plan, 'files' | 'folder'>, to: string): Promise<void> {
   await mkdir(to, { mode: 0o755 });
   for (const file of plan.files) {
     const copy = path.join(to, file.path);
     await mkdir(path.dirname(copy), { recursive: true, mode: 0o755 });
     await copyFile(path.join(plan.folder, file.path), copy);
-    const sha256 = createHash('sha256')
-      .update(await readFile(copy))
-      .digest('hex');
+    const bytes = await readFile(copy);
+    const sha256 = createHash('sha256').update(bytes).digest('hex');
     if (sha256 !== file.sha256)
       throw new Fault('file-invalid', `${file.path} changed while it was being copied`, {
         fix: 'run the same command again',
         about: file.path,
       });
+    if (isProgram(bytes)) await chmod(copy, ((await stat(copy)).mode & 0o777) | 0o111);
   }
 }

@@ -40,7 +40,7 @@ export function explainNode(run: DagRun, node: DagNode, reason: NotSubmitted): E
       });
     case 'submit-failed':
       return explain('failed', 'node-blocked', {
-        because: ['DAGMan could not submit its job.'],
+        because: [`DAGMan could not submit its job: ${safeLine(reason.text)}`],
         evidence: [{ file: out, at: reason.at, lines: [safeLine(reason.text)] }],
         advice: [`Check its submit file: updraft adopt ${run.dag.file}`],
       });

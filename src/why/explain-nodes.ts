@@ -1,5 +1,5 @@
 import { nodeJobs, startedInner } from '../dag/node-jobs.ts';
-import { type DagRun, type NodeState, notSubmittedReasons } from '../dag/not-submitted.ts';
+import { type DagRun, type NodeState, notSubmittedReasons, worseState } from '../dag/not-submitted.ts';
 import type { Explanation } from '../diagnosis/explanation.ts';
 import type { JobHistory } from '../history/history.ts';
 import { explainNode } from './explain-node.ts';
@@ -11,7 +11,9 @@ export function explainNodes(run: DagRun, read: readonly JobHistory[], file: str
   const jobs = nodeJobs(run, read)
     .filter(({ node }) => node !== undefined && dag.byName.has(node))
     .map((job) => explainStory(job));
-  const states = new Map(jobs.map(({ node = '', standing }) => [node, stateOf(standing)]));
+  const states = new Map<string, NodeState>();
+  for (const { node = '', standing } of jobs)
+    states.set(node, worseState(states.get(node), stateOf(standing)));
   const reasonOf = notSubmittedReasons(run, (one) => states.get(one));
   const started = startedInner(run, jobs);
   const explained = dag.nodes

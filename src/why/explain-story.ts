@@ -22,15 +22,18 @@ export function explainStory(job: JobHistory, rules?: RunRules): Explanation {
   return {
     ...explanation,
     advice: savesCheckpoints(job) ? advice.map(adviceForResumed) : advice,
-    ...defined({ node: job.node, log: job.log }),
+    ...identityOf(job),
   };
 }
+
+const identityOf = ({ node, siblings, log }: JobHistory): Pick<Headline, 'node' | 'siblings' | 'log'> =>
+  defined({ node, siblings, log });
 
 /** The headline of its explanation: of a job that exited, at a small part of the cost. */
 export function headlineOf(job: JobHistory): Headline {
   const exited = exitedAttempt(job);
   if (exited === undefined) return explainStory(job);
-  return { ...exitHeadline(job, exited), ...defined({ node: job.node, log: job.log }) };
+  return { ...exitHeadline(job, exited), ...identityOf(job) };
 }
 
 function explain(job: JobHistory, rules: RunRules | undefined): Explanation {

@@ -1,3 +1,4 @@
+import { nodeJobLabel } from '../dag/node-jobs.ts';
 import type { Explanation, Headline, JobStatus } from '../diagnosis/explanation.ts';
 import { explainedLabel } from './explanation-view.ts';
 
@@ -26,7 +27,7 @@ export const groupTitle = ({ title, jobs }: ExplainedGroup): string =>
     : title
         .replace(/^it (has|is|was)\b/, (_, verb: string) => `they ${plurals[verb] ?? verb}`)
         .replace(/^it\b/, 'they')
-        .replace(/\b(removed|held|run) it\b/, '$1 them');
+        .replace(/\b(removed|held|run|submit) it\b/, '$1 them');
 
 const order: JobStatus[] = ['looping', 'held', 'failed', 'removed', 'waiting', 'running', 'succeeded'];
 
@@ -47,10 +48,11 @@ export function groupJobs<Job>(
   const latestLogs = new Map<string, string>();
   for (const each of jobs) {
     const headline = headlineOf(each);
-    const { standing, cause, title, job, log, node = job } = headline;
+    const { standing, cause, title, job, log, node = job, siblings } = headline;
     const key = `${standing} ${title}`;
     const group = groups.get(key);
-    const name = log === undefined || log === latestLogs.get(key) ? node : `${log}: ${node}`;
+    const own = nodeJobLabel(job, node, siblings);
+    const name = log === undefined || log === latestLogs.get(key) ? own : `${log}: ${own}`;
     if (log !== undefined) latestLogs.set(key, log);
     const label = headline.name === undefined ? [] : [explainedLabel(headline)];
     if (group === undefined)

@@ -212,13 +212,16 @@ test('`python` where only `python3` exists', async (t) => {
   assert.equal(exit, 3);
 });
 
-test('a script that is not executable', async (t) => {
-  const files = { 'run.sh': '#!/bin/sh\necho x > model.pt\n' };
+test('a script that is not executable, and has no first line by which it becomes so', async (t) => {
+  const files = { 'run.sh': 'echo x > model.pt\n' };
   const { said, exit, folder } = await checked(t, { files, command: './run.sh' });
   assert.match(said, /updraft\.toml:3 .*not-executable[^]*`chmod \+x run\.sh`, or write `bash run\.sh`/);
   assert.equal(exit, 3);
   await chmod(path.join(folder, 'run.sh'), 0o755);
   assert.equal((await check(folder)).exit, 0);
+  await chmod(path.join(folder, 'run.sh'), 0o644);
+  await writeFile(path.join(folder, 'run.sh'), '#!/bin/sh\necho x > model.pt\n');
+  assert.equal((await check(folder)).exit, 0, 'it becomes executable as it is sent');
 });
 
 test('an image by the name that docker takes', async (t) => {

@@ -193,3 +193,20 @@ test('other numbers of a record are metrics', () => {
     metrics: { a: 1, b: 2 },
   });
 });
+
+test("of Lightning's two values of one metric, that of the epoch counts", () => {
+  const both = { train_loss_step: 1, train_loss_epoch: 2, val_f1_epoch: 3, lr_step: 4, epoch: 5 };
+  assert.deepEqual(progressOfRecord(JSON.stringify(both)), {
+    ...{ epoch: 5, done: 5, loss: 2 },
+    metrics: { val_f1: 3, lr_step: 4 },
+  });
+  assert.deepEqual(progressOfRecord(JSON.stringify({ ...both, train_loss: 7 })).loss, 7);
+});
+
+test("Ray's iterations are steps", () => {
+  assert.deepEqual(progressOfLine("{'training_iteration': 3, 'mean_accuracy': 0.5}"), {
+    ...{ step: 3, metrics: { mean_accuracy: 0.5 } },
+  });
+  assert.equal(progressOfLine('training_iteration: 4').step, 4);
+  assert.deepEqual(progressOfRecord('{"training_iteration": 5, "f1": 1}'), { step: 5, metrics: { f1: 1 } });
+});

@@ -15,7 +15,7 @@ const epochOf = new RegExp(
   'i',
 );
 const stepOf =
-  /\b(?:steps?|iters?|iterations?|batch(?:es)?)\b["']?\s*[:=]?\s*[[(]?(\d+)(?:\s*(?:\/|of)\s*(\d+))?/i;
+  /\b(?:steps?|iters?|(?:training_)?iterations?|batch(?:es)?)\b["']?\s*[:=]?\s*[[(]?(\d+)(?:\s*(?:\/|of)\s*(\d+))?/i;
 // PyTorch's examples write `[640/60000 (1%)]`, progress bars `45/100 [00:10<00:12` or `1.5k/60k [`; `1/6 [640/60000 (1%)]` is of the former.
 const fractionsOf = [/\[\s*(\d+)\/(\d+)\s*\(/, /\b(\d+(?:\.\d+)?[kMG]?)\/(\d+(?:\.\d+)?[kMG]?)\s*\[/];
 const waitedOf = new RegExp(String.raw`\bwaited["']?\s*[:=]\s*${numeral}`, 'i');
@@ -165,6 +165,9 @@ function withDone(found: Progress): Progress {
   return found;
 }
 
+/** Ray counts iterations. */
+const fieldNamed = (name: string): string => (name === 'training_iteration' ? 'step' : name);
+
 const isOwnField = (name: string): name is (typeof progressFields)[number] =>
   (progressFields as readonly string[]).includes(name);
 
@@ -195,7 +198,8 @@ export function progressOfRecord(line: string): Progress {
   const found: Progress = {};
   const isNumber = (field: unknown): boolean =>
     typeof field === 'number' || field === 'NaN' || /^-?Infinity$/.test(String(field));
-  const fields = Object.entries(value).filter(([, field]) => isNumber(field));
+  const numbers = Object.entries(value).filter(([, field]) => isNumber(field));
+  const fields = oneOfEach(new Map(numbers.map(([name, field]) => [fieldNamed(name), field])));
   for (const [name, field] of fields) if (isOwnField(name)) found[name] = valueOf(name, Number(field));
   for (const [name, field] of fields) {
     if (isOwnField(name)) continue;
@@ -206,6 +210,19 @@ export function progressOfRecord(line: string): Progress {
     setMetric(found, isTaken ? safeName(name) : (known ?? name), valueOf(name, Number(field)));
   }
   return withDone(found);
+}
+
+/** Lightning has `x_step` and `x_epoch` of one metric, and perhaps `x` itself: that, or else the epoch's, counts. */
+function oneOfEach<T>(values: ReadonlyMap<string, T>): [name: string, value: T][] {
+  const partOf = (name: string): string | undefined => /^(.+)_(?:step|epoch)$/.exec(name)?.[1];
+  const wholes = new Set(
+    [...values.keys()].flatMap((name) => (name.endsWith('_epoch') ? (partOf(name) ?? []) : [])),
+  );
+  return [...values].flatMap(([name, value]) => {
+    const whole = partOf(name);
+    if (whole === undefined || (!wholes.has(whole) && !values.has(whole))) return [[name, value]];
+    return name.endsWith('_epoch') && !values.has(whole) ? [[whole, value]] : [];
+  });
 }
 
 /** The latest value of each field. */

@@ -106,3 +106,24 @@ test('refused metrics are recorded with the reports', () => {
     { kind: 'metrics-refused', why: 'no-letter', count: 1, examples: ['?'] },
   ]);
 });
+
+test('a bar that counts epochs from 0 does not shift the epochs of the records', () => {
+  const reported = new ReportedProgress();
+  const journal: AgentBody[] = [];
+  reported.addPrinted('Epoch 0:  50%|█████     | 1/2 [00:01<00:01, 1.0it/s, v_num=0, acc=0.5]');
+  journal.push(...reported.take());
+  reported.addRecord('{"epoch": 1, "step": 2, "steps": 2, "loss": 3}');
+  reported.addPrinted('Epoch 1:  50%|█████     | 1/2 [00:01<00:01, 1.0it/s, v_num=0, acc=0.6]');
+  reported.addRecord('{"epoch": 2, "step": 1, "steps": 2, "loss": 2}');
+  journal.push(...reported.take());
+  assert.deepEqual(curvesOf(journal), {
+    accuracy: [
+      [1, 0.5],
+      [3, 0.6],
+    ],
+    loss: [
+      [2, 3],
+      [3, 2],
+    ],
+  });
+});

@@ -17,6 +17,8 @@ export class ReportedProgress {
   readonly #recorded = new Set<string>();
   readonly #printedMetrics = new Set<string>();
   readonly #void = new Set<string>();
+  /** Records count epochs from 1, and what was printed began with 0. */
+  #isRecounted = false;
   #recordedAt: Progress = {};
   #printedAt: Progress = {};
   #printsFromZero = false;
@@ -67,16 +69,19 @@ export class ReportedProgress {
     }
     for (const report of recorded) this.#takenAt = placeAfter(this.#takenAt, report);
     const metrics = [...this.#void];
+    const isReplaced = metrics.length > 0 || this.#isRecounted;
     this.#void.clear();
+    this.#isRecounted = false;
     const reports = [...printed, ...recorded].filter((report) => Object.keys(report).length > 0);
     return [
-      ...(metrics.length === 0 ? [] : [{ kind: 'progress-replaced' as const, metrics }]),
+      ...(isReplaced ? [{ kind: 'progress-replaced' as const, metrics }] : []),
       ...reports.map((report) => ({ kind: 'progress' as const, ...report })),
       ...this.#names.takeRefused().map((refused) => ({ kind: 'metrics-refused' as const, ...refused })),
     ];
   }
 
   #learn({ metrics, ...fields }: Progress): void {
+    if (fields.epoch !== undefined && !this.#recorded.has('epoch')) this.#isRecounted = this.#printsFromZero;
     for (const name of Object.keys({ ...fields, ...metrics })) {
       this.#recorded.add(name);
       if (this.#printedMetrics.delete(name)) this.#void.add(name);

@@ -138,8 +138,8 @@ function notExecutable({ plan, code, here }: PlanFacts & CodeFacts & HereFacts):
       if (here.notExecutable.has(file))
         return [
           {
-            message: `${file} is not executable: the shell answers "Permission denied" (exit code 126)`,
-            fix: `run \`chmod +x ${file}\`, or ${how} in the command`,
+            message: `${file} is not executable and has no \`#!\` line: the shell answers "Permission denied" (exit code 126)`,
+            fix: `add a \`#!\` line, run \`chmod +x ${file}\`, or ${how} in the command`,
             place,
           },
         ];

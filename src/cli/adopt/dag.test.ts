@@ -188,3 +188,57 @@ test('a file that is no DAG gives one clear message', async (t) => {
       message: 'a.dag has no node: this is not a DAG: 5 of its lines are not DAG commands',
     });
 });
+
+test('a DAG whose nodes could not be submitted: why says the reason, and report does not deny its jobs', async (t) => {
+  const said = (line: string): string => `08/20/26 19:09:39 ${line}\n`;
+  const cwd = await temporaryFolder(t, {
+    'a.dag': 'JOB A a.sub\nJOB B b.sub\nPARENT A CHILD B\n',
+    'a.dag.dagman.out': readFileSync(path.join(fixture, 'flow.dag.dagman.out'), 'utf8')
+      .replaceAll('fetch', 'A')
+      .concat(
+        said('Submitting HTCondor Node B job(s)...'),
+        said(
+          "Event: ULOG_SUBMIT_FAILURE for HTCondor Node B (-1.-1.-1) {08/20/26 19:09:39} can't open file items.txt",
+        ),
+      ),
+  });
+  const explained = await runCommand(why, ['a.dag'], { cwd, columns: 200 });
+  assert.match(explained.out, /why {2}B: DAGMan could not submit its job: .*can't open file items\.txt/);
+  const reported = await runCommand(report, ['a.dag'], { cwd, columns: 200 });
+  assert.match(reported.out, /its job completed successfully, but its log was not found +A\n/);
+  assert.doesNotMatch(reported.out, /no job has been submitted yet/);
+});
+
+const event = (number: string, job: string, second: number, text: string): string =>
+  `${number} (${job}.000) 2026-04-13 18:00:${String(second).padStart(2, '0')} ${text}\n...\n`;
+
+const submitted = (job: string, second: number, node: string): string =>
+  event('000', job, second, `Job submitted from host: <192.0.2.1>\n    DAG Node: ${node}`);
+
+const ran = (job: string, from: number, to: number, code: number): string =>
+  event('001', job, from, 'Job executing on host: <192.0.2.9>') +
+  event('005', job, to, `Job terminated.\n\t(1) Normal termination (return value ${code})`);
+
+test('a node that queues several jobs is one node: they run side by side, and each has its number', async (t) => {
+  const cwd = await temporaryFolder(t, {
+    'a.dag': 'JOB A a.sub\nJOB B b.sub\nJOB C c.sub\nPARENT A CHILD B\nPARENT B CHILD C\n',
+    'a.dag.nodes.log': [
+      ...[submitted('1.000', 0, 'A'), ran('1.000', 1, 5, 0)],
+      ...['000', '001', '002'].map((proc) => submitted(`2.${proc}`, 8, 'B')),
+      ...[ran('2.001', 10, 20, 7), ran('2.000', 10, 28, 0), ran('2.002', 10, 30, 0)],
+    ].join(''),
+  });
+  const { out } = await runCommand(report, ['a.dag'], { cwd, columns: 120 });
+  assert.match(out, /nodes +3 \(1 failed, 1 without a job\)\n +jobs +4 \(1 failed\)\n/);
+  assert.match(out, /\n +A +1\.0s +4\.0s\n +B +5\.0s +20s\n/, 'the critical path takes the longest of B');
+  assert.match(out, /node B 2\.1: ended with exit code 7/);
+  assert.match(out, /1 +it waits for B, which failed +C\n/);
+  const explained = await runCommand(why, ['a.dag'], { cwd, columns: 120 });
+  assert.match(explained.out, /1 failed: .*\n +job B 2\.1\n/);
+  assert.match(explained.out, /jobs A, B 2\.0, B 2\.2\n/);
+  assert.match(explained.out, /C: It was not submitted: it waits for B, which failed\./);
+  assert.match(explained.err, /why a\.dag 2\.1 +one job in full/);
+  const one = await runCommand(why, ['a.dag', '2.1'], { cwd });
+  assert.match(one.out, /^2\.1 \(B\) failed/);
+  await assert.rejects(runCommand(why, ['a.dag', '2.9'], { cwd }), { kind: 'usage' });
+});

@@ -46,7 +46,8 @@ export function draftInputs(all: readonly Batch[], notes: Notes): { files: strin
   const local = known.filter((name) => !isUrl(name));
   if (local.length > Math.max(...lists.map((list) => list.filter(({ name }) => !isUrl(name)).length)))
     notes.hints.push('files: every job is sent the files of all jobs');
-  return { files: filesOf(local, notes), data: dataOf(known.filter(isUrl), notes) };
+  const files = filesOf(local, notes);
+  return { files, data: dataOf(known.filter(isUrl), files, notes) };
 }
 
 const sentProgram = ({ commands }: SubmittedJob): Input[] =>
@@ -75,7 +76,7 @@ function filesOf(local: readonly string[], notes: Notes): string[] {
 /** Schemes of the URLs that a job file takes. */
 const fetched = /^(osdf|stash|pelican|https?|file):/i;
 
-function dataOf(named: readonly string[], notes: Notes): DraftData[] {
+function dataOf(named: readonly string[], files: readonly string[], notes: Notes): DraftData[] {
   const urls = named.filter((url) => fetched.test(url));
   for (const url of named.filter((one) => !urls.includes(one)))
     notes.open.push({ what: 'data', why: `${url} needs a plugin of your pool: fetch it in the command` });
@@ -84,7 +85,11 @@ function dataOf(named: readonly string[], notes: Notes): DraftData[] {
     notes.open.push({ what: 'data', why });
     return [];
   }
-  if (urls.length > 0) notes.hints.push('data: URLs arrive in data/, where HTCondor puts them at the top');
+  const folders = freeFolders(urls.length, files);
+  if (urls.length > 0)
+    notes.hints.push(
+      `data: URLs arrive in ${folders.map((name) => `${name}/`).join(', ')}, where HTCondor puts them at the top`,
+    );
   return urls.map((url, index) => {
     const name = path.posix.basename(url.replace(/[?#].*/, ''));
     const key = name
@@ -94,9 +99,20 @@ function dataOf(named: readonly string[], notes: Notes): DraftData[] {
     return {
       name: `${key === '' ? 'data' : key}-${index + 1}`,
       url,
-      into: 'data',
+      into: folders[index] ?? 'data',
       why: 'HTCondor puts it at the top',
       unpack: 'none',
     };
   });
+}
+
+/** Folders for objects, each of its own: no file of the job is in them. */
+function freeFolders(count: number, files: readonly string[]): string[] {
+  const taken = new Set(files.map((file) => file.split('/')[0]));
+  const free: string[] = [];
+  for (let number = 1; free.length < count; number += 1) {
+    const name = number === 1 ? 'data' : `data-${number}`;
+    if (!taken.has(name)) free.push(name);
+  }
+  return free;
 }

@@ -1,4 +1,4 @@
-import { access, constants, stat, readdir, readFile, statfs } from 'node:fs/promises';
+import { access, constants, open, stat, readdir, readFile, statfs } from 'node:fs/promises';
 import path from 'node:path';
 import { errorReason, fileSize, isThere } from '../../base/error-reason.ts';
 import { machinePaths, type PathContext } from '../../check/code/machine-paths.ts';
@@ -11,7 +11,7 @@ import { poolTraits } from '../../job/pool-traits.ts';
 import type { Cli } from '../cli.ts';
 import { askPython, type PythonQuestion, outputOf } from './ask-python.ts';
 import type { Gathered } from './gathered.ts';
-import { findProgram } from '../../base/find-program.ts';
+import { findProgram, isProgram } from '../../base/find-program.ts';
 import { formatSize } from '../../job/units.ts';
 
 /** More names are not looked up. */
@@ -58,15 +58,18 @@ async function filesNotExecutable({ folder, files }: Plan, { commands }: JobCode
     commands.flatMap(({ words }) => programsOf(words)).map((word) => path.posix.normalize(word)),
   );
   const names = files.map((file) => file.path).filter((file) => run.has(file));
-  const modes = await Promise.all(
-    names.map((name) =>
-      stat(path.join(folder, name)).then(
-        ({ mode }) => mode,
-        () => 0o111,
-      ),
-    ),
+  const mayRun = await Promise.all(
+    names.map((name) => isExecutable(path.join(folder, name)).catch(() => true)),
   );
-  return new Set(names.filter((_, index) => ((modes[index] ?? 0) & 0o111) === 0));
+  return new Set(names.filter((_, index) => mayRun[index] === false));
+}
+
+/** By its mode, or because it becomes executable as it is sent. */
+async function isExecutable(file: string): Promise<boolean> {
+  await using handle = await open(file);
+  if (((await handle.stat()).mode & 0o111) !== 0) return true;
+  const { buffer, bytesRead } = await handle.read(Buffer.alloc(4), 0, 4, 0);
+  return isProgram(buffer.subarray(0, bytesRead));
 }
 
 const pythonOf = ({ folder, spec, environment }: Plan, { files, commands }: JobCode): PythonQuestion => {

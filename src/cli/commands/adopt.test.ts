@@ -225,6 +225,7 @@ async function written(t: TestContext, ...lines: string[]) {
     'a.csv': '',
     'b.csv': '',
     'list.txt': '',
+    'data/a.csv': '',
   };
   const cwd = await temporaryFolder(t, files);
   const env = { PATH: '/nowhere', HOME: cwd };
@@ -266,6 +267,21 @@ test('queue statements with other arguments are written together, others are nam
   );
   assert.deepEqual(commands, ["sh -c './run.sh one'", `sh -c './run.sh two "$UPDRAFT_RUN"'`]);
   assert.match(said, /not carried over: line 7, `queue 7` \(7 jobs\): it differs in request_memory/);
+});
+
+test('URLs are written into folders of their own, where no file of the job is', async (t) => {
+  const { said, spec } = await written(
+    t,
+    'executable = run.sh',
+    'initialdir = data',
+    'transfer_input_files = a.csv, https://example.org/R.tar.gz, osdf:///demo/b.tar',
+    'queue',
+  );
+  assert.deepEqual(
+    spec.data.map(({ into }) => into),
+    ['data-2', 'data-3'],
+  );
+  assert.match(said, /URLs arrive in data-2\/, data-3\/, where/);
 });
 
 test('what only HTCondor knows, and what no machine has, is to fill in', async (t) => {

@@ -95,10 +95,12 @@ async function whyDag(cli: Cli, file: string, node: string | undefined, view: Vi
   show(cli, explanations, view, { dag: path.resolve(cli.cwd, file) });
   if (view.json) return;
   const example = groupExplanations(explanations)[0]?.example;
+  const isJob = example?.siblings === true;
+  const word = (isJob ? example.job : example?.node) ?? '';
   nextCommands(cli, [
     explanations.length > 1 && [
-      `updraft why ${shellQuote(file)} ${shellQuote(printable(example?.node ?? ''))}`,
-      'one node in full',
+      `updraft why ${shellQuote(file)} ${shellQuote(printable(word))}`,
+      `one ${isJob ? 'job' : 'node'} in full`,
     ],
     [`updraft report ${shellQuote(file)}`, 'where the time went, by node'],
   ]);
@@ -275,16 +277,20 @@ const quotedLine = (line: string, width: number): string[] =>
     ? [`${margin}  ${line}`]
     : wrap(line.trim(), width, `${margin}  `, `${margin}    `);
 
-/** Explains the nodes of a DAG, also those that have no job; with a name, only that one. */
+/** Explains the nodes of a DAG, also those that have no job; with the name of a node or the id of a job, only that one. */
 async function explainDag(cli: Cli, file: string, name: string | undefined): Promise<Explanation[]> {
   const { run, logs } = await readDagLogs(cli, file);
   const { byName } = run.dag;
-  if (name !== undefined && !byName.has(name)) throw noSuchNode(file, name, byName.keys());
   const read =
     logs.length === 0
       ? []
       : (await jobsToExplain(logs, undefined, { signal: cli.signal, isQuoted: true })).jobs;
-  return explainNodes(run, read, file).filter(({ node }) => name === undefined || node === name);
+  const explained = explainNodes(run, read, file);
+  if (name === undefined) return explained;
+  if (byName.has(name)) return explained.filter(({ node }) => node === name);
+  const named = explained.filter(({ job }) => job === name);
+  if (named.length === 0) throw noSuchNode(file, name, byName.keys());
+  return named;
 }
 
 function noSuchNode(file: string, name: string, known: Iterable<string>): Fault {

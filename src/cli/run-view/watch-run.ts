@@ -80,7 +80,7 @@ async function watchLive(cli: Cli, runFolder: string, terminal: Terminal): Promi
 }
 
 /** What follows the last screen must not push its first lines away. */
-const nextLines = 12;
+const nextLines = 16;
 
 /** What to print when one state follows another. */
 type Lines = (before: RunState | undefined, now: RunState, at: number) => string[];

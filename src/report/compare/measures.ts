@@ -1,5 +1,5 @@
 import { isLowerBetter, type MetricDirections } from '../../base/metric-direction.ts';
-import { nearest } from '../../base/nearest.ts';
+import { alternatives } from '../../base/nearest.ts';
 import { Fault } from '../../fault/fault.ts';
 import { timeUnit, type Unit } from '../charts/axis.ts';
 import { formatPerSecond, formatSeconds, formatShare } from '../format.ts';
@@ -114,9 +114,6 @@ export function knownMeasure(
 }
 
 function noMeasure(name: string, names: readonly string[]): Fault {
-  const close = nearest(name, names);
-  return new Fault('usage', `no job with a valid result has a value of "${name}"`, {
-    about: name,
-    fix: `compare ${close === undefined ? names.join(', ') : `${close}; there are: ${names.join(', ')}`}`,
-  });
+  const fix = `compare ${alternatives(name, names)}`;
+  return new Fault('usage', `no job with a valid result has a value of "${name}"`, { about: name, fix });
 }
