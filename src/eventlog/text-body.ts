@@ -162,22 +162,7 @@ export function readTransferredBytes(body: TextBody): TransferredBytes {
   return bytes;
 }
 
-const normal = codesOf('\n\t(1) Normal termination (return value ');
-
-/** The exit code of nearly every end: its second line has it, and nothing else. */
-function usualExit({ text, codes, at }: TextBody): number | undefined {
-  const start = at + text.indexOf('\n');
-  if (!hasAt(codes, start, normal)) return undefined;
-  let end = start + normal.length;
-  let value = 0;
-  for (let code; end - start < normal.length + 3 && isDigit((code = codes[end])); end++)
-    value = value * 10 + (code ?? 0) - 0x30;
-  return end > start + normal.length && codes[end] === 0x29 ? value : undefined;
-}
-
 export function terminationOf(body: TextBody): Termination | undefined {
-  const exit = usualExit(body);
-  if (exit !== undefined) return { normal: true, returnValue: exit };
   for (const line of linesWith('ormal termination (', body)) {
     const match =
       /\([01]\) (?:Normal termination \(return value (-?\d+)\)|Abnormal termination \(signal (-?\d+)\))/.exec(

@@ -88,11 +88,7 @@ function columnOfEarlier({ outcome, attempts }: JobHistory, index: number): Colu
 
 function countSpans(attempt: AttemptHistory, saved: Column, doubt: boolean, count: Count): void {
   const { spans } = attempt;
-  const returned = returningSpan(attempt);
-  const kept = keptUntil(attempt, returned);
-  const compute = computeColumn(attempt);
-  const keepsWork = isKept(compute) || (kept > -Infinity && isKept(saved));
-  const facts: AttemptFacts = { attempt, saved, returned, kept, compute, keepsWork };
+  const facts = factsOf(attempt, saved);
   for (let index = 0; index < spans.length; index++) {
     const span = spans[index];
     if (span === undefined) continue;
@@ -102,16 +98,19 @@ function countSpans(attempt: AttemptHistory, saved: Column, doubt: boolean, coun
 }
 
 /** What decides the column of a span. */
-interface AttemptFacts {
-  attempt: AttemptHistory;
-  saved: Column;
-  returned: number;
-  kept: number;
-  compute: Column;
-  keepsWork: boolean;
+function factsOf(attempt: AttemptHistory, saved: Column) {
+  const returned = returningSpan(attempt);
+  const kept = keptUntil(attempt, returned);
+  const compute = computeColumn(attempt);
+  const keepsWork = isKept(compute) || (kept > -Infinity && isKept(saved));
+  return { attempt, saved, returned, kept, compute, keepsWork };
 }
 
-function columnOf({ doing, to, failed }: Span<Activity>, index: number, facts: AttemptFacts): Column {
+function columnOf(
+  { doing, to, failed }: Span<Activity>,
+  index: number,
+  facts: ReturnType<typeof factsOf>,
+): Column {
   const { attempt, saved, returned, compute } = facts;
   if (isArrival(doing)) return inputColumn(attempt, facts.keepsWork, index, doing);
   if (doing === 'output') {

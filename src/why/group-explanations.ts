@@ -32,11 +32,9 @@ export const groupTitle = ({ title, jobs }: ExplainedGroup): string =>
 const order: JobStatus[] = ['looping', 'held', 'failed', 'removed', 'waiting', 'running', 'succeeded'];
 
 export const groupExplanations = (explanations: Iterable<Explanation>): ExplainedGroup[] =>
-  groupJobs(
-    explanations,
-    (one) => one,
-    (one) => one,
-  );
+  groupJobs(explanations, itself, itself);
+
+const itself = <T>(one: T): T => one;
 
 /** What needs attention first, then the most frequent first. Only the first job of a group is explained in full. */
 export function groupJobs<Job>(
