@@ -1,6 +1,7 @@
 import { counted } from '../base/counted.ts';
 import type { Finding, Level } from '../base/finding.ts';
-import { printable, printableLines, withoutSecrets } from '../base/printable.ts';
+import { textWithoutSecrets } from '../base/file-without-secrets.ts';
+import { printable, printableLines } from '../base/printable.ts';
 import type { Submission } from './submission.ts';
 
 /** The findings of one level, as they are shown. */
@@ -51,13 +52,13 @@ function shown(
   { file = '', line = 0, rule, message, fix, excerpt = [] }: Finding,
   texts: ReadonlyMap<string, readonly string[]>,
 ): ShownFinding {
-  const source = printable(withoutSecrets(texts.get(file)?.[line - 1]?.trim() ?? ''));
+  const source = printable(textWithoutSecrets(texts.get(file)?.[line - 1]?.trim() ?? ''));
   return {
     place: `${printable(file)}:${Math.max(line, 1)}`,
     rule,
     lines: [...(source === '' ? [] : [source]), ...excerpt.map(printableLines)],
-    message: printable(withoutSecrets(message)),
-    fix: printable(withoutSecrets(fix)),
+    message: printable(message),
+    fix: printable(fix),
   };
 }
 

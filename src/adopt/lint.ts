@@ -1,5 +1,6 @@
 import { counted } from '../base/counted.ts';
 import { applyRules, type Finding, sortFindings, type Rule } from '../base/finding.ts';
+import { hideInFindings, hideSecretsOf, quotedTexts } from './hide-secrets.ts';
 import type { SubmitFacts } from './submit-facts.ts';
 import { containerRules } from './rules/container.ts';
 import { expressionRules } from './rules/expressions.ts';
@@ -44,13 +45,14 @@ export function lintWrapper(file: string, text: string): Finding[] {
   return wrapper === undefined ? [] : inOrder(applyRules(wrapperRules, wrapper));
 }
 
-/** Everything wrong or risky in a submit file and its script, the worst first. */
+/** Everything wrong or risky in a submit file and its script, the worst first; without the secrets in them. */
 export function lintSubmission(facts: SubmitFacts): Finding[] {
   const { wrapper } = facts;
-  return sortFindings([
+  const findings = [
     ...oncePerFile(inOrder(applyRules(submitRules, facts))),
     ...(wrapper === undefined ? [] : lintWrapper(wrapper.file, wrapper.text)),
-  ]);
+  ];
+  return sortFindings(hideInFindings(findings, hideSecretsOf(quotedTexts(facts))));
 }
 
 /** The same finding at many queue statements becomes one, at the first of them. */

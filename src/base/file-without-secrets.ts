@@ -1,4 +1,3 @@
-import { tried } from './error-reason.ts';
 import { secretInAddress, secretInHeader, secretInQuery, secretInVariable } from './printable.ts';
 
 /** A kind of secret, and how to find it: the pattern's first group, if it has one, stays. */
@@ -65,11 +64,27 @@ const files: readonly SecretRule[] = [
   },
   { what: 'token', pattern: secretInHeader },
   { what: 'variable', pattern: secretInVariable },
+  // The items of a queue statement.
+  {
+    what: 'secret by its name',
+    pattern: new RegExp(
+      `(^[ \\t]*queue\\b[^\\n(]*${secretName}[^\\n(]*\\b(?:in|from)[ \\t]*\\()(?!\\[removed\\])[^)]+`,
+      'gim',
+    ),
+  },
   // A block of YAML: the indented lines.
   {
     what: 'secret by its name',
     pattern: new RegExp(
       `(^([ \\t]*)[\\w.-]*${secretName}\\s*[:=][ \\t]*)[|>][+-]?[ \\t]*(?:\\n\\2[ \\t]+[^\\n]*)+`,
+      'gim',
+    ),
+  },
+  // A line of a submit file, an ad or an INI file: its value may have several words.
+  {
+    what: 'secret by its name',
+    pattern: new RegExp(
+      `(^[ \\t]*\\+?[\\w.-]*${secretName}[ \\t]+=[ \\t]+)(?!(?:true|false|null|none|\\d{1,6})\\b|\\[removed\\])[^\\n]*[^\\s]`,
       'gim',
     ),
   },
@@ -160,7 +175,11 @@ export function fileWithoutSecrets(text: string, counts: SecretCounts): string {
 
 function parsed(text: string): object | undefined {
   if (!/^\s*[[{]/.test(text)) return undefined;
-  return tried(() => JSON.parse(text) as object);
+  try {
+    return JSON.parse(text) as object;
+  } catch {
+    return undefined;
+  }
 }
 
 const cleanText = (text: string, counts: SecretCounts): string =>
@@ -169,6 +188,28 @@ const cleanText = (text: string, counts: SecretCounts): string =>
       kept.replaceAll(pattern, (...match) => `${firstGroup(match)}${count(counts, what)}`),
     text,
   );
+
+/** Some lines without secrets; values of variables stay if their names are harmless. */
+export const textWithoutSecrets = (text: string): string => cleanText(text, new Map());
+
+/** A sentence without those values that are in `secrets`, where they are beside their names. */
+export const knownSecretsRemoved = (sentence: string, secrets: ReadonlySet<string>): string =>
+  files.reduce(
+    (kept, { pattern }) =>
+      kept.replaceAll(pattern, (...match) =>
+        secrets.has(unquoted(valueIn(match))) ? `${firstGroup(match)}${removed}` : match[0],
+      ),
+    sentence,
+  );
+
+/** The secrets of a text, without quotes around them. */
+export const secretsIn = (text: string): string[] =>
+  files.flatMap(({ pattern }) =>
+    [...text.matchAll(pattern)].map((match) => unquoted(valueIn(match))).filter((value) => value !== ''),
+  );
+
+const valueIn = (match: unknown[]): string => String(match[0]).slice(firstGroup(match).length);
+const unquoted = (value: string): string => value.replaceAll(/^[\\"']+|[\\"']+$/g, '');
 
 const isEnvironment = /^(?:env|environment|secrets)$/i;
 

@@ -31,7 +31,7 @@ export const secretInHeader = /(Bearer(?:\s|%20)+)(?=[\w~+/%=-]*[\d.][\w~+/%=-])
 
 /** `WANDB_API_KEY=…`; not a path, a URL or a macro, which only name a secret. */
 export const secretInVariable =
-  /(?<![\w/])(\w*(?:token|secret|passw(?:or)?d|api_?key|access_?key)=)(?![./~$]|\w+:\/\/)[^\s"';]{8,}/gi;
+  /(?<![\w/])(\w*(?:token|secret|passw(?:or)?d|_pass|_pw|api_?key|access_?key)=)(?![./~$]|\w+:\/\/)[^\s"';]{8,}/gi;
 
 /** Text without the passwords, signatures and tokens of its URLs, headers and variables. */
 export const withoutSecrets = (text: string): string =>

@@ -6,12 +6,15 @@ const maxScanned = 1 << 16;
 /** Replaces secrets in a text, complete or cut, also base64- or percent-encoded. */
 export type Redact = (text: string) => string;
 
-export function createRedact(secrets: readonly string[]): Redact {
-  const forms = secrets.filter((secret) => secret !== '').flatMap(formsOf);
+export const createRedact = (secrets: readonly string[]): Redact =>
+  replacePieces(secrets.filter((secret) => secret !== '').flatMap(formsOf));
+
+/** Replaces these texts, complete or cut, and no encoded ones. */
+export function replacePieces(forms: readonly string[]): Redact {
   if (forms.length === 0) return (text) => text;
   const short = forms.filter((form) => form.length < window);
   const pieces = new Set(forms.flatMap(windowsOf));
-  const without = (text: string, whole: string[]): string =>
+  const without = (text: string, whole: readonly string[]): string =>
     whole.reduce((kept, form) => kept.replaceAll(form, '…'), text);
   return (text) =>
     text.length > maxScanned ? without(text, forms) : without(withoutPieces(text, pieces), short);

@@ -1,4 +1,5 @@
 import { countByLevel } from '../adopt/finding-groups.ts';
+import { hideInFindings, hideSecretsOf } from '../adopt/hide-secrets.ts';
 import { lintSubmission } from '../adopt/lint.ts';
 import { counted } from '../base/counted.ts';
 import { applyRules, type Finding, sortFindings } from '../base/finding.ts';
@@ -51,7 +52,10 @@ function rescuesOf(dag: Dag, { files }: DagSurveyOptions): { rescues: Rescue[]; 
 
 /** Everything wrong or risky in a DAG, its scripts and its nodes' submit files, the worst first. */
 export function lintDag(facts: DagFacts): Finding[] {
-  return sortFindings([...applyRules(dagRules, facts), ...nodeFindings(facts)]);
+  const found = applyRules(dagRules, facts);
+  const named = new Set(found.flatMap(({ file }) => file ?? []));
+  const own = hideInFindings(found, hideSecretsOf([...named].map((file) => facts.files.read(file) ?? '')));
+  return sortFindings([...own, ...nodeFindings(facts)]);
 }
 
 /** `workflow.dag: 3 nodes; 1 error, 0 warnings, 2 notes` */

@@ -14,7 +14,7 @@ export interface SecretFound {
 
 /** Whether a variable's name suggests a secret. */
 export const looksSecret = (name: string): boolean =>
-  /(?:^|_)(?:API_?KEY|ACCESS_KEY|SECRET_KEY|PRIVATE_KEY|KEY|TOKEN|PASSWORD|PASSWD|SECRET|CREDENTIALS?)$/i.test(
+  /(?:^|_)(?:API_?KEY|ACCESS_KEY|SECRET_KEY|PRIVATE_KEY|KEY|TOKEN|PASSWORD|PASSWD|PASS|PW|SECRET|CREDENTIALS?)$/i.test(
     name,
   );
 

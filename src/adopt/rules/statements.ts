@@ -1,8 +1,10 @@
 import { splitArguments, BadQuoting, splitEnvironment } from '../split-arguments.ts';
 import { batches, whereSet, valueOf, type Batch, type SubmitFacts } from '../submit-facts.ts';
+import { isSecretName } from '../../base/file-without-secrets.ts';
 import type { Found, Rule } from '../../base/finding.ts';
 import type { Assignment, ReadingProblem } from '../submission.ts';
 import { nearestCommand } from '../submit-commands.ts';
+import { sendSecret } from './values.ts';
 import { isOfDag, undefinedNames, unsetIn } from '../undefined-names.ts';
 
 const problems = ({ submission }: SubmitFacts, kinds: ReadingProblem['kind'][], fix: string): Found[] =>
@@ -234,6 +236,12 @@ function unusedNames({ submission, limits }: SubmitFacts): Found[] {
         return {
           message: `\`${name}\` is for ${pool} only: here it has no effect`,
           fix: `remove it, or check the file for ${pool}: see --pool`,
+          place,
+        };
+      if (isSecretName(name) && value !== '')
+        return {
+          message: `\`${name}\` is not a submit command, is not used, and looks like a secret`,
+          fix: `remove it; if the job needs it, ${sendSecret}`,
           place,
         };
       const plain = plainName(name);

@@ -29,6 +29,10 @@ const literals = {
 /** Commands whose value is a name or a quantity: a `#` in it was meant as a comment. */
 const plain = /^(log|output|error|input|initialdir|executable|universe|container_image)$/;
 
+/** How a job gets a secret. */
+export const sendSecret =
+  'send a file that only you can read in transfer_input_files, read the secret from it in the job, and replace the secret: it may have been seen';
+
 /** Rules about single values. */
 export const valueRules: Rule<SubmitFacts>[] = [
   {
@@ -108,7 +112,7 @@ function secretsOf(batch: Batch): Found[] {
       .filter(([whole]) => !whole.endsWith('=UNDEFINED'))
       .map(([, name = '']) => ({
         message: `\`${name.slice(0, -1)}\` is a secret in \`environment\`: anyone who can see the queue or the log can read it`,
-        fix: 'send a file that only you can read in transfer_input_files, read the secret from it in the job, and replace the secret: it may have been seen',
+        fix: sendSecret,
         place: whereSet(batch, 'environment'),
       }))
   );

@@ -1,5 +1,5 @@
 import type { FindingGroup, ShownFinding } from '../../adopt/finding-groups.ts';
-import { printable, withoutSecrets } from '../../base/printable.ts';
+import { printable } from '../../base/printable.ts';
 import { clip, wrap, wrapLines } from '../../base/text-table.ts';
 import type { CondorAnswer } from './ask-condor.ts';
 
@@ -30,7 +30,7 @@ const findingLines = ({ place, rule, lines, message, fix }: ShownFinding, width:
 /** What HTCondor itself says of a submit file. */
 export function condorLines({ asked, why, version, accepted, confined, messages }: CondorAnswer): string[] {
   if (!asked) return [`HTCondor was not asked: ${why ?? ''}`];
-  const said = messages.map((message) => `  ${printable(withoutSecrets(message))}`);
+  const said = messages.map((message) => `  ${printable(message)}`);
   return [
     `HTCondor ${version ?? ''} ${accepted === true ? 'accepts the file' : 'refuses the file'}${said.length === 0 ? '' : ':'}`,
     ...said,

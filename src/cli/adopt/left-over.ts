@@ -1,6 +1,7 @@
 import { markedName } from '../../adopt/resolve-jobs.ts';
 import { type Batch, valueOf } from '../../adopt/submit-facts.ts';
 import type { SubmittedJob } from '../../adopt/submission.ts';
+import { textWithoutSecrets } from '../../base/file-without-secrets.ts';
 import { poolLineProblem } from '../../job/check-pool-submit.ts';
 import type { Scalar } from '../../job/spec.ts';
 
@@ -38,7 +39,8 @@ export function leftOver({ job, queue }: Batch, isCarried: (command: string) => 
     const value = valueOf({ job, queue }, name);
     if (value === undefined || isCarried(name)) continue;
     const [other, instead] = otherwise[name] ?? [];
-    if (other?.test(value) === true) left.lost.push(`${name} = ${value}: ${instead ?? ''}`);
+    if (other?.test(value) === true)
+      left.lost.push(`${textWithoutSecrets(`${name} = ${value}`)}: ${instead ?? ''}`);
     else if (doneByUpdraft.test(name)) left.needless.push(name);
     else addLine(left, name, commands[name] ?? '', value);
   }
@@ -57,11 +59,14 @@ function literalOf({ attributes }: SubmittedJob, name: string): Scalar | undefin
 
 function addLine(left: LeftOver, name: string, template: string, value: Scalar | undefined): void {
   const differs = template.includes(markedName('').charAt(0));
+  const line = `${name} = ${String(value)}`;
   const problem = differs
     ? 'it differs between jobs'
-    : value === undefined
-      ? 'it is an expression'
-      : poolLineProblem(name, value);
+    : textWithoutSecrets(line) !== line
+      ? 'it looks like a secret, which belongs into [train.secrets]'
+      : value === undefined
+        ? 'it is an expression'
+        : poolLineProblem(name, value);
   if (problem !== undefined || value === undefined) left.lost.push(`${name}: ${problem ?? ''}`);
   else left.lines[name] = value;
 }

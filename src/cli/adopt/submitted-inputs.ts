@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { withoutSecrets } from '../../base/printable.ts';
 import { markedName } from '../../adopt/resolve-jobs.ts';
 import { type Batch, fileList, isUrl } from '../../adopt/submit-facts.ts';
 import type { SubmittedJob } from '../../adopt/submission.ts';
@@ -77,9 +78,18 @@ function filesOf(local: readonly string[], notes: Notes): string[] {
 const fetched = /^(osdf|stash|pelican|https?|file):/i;
 
 function dataOf(named: readonly string[], files: readonly string[], notes: Notes): DraftData[] {
-  const urls = named.filter((url) => fetched.test(url));
-  for (const url of named.filter((one) => !urls.includes(one)))
-    notes.open.push({ what: 'data', why: `${url} needs a plugin of your pool: fetch it in the command` });
+  const urls = named
+    .filter((url) => fetched.test(url))
+    .map((url) => {
+      const clean = withoutSecrets(url).replaceAll(/[?&][^?&=]+=…/g, '');
+      if (clean !== url) notes.hints.push(`data: the secret in ${clean}: see \`updraft docs secrets\``);
+      return clean;
+    });
+  for (const url of named.filter((one) => !fetched.test(one)))
+    notes.open.push({
+      what: 'data',
+      why: `${withoutSecrets(url)} needs a plugin of your pool: fetch it in the command`,
+    });
   if (urls.length > maxUrls) {
     const why = `${urls.length} URLs, too many for every job, such as ${urls[0] ?? ''}`;
     notes.open.push({ what: 'data', why });

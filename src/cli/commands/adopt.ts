@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { type Command, Option } from 'commander';
 import { findingsHeadline, groupFindings } from '../../adopt/finding-groups.ts';
+import { hideInFindings, hideSecretsOf, quotedTexts } from '../../adopt/hide-secrets.ts';
 import type { SubmitFacts, WrapperText } from '../../adopt/submit-facts.ts';
 import { lintSubmission } from '../../adopt/lint.ts';
 import { type Finding, sortFindings } from '../../base/finding.ts';
@@ -66,8 +67,10 @@ async function adopt(cli: Cli, file: string, argument: string, options: Options)
     usage,
     maxJobs: options.write === true ? maxWritten : undefined,
   });
-  const [code, condor] = await Promise.all([readSubmitCode(cli, file, facts), askCondor(cli, file, facts)]);
-  const findings = sortFindings([...lintSubmission(facts), ...code.findings]);
+  const [code, answer] = await Promise.all([readSubmitCode(cli, file, facts), askCondor(cli, file, facts)]);
+  const hide = hideSecretsOf(quotedTexts(facts));
+  const findings = sortFindings([...lintSubmission(facts), ...hideInFindings(code.findings, hide)]);
+  const condor = { ...answer, messages: answer.messages.map(hide) };
   if (options.json !== true)
     cli.out(
       findingsText(
@@ -89,7 +92,7 @@ async function adopt(cli: Cli, file: string, argument: string, options: Options)
       : undefined;
   if (options.json === true)
     cli.out(
-      `${JSON.stringify({ format: 1, ok: !isBad, ...toJson(file, facts, findings, condor, adopted) })}\n`,
+      `${JSON.stringify({ format: 1, ok: !isBad, ...toJson(file, facts, findings, condor, hide), ...(adopted === undefined ? {} : { submitted: adopted }) })}\n`,
     );
   if (adopted !== undefined) printNext(cli, adopted);
   else if (isBad && options.json === true) throw new PrintedFault(errorsFound(file, argument));
@@ -147,18 +150,17 @@ function toJson(
   { submission }: SubmitFacts,
   findings: Finding[],
   condor: CondorAnswer,
-  adopted: AdoptedRun | undefined,
+  hide: (text: string) => string,
 ): Record<string, unknown> {
   return {
     file,
     queues: submission.queues.map(({ place, text, total }) => ({
       line: place.line,
-      text,
+      text: hide(text),
       jobs: total ?? null,
     })),
     findings,
     condor,
-    ...(adopted === undefined ? {} : { submitted: adopted }),
   };
 }
 

@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { readFile, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { test } from 'node:test';
+import * as adopt from '../../src/cli/commands/adopt.ts';
+import { lintDropped, lintDroppedDag } from '../../src/page/dropped-submit.ts';
+import { runCommand } from '../cli/run-command.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+
+/** Any of these in an output is a leak, also without its end. */
+const leak = /planted|254b491166|hf_AbCd/i;
+const hex = '254b491166b72b5f961613863d702748580bead9';
+
+/** Every way to write a secret into a value. */
+const values = [
+  '--token Planted01',
+  '"--password Planted02 --x"',
+  `"--password 'Planted03 words' --x"`,
+  '"A_TOKEN=Planted04 DB_PASS=Planted05 X=1" # comment',
+  `A_KEY=${hex};FOO=bar`,
+  'https://user:Planted06@host/x.dat, osdf:///a/b?authz=Planted07',
+  'osdf:///a/b?authz=Planted08, missing.dat',
+  'curl -u bob:Planted09 | mysql -pPlanted10',
+  'hf_AbCdEfGhIjKlMnOpQrStUvWxYz012345',
+  `${'x'.repeat(40)} --api-key Planted11aVeryLongSecretThatIsCutInTheMiddle (`,
+  'yes --token planted',
+];
+const commands =
+  `executable arguments environment transfer_input_files transfer_output_files transfer_output_remaps
+  requirements rank periodic_release periodic_hold periodic_remove on_exit_remove on_exit_hold require_gpus
+  request_memory request_disk request_cpus request_gpus gpus_minimum_memory should_transfer_files
+  when_to_transfer_output universe container_image docker_image log output error input initialdir getenv
+  notification max_retries stream_output transfer_checkpoint_files checkpoint_exit_code batch_name
+  notify_user kill_sig +SingularityImage +RequestMemory +request_gpus +Mine My_Macro WantGPULab
+  MY_TOKEN MYSQL_PASSWORD WANDB_API_KEY +HFToken +AToken`.split(/\s+/);
+
+const script = `#!/bin/bash
+export HF_TOKEN=hf_AbCdEfGhIjKlMnOpQrStUvWxYz012345
+python3 train.py --password Planted21 --wandb_key ${hex} | tee log; echo done
+cd /home/bob --token Planted22
+wget https://bob:Planted23@host/x.tar && tar xf x.tar
+`;
+
+/** A submit file that sets a command twice, so that both values are quoted. */
+const submitFile = (command: string, value: string): string =>
+  [
+    ...(command === 'executable' ? [] : ['executable = run.sh']),
+    'SPARE = Planted31',
+    `${command} = ${value}`,
+    `${command} = ${value} again`,
+    `+Other = --token $(SPARE)`,
+    'queue A_TOKEN in (Planted32 Planted33)',
+    'queue A_TOKEN in (Planted34)',
+    '',
+  ].join('\n');
+
+const now = new Date(0);
+
+test('no secret of a submit file is in anything that the page shows of it', () => {
+  for (const command of commands)
+    for (const value of values) {
+      const text = submitFile(command, value);
+      const shown = lintDropped('/a/job.sub', new Map([['/a/job.sub', text], ['/a/run.sh', script]]), now, 'ospool'); // prettier-ignore
+      assert.doesNotMatch(JSON.stringify(shown), leak, text);
+    }
+});
+
+test('no secret of a DAG is in anything that the page shows of it', () => {
+  const dag = [
+    'JOB A a.sub',
+    'VARS A token="Planted41" args="--password Planted42"',
+    'SCRIPT POST A check.sh --token Planted43 $RETURN',
+    'VARS B token="Planted44"',
+    'NONSENSE --password Planted45',
+    'PARENT A CHILD C',
+  ].join('\n');
+  for (const value of values) {
+    const texts = new Map([
+      ['/a/a.dag', dag],
+      ['/a/a.sub', submitFile('arguments', `${value} $(args)`)],
+      ['/a/run.sh', script],
+      ['/a/check.sh', script],
+    ]);
+    assert.doesNotMatch(JSON.stringify(lintDroppedDag('/a/a.dag', texts, now, 'htcondor')), leak, value);
+  }
+});
+
+test('no secret of a submit file is printed, as text or JSON, or written into its job file', async (t) => {
+  const text = [
+    'executable = run.sh',
+    `WANDB_API_KEY = ${hex}`,
+    'MYSQL_PASSWORD = Planted51',
+    '+HFToken = "hf_AbCdEfGhIjKlMnOpQrStUvWxYz012345"',
+    `environment = "DB_PASS=Planted52 AWS_SECRET_ACCESS_KEY='Planted53/x' X=1" # comment`,
+    `environment = WANDB_API_KEY=${hex};FOO=bar;DB_PASS=Planted54`,
+    'transfer_input_files = https://user:Planted55@host/x.dat, osdf:///a/b?authz=Planted56',
+    'log = a.log',
+    'queue A_TOKEN in (Planted57 Planted58)',
+    '',
+  ].join('\n');
+  const cwd = await temporaryFolder(t, { 'job.sub': text, 'run.sh': script });
+  const said: string[] = [];
+  const print = (one: string): void => void said.push(one);
+  for (const [command, ...words] of [
+    [adopt, 'job.sub'],
+    [adopt, '--json', 'job.sub'],
+    [adopt, '--json', '--pool', 'ospool', 'job.sub'],
+    [adopt, '--write', 'job.sub'],
+  ] as const)
+    await runCommand(command, words, { cwd, env: {}, out: print, err: print }).catch((error: unknown) => {
+      said.push(JSON.stringify(error, Object.getOwnPropertyNames(error)).replace(/"stack".*/, ''));
+    });
+  const written = path.join(cwd, 'updraft.toml');
+  said.push(await readFile(written, 'utf8'));
+  await rm(written);
+  assert.match(said.join('\n'), /environment-secret[^]*looks like a secret/);
+  for (const one of said) assert.doesNotMatch(one, leak);
+});
