@@ -26,6 +26,8 @@ import updraft
 
 # Forked processes cannot share a GPU.
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
+# Nor can they share threads, which NumPy's OpenBLAS starts when it is loaded: a fork beside one may hang.
+os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
 
 try:
     import numpy
@@ -687,6 +689,62 @@ class WithTorch(AttemptTest):
         make_loader = self.loader(Samples(), shuffle=False, num_workers=1, persistent_workers=True)
         self.attempt(lambda end: learn(end, make_loader), NEVER)
         self.assertEqual(self.said().count("with persistent_workers=True, a loader of Samples may not resume exactly"), 1)
+
+    def test_refuses_another_random_split(self) -> None:
+        def make_loader() -> Any:
+            torch.seed()
+            return self.loader(torch.utils.data.random_split(Noisy(), [20, 10])[0])()
+
+        self.attempt(lambda end: learn(end, make_loader), (2, signal.SIGKILL))
+        self.assertEqual(self.attempt(lambda end: learn(end, make_loader), NEVER)[0], 1)
+        self.assertIn("a random split without a seed differs in every attempt. Give it one, as in", self.said())
+
+    def test_warns_of_a_sampler_that_goes_on_by_itself(self) -> None:
+        class Shuffled:
+            def __init__(self) -> None:
+                self.places = list(range(30))
+
+            def __len__(self) -> int:
+                return 30
+
+            def __iter__(self) -> Any:
+                random.shuffle(self.places)
+                return iter(self.places)
+
+        self.attempt(lambda end: learn(end, lambda: self.loader(shuffle=False, sampler=Shuffled())()), NEVER)
+        self.assertEqual(self.said().count("Shuffled changes its places from epoch to epoch, and starts over when"), 1)
+
+    def test_same_with_generators_that_are_replaced_or_made_with_the_first_sample(self) -> None:
+        class Replacing:
+            batch_size = 4
+
+            def __init__(self) -> None:
+                self.rng = random.Random(1)
+
+            def __len__(self) -> int:
+                return 8
+
+            def __iter__(self) -> Any:
+                self.rng = random.Random(self.rng.random())
+                order = self.rng.sample(range(30), 30)
+                for first in range(0, 30, 4):
+                    yield torch.utils.data.default_collate([Noisy()[one] for one in order[first : first + 4]])
+
+        class Late(Noisy):
+            rng: Any = None
+
+            def __getitem__(self, index: int) -> Any:
+                self.rng = self.rng or random.Random(2)
+                return index, super().__getitem__(index)[1] + self.rng.random()
+
+        for kind, make_loader in {"replaced": Replacing, "late": self.loader(Late(), num_workers=1)}.items():
+            with self.subTest(kind=kind):
+                train = lambda end: learn(end, make_loader)
+                self.same_after(train, [(8, signal.SIGTERM), (3, signal.SIGKILL)], kind)
+                shutil.rmtree("saved")
+        self.attempt(lambda end: learn(end, self.loader(Late())), (9, signal.SIGKILL))
+        self.attempt(lambda end: learn(end, self.loader(Late())), NEVER)
+        self.assertIn("the generator dataset.rng is not there yet: make it together with the dataset", self.said())
 
     def test_refuses_a_loader_as_an_object_and_the_state_of_another_optimizer(self) -> None:
         with self.assertRaisesRegex(TypeError, "loader of updraft.training is a DataLoader: give it to run.batches only"):

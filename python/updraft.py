@@ -75,8 +75,8 @@ def training(
     **named: Any,
 ) -> Training:
     """What is to be saved and restored: anything with `state_dict` and `load_state_dict`, generators of random numbers
-    of the training's own, of Python, NumPy or PyTorch, and its dicts and lists of plain values, such as the best result
-    so far, whose content is restored.
+    of the training's own, of Python, NumPy or PyTorch, and its dicts and lists of plain values or tensors, such as the
+    best result so far, whose content is restored.
 
     `every` is the time between checkpoints in seconds. Without it, the time follows from how long a checkpoint takes
     and how often the training is interrupted. `keep` is the number of checkpoints in `folder`.
@@ -117,17 +117,20 @@ class Training:
         self._position = _Position()
         self._resumed: Optional[dict[str, Any]] = None
         self._generators = dict(self._handed)
+        self._loader: Any = None
         self._loaders: dict[str, Any] = {}
         self._epoch_random: Any = None
         self._begin: Any = None
         self._stream: Any = None
         self._reading: Any = None
         self._batch_size: Optional[int] = None
+        self._split: list[int] = []
         self._held: Optional[dict[str, Any]] = None
         self._is_open = False
         self._has_looped = True
         self._spent: Any = None
-        self._has_warned = False
+        self._warnings: set[str] = set()
+        self._orders: Any = weakref.WeakKeyDictionary()
         self._restore_loader: Callable[[], None] = lambda: None
         self._wrapped: Any = weakref.WeakKeyDictionary()
 
@@ -204,15 +207,27 @@ class Training:
             self._spent = loader if hasattr(loader, "__next__") else None
         self._gradients.epoch_begins()
         done = 0
-        self._loaders = _generators_of(loader)
-        self._generators = _each_once({**self._handed, **self._loaders})
+        self._loader = loader
+        self._find_generators()
+        self._check_order(_bare(loader))
         self._batch_size = size = _batch_size_of(loader)
+        self._split = split = _split_of(_dataset_of(loader))
         # accelerate counts the batches since its last step itself, from 0.
         accumulate = max(accumulate, getattr(getattr(_bare(loader), "gradient_state", None), "num_steps", 1))
         if self._resumed is not None:
             done = self._position.batch
             if done > 0:
                 _check_batch_size(size, self._resumed.get("batch_size"), "the checkpoint")
+                if self._resumed.get("split", split) != split:
+                    raise SystemExit(
+                        f"updraft: the loader's samples are not those of the checkpoint in {self._store.folder}: a random "
+                        "split without a seed differs in every attempt. Give it one, as in random_split(…, "
+                        "generator=torch.Generator().manual_seed(0)), and remove the folder to start over."
+                    )
+            for name in _own_states(self._resumed["random"], self._generators):
+                if name.startswith("dataset") and name not in self._generators:
+                    todo = "make it together with the dataset, or its samples will not be those of an undisturbed training"
+                    self._warn(f"the generator {name} is not there yet: {todo}")
             if self._resumed["epoch_random"] is not None:
                 _set_random(self._resumed["epoch_random"], self._generators)
             else:
@@ -277,14 +292,11 @@ class Training:
             setattr(loader, name, self._beginning_after(done, inner))
             self._restore_loader = lambda: setattr(loader, name, inner)
             return iter(loader)
-        if getattr(_bare(loader), "persistent_workers", False) and not self._has_warned:
-            self._has_warned = True
+        if getattr(_bare(loader), "persistent_workers", False):
             kind = type(_dataset_of(loader)).__name__
-            print(
-                f"updraft: with persistent_workers=True, a loader of {kind} may not resume exactly: workers that outlive an "
-                "epoch draw other random numbers than new ones; leave it off",
-                file=sys.stderr,
-                flush=True,
+            self._warn(
+                f"with persistent_workers=True, a loader of {kind} may not resume exactly: workers that outlive an epoch "
+                "draw other random numbers than new ones; leave it off"
             )
         # Reading and dropping is slow, but right for any iterable.
         iterator = iter(loader) if isinstance(loader, (list, tuple, range)) else _Apart(loader)
@@ -366,13 +378,39 @@ class Training:
         if isinstance(self._stream, Stream):
             self._stream._note_position(self._position.epoch, self._position.batch * (self._batch_size or 1))
         stream = self._stream.state_dict() if hasattr(self._stream, "state_dict") else None
+        # A loader may have replaced one.
+        self._find_generators()
         return {"random": _random_now(self._generators), "stream": stream}
+
+    def _warn(self, text: str) -> None:
+        if text not in self._warnings:
+            print(f"updraft: {text}", file=sys.stderr, flush=True)
+        self._warnings.add(text)
+
+    def _check_order(self, loader: Any) -> None:
+        """Warns of a sampler that goes on from epoch to epoch by itself: a resumed one would begin with the first."""
+        batches = getattr(loader, "batch_sampler", None)
+        for one in (getattr(loader, "sampler", None), batches, getattr(batches, "sampler", None)):
+            if hasattr(one, "__dict__") and _modules(type(one).__module__) and not hasattr(one, "set_epoch"):
+                now = _marks_of(one)
+                for name, mark in self._orders.setdefault(one, now).items():
+                    if mark != now.get(name):
+                        self._warn(
+                            f"{type(one).__name__} changes its {name} from epoch to epoch, and starts over when it is resumed, "
+                            "unless you set that before run.batches: make the order from a generator, or from a "
+                            "set_epoch(epoch) that you call"
+                        )
+
+    def _find_generators(self) -> None:
+        self._loaders = _generators_of(self._loader)
+        self._generators = _each_once({**self._handed, **self._loaders})
 
     def _state(self) -> dict[str, Any]:
         return {
             "format": _FORMAT,
             "position": (self._position.epoch, self._position.batch),
             "batch_size": self._batch_size,
+            "split": self._split,
             "epoch_random": self._epoch_random,
             "begin": self._begin,
             **(self._held or self._place()),
@@ -1175,16 +1213,23 @@ class _Dataset:
         return len(self._dataset)
 
     def __getitem__(self, item: tuple[Any, Any]) -> Any:
-        seed, index = item
-        _seed_all(seed, self._own)
-        return self._dataset[index]
+        place, index = item
+        return self._drawn(place, lambda: self._dataset[index])
 
     def __getitems__(self, items: list[tuple[Any, Any]]) -> Any:
         many = getattr(self._dataset, "__getitems__", None)
         if many is None:
             return [self[item] for item in items]
-        _seed_all(items[0][0], self._own)
-        return many([index for _, index in items])
+        return self._drawn(items[0][0], lambda: many([index for _, index in items]))
+
+    def _drawn(self, place: tuple[int, ...], read: Callable[[], Any]) -> Any:
+        _seed_all(place, self._own)
+        sample = read()
+        if self._own.has_grown():
+            # It has made a generator of its own, which must draw by place, too.
+            _seed_all(place, self._own)
+            sample = read()
+        return sample
 
 
 class _Feed:
@@ -1776,6 +1821,24 @@ def _order_of(loader: Any) -> tuple[Optional[Any], Any, bool]:
     return repeats, order if repeats is None else repeats.sampler, by_batch
 
 
+def _split_of(dataset: Any) -> list[int]:
+    """What distinguishes one random split of a dataset from another."""
+    marks = []
+    while hasattr(dataset, "dataset") and len(marks) < 10:
+        indices = vars(dataset).get("indices", []) if hasattr(dataset, "__dict__") else []
+        first = list(itertools.islice(indices, 1000)) if hasattr(indices, "__iter__") else []
+        marks.append(zlib.crc32(repr(list(map(int, first))).encode()) if all(hasattr(one, "__int__") for one in first) else 0)
+        dataset = dataset.dataset
+    return marks
+
+
+def _marks_of(sampler: Any) -> dict[str, Any]:
+    """Its numbers, and what distinguishes one order of its lists and arrays from another."""
+    values = {name: value.tolist() if hasattr(value, "tolist") else value for name, value in vars(sampler).items()}
+    marks = {name: value for name, value in values.items() if isinstance(value, int)}
+    return {**marks, **{name: hash(repr(value)) for name, value in values.items() if isinstance(value, (list, tuple))}}
+
+
 def _bare(loader: Any) -> Any:
     """A loader without the progress bar around it: tqdm's has it as `iterable`."""
     return getattr(loader, "iterable", loader)
@@ -1951,11 +2014,15 @@ def _set_random(state: dict[str, Any], generators: dict[str, Any], but: Iterable
 def _set_own(state: dict[str, Any], generators: dict[str, Any], but: Iterable[Any] = ()) -> None:
     """Some may stay as they are."""
     ready = {id(one) for one in but}
-    # Older checkpoints have a list.
-    saved = state["own"] if isinstance(state["own"], dict) else dict(zip(generators, state["own"]))
+    saved = _own_states(state, generators)
     for name, one in generators.items():
         if name in saved and id(one) not in ready:
             _set_state_of(one, saved[name])
+
+
+def _own_states(state: dict[str, Any], generators: dict[str, Any]) -> dict[str, Any]:
+    # Older checkpoints have a list.
+    return state["own"] if isinstance(state["own"], dict) else dict(zip(generators, state["own"]))
 
 
 def _draw_seed() -> int:
@@ -1990,6 +2057,13 @@ class _Own:
         if self._uses & (self._uses - 1) == 0:
             self._holders = _holders(self._roots)
         return iter(_generators_in(self._holders).values())
+
+    def has_grown(self) -> bool:
+        """Whether the first use has made one."""
+        if self._uses > 1:
+            return False
+        before, self._holders = len(_generators_in(self._holders)), _holders(self._roots)
+        return len(_generators_in(self._holders)) > before
 
 
 def _length(loader: Any) -> Optional[int]:

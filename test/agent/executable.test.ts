@@ -56,6 +56,11 @@ test('the executable does what the sources do, in less than 120 MB', async (t) =
   t.diagnostic(`peak resident memory ${(peakBytes / 1e6).toFixed(0)} MB`);
   assert.ok(peakBytes < 120e6, `${peakBytes}`);
   const [scratch = ''] = harness.leftovers();
+  const library = path.join('python', 'updraft.py');
+  assert.equal(
+    readFileSync(harness.at(path.join('scratch', scratch, library)), 'utf8'),
+    readFileSync(library, 'utf8'),
+  );
   writeFileSync(harness.at(path.join('scratch', scratch, 'work', 'go')), '');
   assert.equal((await agent.finished).exit, 0);
   assert.equal(harness.result('model.pt'), 'alpha');

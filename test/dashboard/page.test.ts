@@ -341,6 +341,19 @@ test('the saved page shows the same without a server or any request', async (t) 
   assert.equal(await tab.read<number>(`document.querySelectorAll('#curve polyline').length`), 2);
   await tab.read(`document.querySelector('.sweep').scrollIntoView()`);
   await tab.until(`document.querySelector('#curves svg')`);
+  await tab.read(`(() => {
+    const metric = document.querySelector('#metric');
+    metric.append(new Option('other'));
+    metric.value = 'other';
+    metric.dispatchEvent(new Event('change'));
+  })()`);
+  await tab.untilText('#curves', 'This saved page has no curves of this metric.');
+  await tab.read(`(() => {
+    const metric = document.querySelector('#metric');
+    metric.value = 'loss';
+    metric.dispatchEvent(new Event('change'));
+  })()`);
+  await tab.until(`document.querySelector('#curves svg')`);
   const places = `[...document.querySelectorAll('#curves text.rank')].map((one) => Number(one.getAttribute('y')))`;
   const ranks = await tab.read<number[]>(places);
   assert.equal(ranks.length, 8);

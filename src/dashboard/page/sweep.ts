@@ -33,6 +33,8 @@ export class Sweep {
   /** Best first. */
   #ranked: BoardRow[] = [];
   #curves: MetricCurves | undefined;
+  /** They were asked for in vain. */
+  #isMissing = false;
   #charts: LineChart[] = [];
   #picked = '';
   #offered = '';
@@ -115,7 +117,7 @@ export class Sweep {
   }
 
   #onMetric(isOther = true) {
-    if (isOther) this.#curves = undefined;
+    if (isOther) [this.#curves, this.#isMissing] = [undefined, false];
     this.#context.onMetric(this.#measured);
     void this.#refresh();
   }
@@ -132,10 +134,11 @@ export class Sweep {
     this.#draw();
     if (asked === '') return;
     const curves = await this.#context.curvesOf(asked).catch(() => undefined);
-    if (asked !== this.metric || curves === undefined) return;
-    this.#curves = curves;
+    if (asked !== this.metric) return;
+    this.#isMissing = curves === undefined;
+    this.#curves = curves ?? this.#curves;
     this.#draw();
-    if (!curves.isComplete) this.#schedule(500);
+    if (curves?.isComplete !== true) this.#schedule(curves === undefined ? refreshMs : 500);
   }
 
   #draw() {
@@ -151,7 +154,7 @@ export class Sweep {
         ? undefined
         : curveChart(this.#curves, measured, best, new Set(this.#rows.map(({ id }) => id)), size);
     this.#curveTitle.textContent = this.#titleOf();
-    this.#curveBox.replaceChildren(curves?.element ?? html('p', {}, 'Reading …'));
+    this.#curveBox.replaceChildren(curves?.element ?? html('p', {}, this.#absence));
     this.#parallel.hidden = parallel === undefined;
     this.#parallelBox.replaceChildren(...(parallel === undefined ? [] : [parallel.element]));
     this.#charts = [curves, parallel].filter((chart) => chart !== undefined);
@@ -164,6 +167,13 @@ export class Sweep {
     const jobs = counted(this.#ranked.length, 'job');
     const reading = this.#curves?.isComplete === false ? '; reading the journals …' : '';
     return `${titleOf(this.#measured)} of ${jobs}${this.#ranked.length > inColour ? `, the best ${inColour} in colour` : ''}${reading}`;
+  }
+
+  /** Why there are no curves. */
+  get #absence() {
+    if (!this.#isMissing) return 'Reading …';
+    if (this.#context.resultsOf === undefined) return 'This saved page has no curves of this metric.';
+    return 'The curves cannot be read now; trying again …';
   }
 
   #showBest() {
