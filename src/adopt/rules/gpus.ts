@@ -105,7 +105,7 @@ function conditionsIn(expression: string): string[] {
 export function todaysGpuLines(expression: string, requireGpus: string | undefined): string[] | undefined {
   const conditions = conditionsIn(expression);
   const kept = conditions.filter((one) => oldGpuNames(one).length === 0);
-  const [lines, own]: string[][] = [[], []];
+  const [lines, own]: [string[], string[]] = [[], []];
   for (const one of conditions.filter((each) => !kept.includes(each))) {
     const [, name = '', operator = '', value = ''] =
       /^([\w.]+)\s*([<>=!?]+|isnt|is)\s*(\S.*)$/i.exec(one) ?? [];

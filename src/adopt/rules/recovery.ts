@@ -7,7 +7,7 @@ import {
   type Batch,
   type SubmitFacts,
 } from '../submit-facts.ts';
-import type { Rule, RuleResult } from '../../base/finding.ts';
+import type { Found, Rule, RuleResult } from '../../base/finding.ts';
 
 const has = (batch: Batch, ...names: string[]): boolean =>
   names.some((name) => valueOf(batch, name) !== undefined);
@@ -171,7 +171,7 @@ const policies = ['periodic_release', 'periodic_hold', 'periodic_remove'];
 /** Those of machines: `EnteredCurrentState`, `EnteredCurrentActivity`. */
 const misnamed = /\bEnteredCurrent(?!Status\b)\w+/i;
 
-function neverTrue(batch: Batch, command: string): RuleResult {
+function neverTrue(batch: Batch, command: string): Found | [] {
   const rule = valueOf(batch, command) ?? '';
   const name = misnamed.exec(rule)?.[0];
   if (name === undefined) return [];
