@@ -209,6 +209,11 @@ class Training:
         done = 0
         self._loader, self._loaders = loader, {}
         self._find_generators()
+        if hasattr(loader, "__next__") and len(self._generators) > len(self._handed):
+            self._warn(
+                f"hand over the generators that the loaders of this {type(loader).__name__} have: it may have drawn from "
+                "them before run.batches can restore them"
+            )
         self._check_order(_bare(loader))
         self._batch_size = size = _batch_size_of(loader)
         self._split = split = _split_of(_dataset_of(loader))
