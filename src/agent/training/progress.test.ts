@@ -62,7 +62,7 @@ for (const [line, expected] of [
   ['dev loss 0.5; Evaluation accuracy is 75%', { metrics: { val_loss: 0.5, val_accuracy: 0.75 } }],
   ['epoch 3 (train: 12.3 s, val: 2.1 s) loss: 0.4', { epoch: 3, done: 3, loss: 0.4 }],
   ['Test: [  78/78]  Loss:   0.8 (0.9)  Acc@1: 0.5 (0.5)', { metrics: { test_loss: 0.8, test_acc1: 0.005 } }],
-  ['Train: 3 [  50/1251 (  4%)]  Loss: 6.9 (6.95)', { step: 50, steps: 1251, loss: 6.9 }],
+  ['Train: 3 [  50/1251 (  4%)]  Loss: 6.9 (6.95)', { epoch: 3, step: 50, steps: 1251, loss: 6.9 }],
   ['Best val acc: 90%, best loss: 0.1', {}],
   ['kl_loss: 0.2 aux/loss=0.1, error: 3 files, f1: 5', {}],
   ['accuracy: 150 of them', { accuracy: 150 }],
@@ -210,3 +210,26 @@ test("Ray's iterations are steps", () => {
   assert.equal(progressOfLine('training_iteration: 4').step, 4);
   assert.deepEqual(progressOfRecord('{"training_iteration": 5, "f1": 1}'), { step: 5, metrics: { f1: 1 } });
 });
+
+for (const [line, expected] of [
+  [
+    'Epoch 2:  50%|██▌  | 4/8 [00:00<00:00, 93it/s, v_num=0, train_loss_step=0.25, val_acc=0.5, train_loss_epoch=0.8]',
+    { epoch: 2, step: 4, steps: 8, loss: 0.25, metrics: { val_accuracy: 0.5 } },
+  ],
+  [
+    'Epoch: [1]  [  10/5004]  eta: 1:00:00  lr: 0.1  loss: 6.9 (6.95)  acc1: 0.4 (0.2)',
+    { epoch: 1, step: 10, steps: 5004, loss: 6.9 },
+  ],
+  [
+    'Epoch: [1][  11/5005]\tTime 0.3\tLoss 6.9e+00 (6.95e+00)',
+    { epoch: 1, step: 11, steps: 5005, loss: 6.9 },
+  ],
+  [
+    '2024-01-01 | INFO | valid | {"epoch": 1, "valid_loss": "9.5", "valid_ppl": "500.1"}',
+    { epoch: 1, done: 1, metrics: { val_loss: 9.5, valid_ppl: 500.1 } },
+  ],
+  ['[01/01 10:00:00 d2]:  eta: 0:10:00  iter: 19  total_loss: 2.1  loss_cls: 0.9', { step: 19, loss: 2.1 }],
+] as const)
+  test(`what public training scripts print is read: ${line.slice(0, 24)}`, () => {
+    assert.deepEqual(progressOfLine(line), expected);
+  });

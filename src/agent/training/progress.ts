@@ -17,12 +17,19 @@ const epochOf = new RegExp(
 const stepOf =
   /\b(?:steps?|iters?|(?:training_)?iterations?|batch(?:es)?)\b["']?\s*[:=]?\s*[[(]?(\d+)(?:\s*(?:\/|of)\s*(\d+))?/i;
 // PyTorch's examples write `[640/60000 (1%)]`, progress bars `45/100 [00:10<00:12` or `1.5k/60k [`; `1/6 [640/60000 (1%)]` is of the former.
-const fractionsOf = [/\[\s*(\d+)\/(\d+)\s*\(/, /\b(\d+(?:\.\d+)?[kMG]?)\/(\d+(?:\.\d+)?[kMG]?)\s*\[/];
+// torchvision writes `Epoch: [0]  [  10/5004]`.
+const fractionsOf = [
+  /\[\s*(\d+)\/(\d+)\s*\(/,
+  /\b(\d+(?:\.\d+)?[kMG]?)\/(\d+(?:\.\d+)?[kMG]?)\s*\[/,
+  /\]\s*\[\s*(\d+)\/(\d+)\s*\]/,
+];
+/** timm: `Train: 3 [  50/1251 (  4%)]`. */
+const trainOf = /^\W*train\s*:\s*(\d+)\s*\[/i;
 const waitedOf = new RegExp(String.raw`\bwaited["']?\s*[:=]\s*${numeral}`, 'i');
 
 /** `loss: 0.3`, `acc = 91 %`, `Accuracy: 9909/10000`, `Acc@1 71.2`; whose they are is written before them. */
 const figureOf = new RegExp(
-  String.raw`(loss|acc(?:uracy|@?\d)?|top-?\d|error|f1|auc)\b\.?${assign}${numeral}(?:\s*/\s*(\d+))?\s*(%)?`,
+  String.raw`((?:total_)?loss(?:_step)?|acc(?:uracy|@?\d)?(?:_step)?|top-?\d|error|f1|auc)\b\.?${assign}${numeral}(?:\s*/\s*(\d+))?\s*(%)?`,
   'gi',
 );
 const passWord = String.raw`(train(?:ing)?|val(?:id(?:ation)?)?|dev|eval(?:uation)?|test(?:ing)?)`;
@@ -85,7 +92,8 @@ function addFigures(found: Progress, text: string): void {
     if (own !== null && own[2] === undefined) pass = ofFigure;
     const words = own === null ? gap : gap.slice(0, own.index);
     if (otherName.test(words.slice(-1)) || otherName.test(words.slice(-2)) || bestOf.test(words)) continue;
-    const word = match[1]?.toLowerCase() ?? '';
+    // Of Lightning's bar, the step's value; detectron2 has the sum of several.
+    const word = match[1]?.toLowerCase().replaceAll(/^total_|_step$/g, '') ?? '';
     const isPercent = match[4] !== undefined || word.includes('@');
     if (word === 'loss') setMetric(found, `${ofFigure}loss`, toNumber(match[2] ?? ''));
     else if (word === 'acc' || word === 'accuracy')
@@ -144,11 +152,11 @@ const isYaml = /^\s*[a-z][\w./@-]{0,60}: [-+.\w]+\s*$/i;
 export function progressOfLine(line: string): Progress {
   const text = line.slice(0, 2000);
   const found: Progress = {};
-  const epoch = epochOf.exec(text);
+  const epoch = epochOf.exec(text) ?? trainOf.exec(text);
   if (epoch !== null) setPair(found, 'epoch', 'epochs', epoch[1], epoch[2]);
   const step = stepOf.exec(text) ?? fraction(text);
   if (step !== undefined) setPair(found, 'step', 'steps', step[1], step[2]);
-  if (/^\s*\{/.test(text)) addItems(found, text);
+  if (/(?:^|\|)\s*\{/.test(text)) addItems(found, text);
   else if (isKeras.test(text) || isYaml.test(text)) addNamed(found, text);
   else addFigures(found, text);
   const waited = waitedOf.exec(text)?.[1];
@@ -280,7 +288,9 @@ export class MetricNames {
 
 function fraction(text: string): RegExpExecArray | undefined {
   if (!text.includes('[')) return undefined;
-  return fractionsOf[0]?.exec(text) ?? fractionsOf[1]?.exec(text) ?? undefined;
+  return (
+    fractionsOf.reduce<RegExpExecArray | null>((found, form) => found ?? form.exec(text), null) ?? undefined
+  );
 }
 
 function setPair(
