@@ -54,6 +54,11 @@ const causes = {
     advice: 'Check that the token or proxy exists, has not expired, and covers the path.',
     fault: 'token-refused',
   },
+  'credential-missing': {
+    title: 'its credential is missing or invalid',
+    advice: 'Renew the token or proxy that the submit file asks for, on the access point, and submit again.',
+    fault: 'token-missing',
+  },
   'transfer-stalled': {
     title: 'the transfer stalled',
     advice: "Try again from another cache; `updraft get` and the agent's `stream` resume where they stopped.",
@@ -181,8 +186,14 @@ const causes = {
   'file-unusable': {
     title: 'a file on the access point cannot be opened',
     advice:
-      'Check that its directory exists on the access point, that you may write to it, and that the disk is not full.',
+      'Check that its directory exists on the access point, that you may read the file, or write it if the job does, and that the disk is not full.',
     fault: 'file-invalid',
+  },
+  'attribute-missing': {
+    title: 'the submit file uses an attribute that the machine does not have',
+    advice: 'Give it a default, as in $$(NAME:default), or require machines that have it.',
+    submit: 'requirements = TARGET.NAME =!= undefined matches only those.',
+    isSubmitted: true,
   },
   'machine-broken': {
     title: 'the machine could not run it',

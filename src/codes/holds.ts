@@ -37,8 +37,13 @@ const tooBig = (way: string, name: string): Pick<CodeRow, 'sentence' | 'more'> =
   more: ['Splitting the files does not help: the limit is on the total size.'],
 });
 
-/** Holds whose code decides, whatever the words say. */
+/** Holds whose code decides, whatever the words say, after one whose words name any attribute. */
 export const clearHolds: readonly CodeRow[] = [
+  {
+    phrases: 'cannot expand $$',
+    cause: 'attribute-missing',
+    sentence: 'HTCondor could not fill in $$( ) in its submit file from the machine{words}.',
+  },
   ...rowsWith('user', 'never', [
     [1, 'A user held it{words}.', 'Ask whoever held it what they are waiting for.'],
     [
@@ -53,7 +58,14 @@ export const clearHolds: readonly CodeRow[] = [
     [20, 'It missed its start time (deferral_time){words}.'],
     [25, 'Its start times (cron_*) are invalid{words}.'],
   ]),
-  ...rowsWith('access-refused', 'never', [[4, 'Its credential is invalid{words}.']]),
+  {
+    codes: [4],
+    phrases: 'job credentials are not available',
+    cause: 'credential-missing',
+    sentence: 'The access point has no credential of the kind that its use_oauth_services names.',
+    advice: 'For SciTokens, this stores one: echo | condor_store_cred add-oauth -s scitokens -i -',
+  },
+  ...rowsWith('credential-missing', 'never', [[4, 'Its credential is invalid{words}.']]),
   {
     codes: [6],
     subcodes: [5, 11, 12, 116],

@@ -70,6 +70,7 @@ const files: readonly CodeRow[] = [
     phrases: 'reading from',
     cause: 'file-unusable',
     sentence: 'The access point cannot read {file|an input file}{errno}.',
+    advice: 'Make the file readable for you, and each directory above it accessible.',
   },
   { codes: [13], subcodes: [28, 122], ...machineFull },
   { codes: [13], phrases: 'no space left', ...machineFull },

@@ -69,11 +69,12 @@ async function logsAt(
 
 const identity = ({ dev, ino }: Stats): string => `${dev} ${ino}`;
 
-function fileSource(file: string, name: string, { mtimeMs, size }: Stats, partOf?: string): LogSource {
+function fileSource(file: string, name: string, { mtimeMs, size, uid }: Stats, partOf?: string): LogSource {
   const source: LogSource = {
     name,
     writtenAt: mtimeMs,
     size,
+    uid,
     ...(partOf === undefined ? {} : { partOf }),
     open: () => uncompressed(source, bytesOf(file, name)),
   };

@@ -13,6 +13,8 @@ export interface LogSource {
   readonly writtenAt: number;
   /** Its size as stored; undefined for a pipe. */
   readonly size?: number;
+  /** The number of the user whose file it is; undefined for a pipe. */
+  readonly uid?: number;
   /** Set when reading ended early: its compressed bytes are cut or damaged. */
   damage?: string;
   /** Its bytes from the start, uncompressed; a piece may be overwritten once the next one is requested. */

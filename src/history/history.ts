@@ -188,6 +188,8 @@ export interface JobHistory {
   earlierIds?: string[];
   /** Who submitted it, if the log has that. */
   owner?: string;
+  /** Whether the log does not say so: then it is who owns the log's file. */
+  isFileOwner?: true;
   /** The log with its first event, if several logs were read. */
   log?: string;
   cause?: Cause;

@@ -12,7 +12,7 @@ import type { GroupingName } from '../report/groupings.ts';
 import { readLogs, type ReadLogs } from '../report/read-logs.ts';
 import { groupedPage, reportPage } from '../report/report-page.ts';
 import { explainNodes } from '../why/explain-nodes.ts';
-import { explainReason } from '../why/explain-reason.ts';
+import { explainReasons } from '../why/explain-reason.ts';
 import { explainStory } from '../why/explain-story.ts';
 import { viewExplanation } from '../why/explanation-view.ts';
 import { groupExplanations } from '../why/group-explanations.ts';
@@ -188,7 +188,7 @@ const isNamed = ({ id, node = id, log = '' }: JobHistory, word: string): boolean
   );
 
 function explainPasted(text: string): void {
-  const views = [viewExplanation(explainReason(text))];
+  const views = explainReasons(text).map((one) => viewExplanation(one));
   say({ is: 'why', views, command: `updraft why --reason ${shellQuote(text.trim())}` });
 }
 

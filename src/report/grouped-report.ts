@@ -85,8 +85,20 @@ export function groupedReport(read: ReadLogs, by: string, metrics: readonly stri
     ),
     measures: wanted.map((name) => measureGroups(sampled, knownMeasure(name, samples, directions))),
     completion: sampled.map(groupCurve),
-    notes: [...lackNotes(by, grouping, key, groups, source, jobs), ...report.notes],
+    notes: [
+      ...fileOwnerNotes(by, jobs),
+      ...lackNotes(by, grouping, key, groups, source, jobs),
+      ...report.notes,
+    ],
   };
+}
+
+/** A file may belong to somebody else than its jobs, so this is said. */
+function fileOwnerNotes(by: string, jobs: readonly JobHistory[]): string[] {
+  const count = by.split(',').includes('owner') ? jobs.filter((job) => job.isFileOwner).length : 0;
+  return count === 0
+    ? []
+    : [`${counted(count, 'job')}: the log names no owner, so the owner of its file stands for it.`];
 }
 
 function lackNotes(

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { temporaryFolder } from '../../test/temporary-folder.ts';
+import { logSources } from '../eventlog/log-sources.ts';
 import type { AttemptHistory, JobHistory } from '../history/history.ts';
+import { groupedReport } from './grouped-report.ts';
 import { groupingOf, variedParameters } from './groupings.ts';
+import { readLogs } from './read-logs.ts';
 
 const cache = { name: 'c', bytes: 10, seconds: 1, setbacks: 0 };
 const attempt = (...caches: AttemptHistory['caches'] & object): AttemptHistory =>
@@ -26,4 +30,22 @@ test('cells of a group are compared by the parameter that distinguishes them', (
   assert.equal(groupingOf('parameters', jobs).title, 'method');
   assert.equal(groupingOf('site, parameter', jobs).title, 'site, method');
   assert.throws(() => groupingOf('parameter', []), /nothing to group by is called "parameter"/);
+});
+
+test('a job without a GPU has no GPU time, whatever other logs have', async (t) => {
+  const log = (cluster: number, gpus: string): string =>
+    [
+      `000 (${cluster}.000.000) 2026-01-01 10:00:00 Job submitted from host: <192.0.2.1:9618>\n...\n`,
+      `001 (${cluster}.000.000) 2026-01-01 10:00:10 Job executing on host: <192.0.2.2:9618>\n${gpus}...\n`,
+      `005 (${cluster}.000.000) 2026-01-01 10:01:50 Job terminated.\n\t(1) Normal termination (return value 0)\n...\n`,
+    ].join('');
+  const cwd = await temporaryFolder(t, { 'cpu.log': log(1, ''), 'gpu.log': log(2, '\tGPUs = 1\n') });
+  const { groups } = groupedReport(await readLogs(await logSources(['cpu.log', 'gpu.log'], { cwd })), 'log');
+  assert.deepEqual(
+    groups.map(({ name, gpuSecondsPerValid }) => [name, gpuSecondsPerValid]),
+    [
+      ['cpu.log', null],
+      ['gpu.log', 100],
+    ],
+  );
 });

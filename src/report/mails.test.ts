@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict';
+import { chmod, chown } from 'node:fs/promises';
+import path from 'node:path';
+import process from 'node:process';
 import { test, type TestContext } from 'node:test';
+import { runCommand } from '../../test/cli/run-command.ts';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
 import { logSources } from '../eventlog/log-sources.ts';
 import { mailsOf, mailsText, type Mails } from './mails.ts';
 import { readLogs } from './read-logs.ts';
+import * as report from '../cli/commands/report.ts';
 
 const at = '2026-01-01 10:00:00';
 const submitted = (id: string, owner?: string): string =>
@@ -101,25 +106,49 @@ test('an exit code or a signal has the meaning that `why` gives it', async (t) =
   assert.doesNotMatch(crashed.printed, /ignal 9/);
 });
 
-test('without owners there is one mail per log, and secrets in reasons are removed', async (t) => {
+test('without owners there is one mail that names the logs, and secrets in reasons are removed', async (t) => {
   const reason = 'Transfer input files failure: 403 for https://h/x?access_token=abc123def456';
   const { mails, printed } = await mailsAbout(t, {
-    'a.log': submitted('1.000') + held('1.000', 13, 403, reason),
-    'b.log': submitted('2.000') + exited('2.000', 1),
-    'c.log': submitted('3.000') + exited('3.000', 0),
+    'logs/a.log': submitted('1.000') + held('1.000', 13, 403, reason),
+    'logs/b.log': submitted('2.000') + exited('2.000', 1),
+    'logs/c.log': submitted('3.000') + exited('3.000', 0),
   });
   assert.deepEqual(
-    mails.map(({ to, log }) => [to, log?.slice(-5)]),
-    [
-      [null, 'a.log'],
-      [null, 'b.log'],
-    ],
+    mails.map(({ to, logs }) => [to, logs]),
+    [[null, ['logs/a.log', 'logs/b.log']]],
   );
-  assert.match(printed, /Hello,\n\nYour job in a\.log cannot finish without you/);
+  assert.match(printed, /^To: the owner of logs\/a\.log, logs\/b\.log\nSubject: 2 of your 3 jobs need you\n/);
+  assert.match(printed, /Hello,\n\n2 of your 3 jobs in logs\/a\.log, logs\/b\.log cannot finish without you/);
+  assert.match(printed, /updraft why logs\/a\.log 1\.0\n/);
   assert.doesNotMatch(printed, /abc123def456/);
 });
 
 test('if nobody has to act, the mail says so', async (t) => {
   const { printed } = await mailsAbout(t, { 'a.log': submitted('1.000') + exited('1.000', 0) });
   assert.equal(printed, 'Nobody needs a mail: of 1 job, none waits for a person.');
+});
+
+test('where the log names no owner, the mail and --by owner take the owner of the file, and say so', async (t) => {
+  const texts = {
+    'a.log': submitted('1.000') + exited('1.000', 1),
+    'b.log': submitted('2.000') + exited('2.000', 1),
+    'c.log': submitted('3.000', 'carol') + exited('3.000', 1),
+  };
+  const getent = '#!/bin/sh\nshift\nfor uid; do echo "user$uid:x:$uid:0::/:/bin/sh"; done\n';
+  const cwd = await temporaryFolder(t, { ...texts, getent });
+  await chmod(path.join(cwd, 'getent'), 0o755);
+  const isRoot = process.getuid?.() === 0;
+  if (isRoot) for (const name of Object.keys(texts)) await chown(path.join(cwd, name), 4321, 4321);
+  const user = `user${isRoot ? 4321 : (process.getuid?.() ?? 0)}`;
+  const env = { PATH: `${cwd}:/usr/bin:/bin` };
+  const ask = async (words: string[], uid: number): Promise<string> =>
+    (await runCommand(report, [...Object.keys(texts), ...words], { cwd, env, uid, columns: 120 })).out;
+  const mails = await ask(['--mail'], 0);
+  assert.match(mails, new RegExp(`^To: ${user} \\(by the owner of the file: the log names none\\)\\n`));
+  assert.equal(mails.match(/^To: /gm)?.length, 2, 'one for both logs of one user, one for carol');
+  const groups = await ask(['--by', 'owner'], 0);
+  assert.match(groups, new RegExp(`\\n +${user} +2 `));
+  assert.match(groups, /2 jobs: the log names no owner, so the owner of its file stands for it\./);
+  const reader = Number(user.slice(4));
+  assert.match(await ask(['--mail'], reader), /^To: the owner of a\.log, b\.log\n/, 'it may be a copy');
 });

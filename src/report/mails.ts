@@ -4,10 +4,10 @@ import { firstFew, printable } from '../base/printable.ts';
 import { shellQuote } from '../base/shell-quote.ts';
 import { clip, wrap } from '../base/text-table.ts';
 import { type Cause, causeInfo, causeTitle, needsResubmission, sentence } from '../codes/causes.ts';
+import { nodeJobLabel } from '../dag/node-jobs.ts';
 import type { JobHistory, JobOutcome } from '../history/history.ts';
 import type { ReadLogs } from './read-logs.ts';
 import { resourceReports } from './resource-reports.ts';
-import { shortLogNames } from './section.ts';
 import { memoryLine, remedyFor, type SourceKind } from './verdict.ts';
 
 /** Jobs of one owner that stand still for the same reason. */
@@ -27,10 +27,12 @@ export interface MailCause {
 
 /** What to write to the owner of jobs that cannot go on without a person. */
 export interface Mail {
-  /** Null if the log does not name the owner. */
+  /** Null if neither the logs nor their files name the owner. */
   to: string | null;
-  /** The log of the jobs; null if there is only one. */
-  log: string | null;
+  /** Whether `to` is who owns the files of the logs, which name no owner. */
+  isFileOwner: boolean;
+  /** The logs of the jobs. */
+  logs: string[];
   subject: string;
   causes: MailCause[];
   text: string;
@@ -54,19 +56,21 @@ function whoActs({ outcome, cause = 'unknown', attempts }: JobHistory): 'owner' 
   return change === 'staff' ? 'staff' : 'owner';
 }
 
-/** A mail for each owner, the most jobs first. Without owners, one for each log. */
-export function mailsOf({ jobs, report }: ReadLogs, name: string): Mails {
+/** A mail for each owner, the most jobs first, and one about jobs without a known owner. */
+export function mailsOf({ jobs, report }: ReadLogs, title: string): Mails {
+  const name = report.source === 'run' ? title : (report.logs[0] ?? title);
   const waiting = Map.groupBy(jobs, whoActs);
-  const keyOf = ({ owner, log = '' }: JobHistory) => (owner === undefined ? `log ${log}` : `owner ${owner}`);
+  const keyOf = ({ owner }: JobHistory) => owner ?? null;
   const all = Map.groupBy(jobs, keyOf);
-  const short = shortLogNames(report.logs);
-  const mails = [...Map.groupBy(waiting.get('owner') ?? [], keyOf)].map(([key, own]): Mail => {
-    const [{ owner: to = null, log = null } = {}] = own;
+  const mails = [...Map.groupBy(waiting.get('owner') ?? [], keyOf)].map(([to, own]): Mail => {
+    const logs = [...new Set(own.map(({ log = name }) => log))];
     const causes = causesOf(own, report.source, name);
-    const total = all.get(key)?.length ?? own.length;
+    const total = all.get(to)?.length ?? own.length;
     const subject = `${whichJobs(own.length, total)} ${own.length === 1 ? 'needs' : 'need'} you`;
-    const where = log === null || to !== null ? name : short(log);
-    return { to, log, subject, causes, text: mailText({ to, where, causes, count: own.length, total }) };
+    const isFileOwner = own.some((job) => job.isFileOwner);
+    const example = own.find(({ outcome }) => outcome === 'held') ?? own[0];
+    const text = mailText({ to, logs, causes, count: own.length, total, example, name });
+    return { to, isFileOwner, logs, subject, causes, text };
   });
   const size = ({ causes }: Mail) => causes.reduce((sum, { jobs: ids }) => sum + ids.length, 0);
   return {
@@ -93,7 +97,7 @@ function causesOf(jobs: readonly JobHistory[], source: SourceKind, name: string)
         {
           cause,
           outcome,
-          jobs: same.map(({ id, node = id }) => node),
+          jobs: same.map(({ id, node = id, siblings }) => nodeJobLabel(id, node, siblings)),
           what: causeTitle(cause),
           advice: remedyFor(same, cause, source),
           line: cause === 'memory-exceeded' ? memoryLine(resourceReports(same), source) : null,
@@ -115,29 +119,35 @@ function queueCommand(jobs: readonly JobHistory[], cause: Cause, outcome: JobOut
 
 /** Commands name no more jobs than this. */
 const maxIds = 20;
-const [mailWidth, maxNamed, maxReasonChars] = [76, 8, 300];
+const [mailWidth, maxNamed, maxLogs, maxReasonChars] = [76, 8, 3, 300];
 
-interface MailFacts extends Pick<Mail, 'to' | 'causes'> {
-  where: string;
+interface MailFacts extends Pick<Mail, 'to' | 'logs' | 'causes'> {
   count: number;
   total: number;
+  /** One to read more about, held if any is. */
+  example: JobHistory | undefined;
+  /** What the report is about. */
+  name: string;
 }
 
-function mailText({ to, where, causes, count, total }: MailFacts): string {
+function mailText({ to, logs, causes, count, total, example, name }: MailFacts): string {
   const held = causes.find(({ outcome }) => outcome === 'held');
-  const [example = ''] = (held ?? causes[0])?.jobs ?? [];
+  const { id = '', node = id, siblings, log = name } = example ?? {};
   return [
-    to === null ? 'Hello,' : `Hello ${printable(to)},`,
+    // A number is no name to greet anybody by.
+    to === null || /^uid \d+$/.test(to) ? 'Hello,' : `Hello ${printable(to)},`,
     '',
     ...wrap(
-      `${whichJobs(count, total)} in ${printable(where)} cannot finish without you. What happened, and what helps:`,
+      `${whichJobs(count, total)} in ${firstFew(logs.map(printable), maxLogs)} cannot finish without you. What happened, and what helps:`,
       mailWidth,
     ),
     ...causes.flatMap((cause) => ['', ...causeLines(cause)]),
     '',
     'To read more about one of them:',
-    ...(held === undefined || held.command?.startsWith('updraft') ? [] : [`    condor_q -hold ${example}`]),
-    `    updraft why ${shellQuote(where)} ${shellQuote(example)}`,
+    ...(held === undefined || held.command?.startsWith('updraft')
+      ? []
+      : [`    condor_q -hold ${id.replace(/#.*$/, '')}`]),
+    `    updraft why ${shellQuote(log)} ${shellQuote(siblings === true ? id : node)}`,
     '',
     'If something is unclear, please reply: we are glad to help.',
   ].join('\n');
@@ -191,8 +201,9 @@ function outcomeText(outcome: JobOutcome, count: number): string {
 
 /** All mails as text to read and send, and what is left for the staff. */
 export function mailsText({ mails, staff }: Mails, total: number): string {
-  const letters = mails.map(({ to, log, subject, text }) => {
-    const who = to ?? (log === null ? 'the owner of the jobs' : `the owner of ${log}`);
+  const letters = mails.map(({ to, isFileOwner, logs, subject, text }) => {
+    const ofFile = isFileOwner ? ' (by the owner of the file: the log names none)' : '';
+    const who = to === null ? `the owner of ${firstFew(logs, maxLogs)}` : `${to}${ofFile}`;
     return `To: ${printable(who)}\nSubject: ${subject}\n\n${text}`;
   });
   const forStaff =

@@ -24,7 +24,9 @@ export function noEventsFault(names: readonly string[], beginning: Uint8Array): 
     about: logs,
     fix: isScript
       ? 'a script is checked with the submit file that runs it: name that, or choose both on the page'
-      : 'name the event log of the jobs (`log` in their submit file), not their output',
+      : only === 'stdin'
+        ? 'give it the event log of the jobs (`log` in their submit file); a hold reason: updraft why --reason -'
+        : 'name the event log of the jobs (`log` in their submit file), not their output',
   });
 }
 

@@ -18,21 +18,36 @@ export interface ReadLogs {
 interface LogOptions extends Validity, Pick<HistoryOptions, 'signal' | 'evidence' | 'isPlaceEnough'> {
   /** The DAG whose nodes the jobs are. */
   dag?: DagRun | undefined;
+  /** Who owns the file of a log, for jobs whose owner the log does not name. */
+  fileOwners?: ReadonlyMap<string, string> | undefined;
 }
 
 /** Reads logs in any order, also of the same jobs; memory grows with the number of jobs, not with the logs. */
 export async function readLogs(
   sources: readonly LogSource[],
-  { signal, evidence, isPlaceEnough, dag, ...validity }: LogOptions = {},
+  { signal, evidence, isPlaceEnough, dag, fileOwners, ...validity }: LogOptions = {},
 ): Promise<ReadLogs> {
   const logs = [...new Set(sources.map(({ name, partOf = name }) => partOf))];
   const history = await readHistory(sources, { signal, evidence, isPlaceEnough });
   const { jobs: read, facts, garbledBytes } = history;
   if (facts.events === 0 && garbledBytes > 0) throw noEventsFault(logs, history.garbledStart);
+  if (fileOwners !== undefined) nameOwners(read, logs, fileOwners);
   const { jobs, suspects } = judgeJobs(dag === undefined ? read : onSlots(dag, read), validity);
   const ledger = ledgerOf(jobs, facts, new Set(suspects.map(({ job }) => job)));
   const notes = [...damageNotes(sources), ...notesOn(ledger, garbledBytes, hasJobs(dag))];
   return { jobs, ledger, report: logReport(jobs, ledger, { logs, notes, suspects, dag }) };
+}
+
+/** In place, since a log may have a million jobs. */
+function nameOwners(
+  jobs: readonly JobHistory[],
+  [only = '']: string[],
+  owners: ReadonlyMap<string, string>,
+): void {
+  for (const job of jobs) {
+    const owner = job.owner === undefined ? owners.get(job.log ?? only) : undefined;
+    if (owner !== undefined) Object.assign(job, { owner, isFileOwner: true });
+  }
 }
 
 /** The jobs of a DAG's nodes; that of a SUBDAG node is DAGMan itself, and counts only if it started nothing. */

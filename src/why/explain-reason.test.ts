@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { explainReason } from './explain-reason.ts';
+import { explainReason, explainReasons, hasReasons } from './explain-reason.ts';
 
 const causes: [name: string, pasted: string, cause: string, because: RegExp][] = [
   [
@@ -35,6 +35,13 @@ const causes: [name: string, pasted: string, cause: string, because: RegExp][] =
     'disk-full',
     /disk of the machine was full/,
   ],
+  [
+    'an attribute that the machine does not have, whatever its name',
+    'Cannot expand $$(Memory).',
+    'attribute-missing',
+    /from the machine: Cannot expand/,
+  ],
+  ['a credential', 'Job credentials are not available', 'credential-missing', /no credential of the kind/],
   ['words that nobody knows', 'gremlins <script>', 'unknown', /this reason: gremlins <script>/],
 ];
 
@@ -45,3 +52,36 @@ for (const [name, pasted, cause, because] of causes)
     assert.match(explanation.because.join(' '), because);
     assert.ok(explanation.advice.length > 0);
   });
+
+test('an input that cannot be read is not advised about writing', () => {
+  const { advice } = explainReason(
+    'Transfer input files failure at access point ap while sending files to the execution point. Details: reading from file /home/u/x.dat: (errno 13) Permission denied',
+  );
+  assert.match(advice[0] ?? '', /^Make the file readable for you/);
+});
+
+const table = `
+
+-- Schedd: ap.example.org : <192.0.2.1:9618?... @ 05/31/22 10:07:54
+ ID        OWNER    HELD_SINCE  HOLD_REASON
+ 12.5184   alice     5/25 14:51 Error from slot1_3@e327: Docker job has gone over memory limit of 16384 Mb
+ 12.5185   alice     5/25 14:47 Error from slot1_4@e2353: Docker job has gone over memory limit of 8192 Mb
+ 13.0      bob       5/25 14:47 via condor_hold (by user bob)
+
+Total for query: 3 jobs; 0 completed, 0 removed, 0 idle, 0 running, 3 held, 0 suspended
+`;
+
+test('the table of condor_q -hold and reasons line by line have one explanation for each reason', () => {
+  const read = (pasted: string): string[][] => explainReasons(pasted).map(({ job, cause }) => [job, cause]);
+  assert.deepEqual(read(table), [
+    ['12.5184, 12.5185', 'memory-exceeded'],
+    ['13.0', 'user'],
+  ]);
+  const lines =
+    'Error from slot1@e: Failed to execute\n  /x/run.sh: (errno=8: Exec format error)\nvia condor_hold (by user bob)\n';
+  assert.deepEqual(read(lines), [
+    ['Reason 1', 'command-missing'],
+    ['Reason 2', 'user'],
+  ]);
+  assert.deepEqual([table, lines, 'import torch\n'].map(hasReasons), [true, true, false]);
+});

@@ -1,3 +1,4 @@
+import { firstFew } from '../base/printable.ts';
 import { causeTitle } from '../codes/causes.ts';
 import { codeRowOf, codeRows } from '../codes/codes.ts';
 import type { ReportedReason } from '../codes/row.ts';
@@ -7,9 +8,51 @@ import { safeLine } from '../diagnosis/quote-event.ts';
 import { adviceOf } from './build-explanation.ts';
 
 /**
- * Explains a hold reason that someone pasted: the words alone, the lines of an event log, of `condor_q -hold`, or
- * attributes of the job's ad. Pure.
+ * Explains hold reasons that someone pasted: the words alone, the lines of an event log, of `condor_q -hold`, or
+ * attributes of the job's ad. Reasons that differ only in figures, hosts and paths are explained once. Pure.
  */
+export function explainReasons(pasted: string): Explanation[] {
+  const said = splitReasons(pasted).map(({ job, reason }) => ({ job, explanation: explainReason(reason) }));
+  const alike = Map.groupBy(said, ({ explanation: { title, because } }) =>
+    [title, ...because].join(' ').replaceAll(/\/\S+|\S+@\S+|\d+/g, '#'),
+  );
+  return [...alike.values()].flatMap((same) => {
+    const jobs = same.map(({ job }) => job);
+    return same.slice(0, 1).map(({ explanation }) => ({ ...explanation, job: firstFew(jobs, maxJobs) }));
+  });
+}
+
+/** An explanation names no more jobs than this. */
+const maxJobs = 3;
+
+/** A row of `condor_q -hold`: the job, its owner, since when, and why. */
+const holdRow = /^\s*(\d+\.\d+)\s+\S+\s+\d+\/\d+\s+\d+:\d+\s+(\S.*)$/;
+/** How HTCondor begins a reason. */
+const opening =
+  /^(?:Error from |Transfer (?:in|out)put files failure|The (?:job|system) |Job |Docker |Failed to |Cannot expand|Spooling |Unable to |SYSTEM_PERIODIC|via condor_|STARTER |SHADOW )/;
+
+/** Whether a text that is no event log begins like hold reasons, or is what `condor_q -hold` prints. */
+export const hasReasons = (text: string): boolean =>
+  opening.test(text.trimStart()) || text.split('\n').some((line) => holdRow.test(line));
+
+/** The reasons of a table, or one for each line that begins like one; else all is one reason. */
+function splitReasons(pasted: string): { job: string; reason: string }[] {
+  const lines = pasted.split('\n');
+  const rows = lines.flatMap((line) => {
+    const [, job, reason = ''] = holdRow.exec(line) ?? [];
+    return job === undefined ? [] : [{ job, reason }];
+  });
+  if (rows.length > 0) return rows;
+  const starts = [...lines.keys()].filter((at) => opening.test(lines[at]?.trimStart() ?? ''));
+  if (starts.length < 2) return [{ job: 'This job', reason: pasted }];
+  // What comes before the first belongs to it.
+  return starts.map((start, at) => ({
+    job: `Reason ${at + 1}`,
+    reason: lines.slice(at === 0 ? 0 : start, starts[at + 1]).join('\n'),
+  }));
+}
+
+/** Explains one reason. */
 export function explainReason(pasted: string): Explanation {
   const said = withLikelyCode(readReason(pasted));
   const diagnosis = diagnose({ ...said, resources: [] });

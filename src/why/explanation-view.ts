@@ -26,10 +26,10 @@ export function viewExplanation(explanation: Explanation, verbose = false): Expl
     headline: `${explainedLabel(explanation)}${named} ${standing}: ${title}`,
     why: because.map((sentence) => (raised === '' ? sentence : sentence.replace(`: ${raised}`, ''))),
     traceback,
-    log: different(verbose ? evidence : notSaid(evidence, because)).map((one) => ({
-      place: `${locationOf(one)}  ${one.at}`,
-      lines: one.lines,
-    })),
+    log: different(verbose ? evidence : notSaid(evidence, because))
+      // What was pasted has no place to look at.
+      .filter(({ at, lines }) => at !== '' || lines.length > 0)
+      .map((one) => ({ place: `${locationOf(one)}  ${one.at}`.trimEnd(), lines: one.lines })),
     now: doing,
     fix: advice,
   };

@@ -13,7 +13,7 @@ import type { FaultKind } from '../../src/fault/kinds.ts';
 const meanings: [cause: Cause, fault: FaultKind, answer: Remedy, codes: string][] = [
   ['user', 'interrupted', 'never', '1 15'],
   ['job-policy', 'pool-hold', 'never', '3 5 20 25'],
-  ['access-refused', 'token-refused', 'never', '4'],
+  ['credential-missing', 'token-missing', 'never', '4'],
   ['command-missing', 'command-missing', 'never', '6 6/2 6/8 6/13'],
   ['machine-broken', 'self-test-failed', 'elsewhere', '6/5 6/11 6/12 6/116 19 23 48 49'],
   ['file-unusable', 'file-invalid', 'never', '7 8 9 10 14 22'],

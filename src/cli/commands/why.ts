@@ -5,12 +5,12 @@ import { printable } from '../../base/printable.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { clip, wrap } from '../../base/text-table.ts';
 import type { Explanation } from '../../diagnosis/explanation.ts';
-import { damageNotes } from '../../eventlog/scan-log.ts';
+import { damageNotes, isEventLog, type LogSource } from '../../eventlog/scan-log.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { JobState } from '../../journal/state.ts';
 import { isAdopted } from '../../pool/htcondor.ts';
 import { findJob } from '../../run/run-states.ts';
-import { explainReason } from '../../why/explain-reason.ts';
+import { explainReasons, hasReasons } from '../../why/explain-reason.ts';
 import { explainStory, headlineOf } from '../../why/explain-story.ts';
 import { explainedLabel, viewExplanation } from '../../why/explanation-view.ts';
 import {
@@ -87,7 +87,27 @@ async function whyReason(cli: Cli, words: string, other: string | undefined, vie
     throw new Fault('usage', `this is a log of ${events.length} events, and none of them is a hold`, {
       fix: 'explain its jobs: updraft why my.log, or - instead of the name to read it from stdin',
     });
-  show(cli, [explainReason(reason)], view, {});
+  showReasons(cli, reason, view);
+}
+
+/** Each reason in full. */
+function showReasons(cli: Cli, reason: string, { json, verbose }: View): void {
+  const explanations = explainReasons(reason);
+  const texts = explanations.map((one) => explanationText(one, textWidth(cli), verbose));
+  cli.out(`${json ? JSON.stringify({ jobs: explanations }) : texts.join('\n\n')}\n`);
+}
+
+/** More bytes are no paste. */
+const maxPasted = 64 * 1024;
+
+/** A text with hold reasons instead of events. */
+async function pastedReasons(source: LogSource): Promise<string | undefined> {
+  if ((source.size ?? 0) > maxPasted) return undefined;
+  for await (const piece of source.open()) {
+    const words = piece.length > maxPasted ? '' : new TextDecoder().decode(piece);
+    return hasReasons(words) && !isEventLog(piece) ? words : undefined;
+  }
+  return undefined;
 }
 
 async function whyDag(cli: Cli, file: string, node: string | undefined, view: View): Promise<void> {
@@ -120,6 +140,14 @@ async function whyLogs(
   view: View,
 ): Promise<void> {
   const sources = await namedLogs(cli, words);
+  const [only, ...others] = sources;
+  if (only !== undefined && others.length === 0 && job === undefined) {
+    const reasons = await pastedReasons(only);
+    if (reasons !== undefined) {
+      showReasons(cli, reasons, view);
+      return;
+    }
+  }
   const { jobs, hasLogs } = await jobsToExplain(sources, job, { signal: cli.signal, isQuoted: view.json });
   const logs = sources.map(({ name }) => (words.includes('-') ? name : path.resolve(cli.cwd, name)));
   const source = logs.length === 1 ? { log: logs[0] } : { logs };

@@ -200,7 +200,7 @@ test('--by shows groups in every form, and jobs of several logs are named with t
   assert.equal(err, '');
   const { out: json } = await runCommand(report, ['a.log', 'b.log', '--by', 'machine', '--json'], { cwd });
   const { by, groups } = JSON.parse(json) as GroupedReport;
-  assert.deepEqual([by, ...groups.map(({ name }) => name)], ['machine', 'bad', 'ep']);
+  assert.deepEqual([by, ...groups.map(({ name }) => name)], ['machine', 'ep', 'bad']);
   const { out: csv } = await runCommand(report, ['a.log', '--by', 'owner', '--csv'], { cwd });
   assert.match(csv, /^owner,jobs,attempts,success,.*\nunknown,1,1,1,100,1,0,,100,/);
   await runCommand(report, ['a.log', '--by', 'gpu', '--html', 'gpu.html'], { cwd });

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { defined } from '../../base/defined.ts';
+import { findProgram } from '../../base/find-program.ts';
 import { printable } from '../../base/printable.ts';
 import type { DagRun } from '../../dag/not-submitted.ts';
 import { logSources } from '../../eventlog/log-sources.ts';
@@ -19,6 +20,7 @@ import { readValid } from '../../report/validity.ts';
 import { readRunState } from '../../run/run-states.ts';
 import type { Cli } from '../cli.ts';
 import { findRun, type FoundRun, pathKind } from '../find-run.ts';
+import { outputOf } from '../check/ask-python.ts';
 import { isDagFile } from '../adopt/dag-file.ts';
 import { namedLogs, namesLogs } from '../named-logs.ts';
 import { readDagLogs } from './dag-source.ts';
@@ -76,9 +78,9 @@ async function findReportRun(cli: Cli, word: string | undefined): Promise<FoundR
 export async function readSource(
   cli: Cli,
   source: ReportSource,
-  validity: { valid?: string; invalid?: string },
+  validity: { valid?: string; invalid?: string; hasOwners?: boolean },
 ): Promise<ReadLogs> {
-  const { valid, invalid } = validity;
+  const { valid, invalid, hasOwners = false } = validity;
   if ('several' in source) {
     const read = await Promise.all(source.several.map((one) => readSource(cli, one.source, validity)));
     return mergeReads(source.several.map(({ name }, index) => ({ name, read: read[index] })));
@@ -97,10 +99,28 @@ export async function readSource(
     defined({
       signal: cli.signal,
       dag: source.dag,
+      fileOwners: hasOwners ? await fileOwners(cli, source.logs) : undefined,
       valid: valid === undefined ? undefined : readValid(valid),
       invalid: invalid === undefined ? undefined : await readNames(cli, invalid),
     }),
   );
+}
+
+/** Asking a site's directory of users may take a while. */
+const directoryMs = 5000;
+
+/** Who owns the files of logs, by log. Files of root and of the reader may be copies, which say nothing. */
+async function fileOwners(cli: Cli, logs: readonly LogSource[]): Promise<Map<string, string>> {
+  const others = logs.flatMap(({ name, partOf = name, uid = 0 }) =>
+    uid === 0 || uid === cli.uid ? [] : [{ log: partOf, uid: String(uid) }],
+  );
+  const uids = [...new Set(others.map(({ uid }) => uid))];
+  const program = uids.length === 0 ? undefined : await findProgram(['getent'], cli.env);
+  // It fails if it does not know one of them, and prints the others.
+  const options = { timeoutMs: directoryMs, anyStatus: true };
+  const known = program === undefined ? '' : await outputOf(cli, program, ['passwd', ...uids], options);
+  const names = new Map(known.split('\n').map((line) => [line.split(':')[2], line.split(':')[0]]));
+  return new Map(others.map(({ log, uid }) => [log, names.get(uid) ?? `uid ${uid}`]));
 }
 
 /** Comma-separated names, or a file with them. */

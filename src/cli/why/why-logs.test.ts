@@ -138,6 +138,9 @@ test('a pasted hold reason is explained, from an argument or stdin', async (t) =
   assert.match(out, /held: it used more memory than requested\n/);
   const stdin = (): AsyncIterable<Uint8Array> => ReadableStream.from([Buffer.from(reason)]);
   assert.equal((await runCommand(why, ['--reason', '-'], { cwd, stdin })).out, out);
+  assert.equal((await runCommand(why, ['-'], { cwd, stdin })).out, out, 'a text that is no log');
+  const other = (): AsyncIterable<Uint8Array> => ReadableStream.from([Buffer.from('epoch 1\n')]);
+  await assert.rejects(runCommand(why, ['-'], { cwd, stdin: other }), { fix: /updraft why --reason -/ });
   await assert.rejects(runCommand(why, ['--reason', ' '], { cwd }), /the hold reason is empty/);
   const events = [
     '000 (12.0.0) 2026-01-02 03:04:05 Job submitted',

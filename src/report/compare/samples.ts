@@ -59,17 +59,24 @@ export function sampleGroups({ jobs, ledger }: ReadLogs, key: GroupKey): SampleG
 
 type GpuCount = (attempt: AttemptHistory) => number | undefined;
 
-/** An attempt that never executed names no GPUs: its slot had as many as the job's other ones. */
-function gpuCount({ attempts }: JobHistory, usual: number | undefined): GpuCount {
+/**
+ * An attempt that never executed names no GPUs: its slot had as many as the job's other ones, or as those of its log if
+ * none executed. A job that executed without any GPU has none.
+ */
+function gpuCount({ attempts, log }: JobHistory, usual: ReadonlyMap<string, Set<number>>): GpuCount {
   const own = attempts.find(({ gpus }) => gpus !== undefined)?.gpus;
-  return ({ gpus }) => gpus ?? own ?? usual;
+  const hasExecuted = attempts.some(({ spans }) => spans.some(({ doing }) => doing === 'executing'));
+  const [ofLog, ...others] = hasExecuted ? [] : (usual.get(log ?? '') ?? []);
+  return ({ gpus }) => gpus ?? own ?? (others.length === 0 ? ofLog : undefined);
 }
 
-/** The number that all attempts have, as far as it is known. */
-function usualGpus(jobs: readonly JobHistory[]): number | undefined {
-  const known = new Set<number>();
-  for (const { attempts } of jobs) for (const { gpus } of attempts) if (gpus !== undefined) known.add(gpus);
-  return known.size === 1 ? [...known][0] : undefined;
+/** The numbers that the attempts of each log have, as far as they are known. */
+function usualGpus(jobs: readonly JobHistory[]): Map<string, Set<number>> {
+  const known = new Map<string, Set<number>>();
+  for (const { attempts, log = '' } of jobs)
+    for (const { gpus } of attempts)
+      if (gpus !== undefined) known.set(log, (known.get(log) ?? new Set()).add(gpus));
+  return known;
 }
 
 function jobSample(job: JobHistory, row: JobRow, gpusOf: GpuCount): ComparedSample {
