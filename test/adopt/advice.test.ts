@@ -128,6 +128,40 @@ test('advised lines end jobs that never work, and the commands of a mail end the
   await here.ended('d.log');
 });
 
+test('NumJobStarts does not end releases if the input does not arrive; the advised line does', async (t) => {
+  const here = await accessPoint(t);
+  if (here === undefined) return;
+  const { folder, tool } = here;
+  const lost = 'transfer_input_files = gone.txt';
+  const endless = 'periodic_release = NumJobStarts < 2';
+  // An attribute of machines; the same condition with that of jobs.
+  const never = 'periodic_release = HoldReasonCode == 13 && (CurrentTime - EnteredCurrentState > 1)';
+  const [limit = ''] = await linesFor(folder, 'endless-release', [
+    ...job('/bin/true', 'b.log'),
+    endless,
+    'queue',
+  ]);
+  const [named = ''] = await linesFor(folder, 'never-true', [...job('/bin/true', 'd.log'), never, 'queue']);
+  const [wrong = '', right = '', odd = '', even = ''] = await Promise.all(
+    Object.entries({ a: endless, b: limit, c: never, d: named }).map(([name, line]) =>
+      here.submit(name, [...job('/bin/true', `${name}.log`), lost, line, 'queue']),
+    ),
+  );
+  await Promise.all([
+    here.held('a.log', 7),
+    here.held('b.log', 5),
+    here.held('c.log', 1),
+    here.held('d.log', 5),
+  ]);
+  const said = (cluster: string, ...names: string[]): Promise<string> =>
+    tool('condor_q', cluster, '-af', ...names);
+  assert.match(await said(wrong, 'NumJobStarts'), /^(?:0|undefined)$/, 'no attempt counts as a start');
+  assert.match(await said(wrong, 'NumShadowStarts >= 7', 'JobRunCount >= 7'), /^true true$/, 'but as these');
+  assert.equal(await said(right, 'NumHolds', 'PeriodicRelease'), '5 false');
+  assert.equal(await said(even, 'NumHolds', 'PeriodicRelease'), '5 false');
+  assert.equal(await said(odd, 'NumHolds', 'PeriodicRelease'), '1 undefined', 'it is never released');
+});
+
 /** The commands in the mail about the jobs of a log, in their order. */
 async function mailCommands(folder: string, log: string): Promise<string[]> {
   const { out } = await runCommand(report, [log, '--mail'], { cwd: folder });

@@ -34,6 +34,11 @@ const corrected: Record<string, Corrected[]> = {
       wrong: ['requirements = Mips > 1', 'requirements = KFlops > 1'],
       ad: { requirements: /Mips > 1.*KFlops > 1/ },
     },
+    {
+      wrong: ['request_gpus = 1', 'requirements = CUDACapability >= 8.6', 'requirements = KFlops > 1'],
+      without: /^requirements/,
+      ad: { requirements: /KFlops > 1(?!.*CUDA)/, gpusmincapability: /^8\.6/ },
+    },
   ],
   'no-queue': [{ wrong: [], right: (lines) => [...lines, 'queue'] }],
   'bad-quoting': [
@@ -180,7 +185,30 @@ const corrected: Record<string, Corrected[]> = {
         'requirements = CUDACapability >= 7 && CUDADeviceName == "A100" && CUDAGlobalMemoryMb > 1 && CUDADriverVersion > 1',
       ],
       without: /^requirements/,
-      ad: { requiregpus: /DeviceName/ },
+      ad: {
+        requiregpus: /(?=.*DeviceName == "A100")(?=.*GlobalMemoryMb > 1\b)(?=.*DriverVersion > 1\b)/,
+        gpusmincapability: /^7/,
+      },
+    },
+    {
+      wrong: [
+        'request_gpus = 1',
+        'require_gpus = ECCEnabled || ClockMhz > 5',
+        'requirements = (HasCHTCStaging == true) && (CUDACapability >= 8.0) && (CUDAGlobalMemoryMb >= 40000) && (CUDADeviceName == "a" || regexp("b", TARGET.CUDADeviceName))',
+      ],
+      ad: {
+        requirements: /HasCHTCStaging == true(?!.*CUDA)/,
+        requiregpus:
+          /(?=.*\(ECCEnabled \|\| ClockMhz > 5\) && \(DeviceName == "a" \|\| regexp\("b", ?DeviceName\)\))/,
+        gpusmincapability: /^8\.0/,
+        gpusminmemory: /^40000$/,
+      },
+    },
+    // That is what a request asks for.
+    {
+      wrong: ['requirements = CUDADeviceName =!= UNDEFINED'],
+      without: /^requirements/,
+      ad: { requestgpus: /^1$/ },
     },
   ],
   'gpu-nowhere': [
@@ -212,6 +240,15 @@ const corrected: Record<string, Corrected[]> = {
     { wrong: ['universe = container'], ad: { containerimage: /docker:/ } },
     { wrong: ['universe = docker'], ad: { dockerimage: /pytorch/ } },
     { wrong: ['container_image = a/b:1'], ad: { containerimage: /docker:\/\/a\/b:1/ } },
+    { wrong: ['container_image = docker:a/b:1'], ad: { containerimage: /^"docker:\/\/a\/b:1"/ } },
+    // A file stays a file.
+    {
+      wrong: ['container_image = gone.sif'],
+      right: (lines, fix) => {
+        assert.doesNotMatch(fix, /docker/);
+        return withLines(lines, ['container_image = key.sif']);
+      },
+    },
   ],
   'two-images': [
     {
@@ -250,6 +287,7 @@ const onPool = [
   'no-outputs',
   'flat-path',
   'endless-release',
+  'never-true',
   'endless-restart',
   'evicted-output',
   'checkpoint-without-files',
@@ -292,7 +330,7 @@ test('jobs on a pool prove what the others advise', async () => {
 test('HTCondor accepts every file that follows the advice, and the rule is content', async (t) => {
   const condor = await realCondorSubmit(t);
   if (condor === undefined) return;
-  const texts = { 'train.sh': '#!/bin/sh\n', 'key.txt': '', 'more.txt': '', 'large.tar': '' };
+  const texts = { 'train.sh': '#!/bin/sh\n', 'key.txt': '', 'key.sif': '', 'more.txt': '', 'large.tar': '' };
   const folder = await temporaryFolder(t, texts);
   await chmod(path.join(folder, 'train.sh'), 0o755);
   await truncate(path.join(folder, 'large.tar'), 2e9);

@@ -96,9 +96,17 @@ function missingImage(batch: Batch, facts: SubmitFacts): RuleResult {
   if (!isSent || facts.files.get(path.posix.join(folder, image))?.kind !== 'missing') return [];
   return {
     message: `the image ${image} does not exist: the job would be held with code 13`,
-    fix: `correct its name; an image of a registry begins with docker://, as in container_image = docker://${image}`,
+    fix: imageFix(image),
     place: whereSet(batch, 'container_image'),
   };
+}
+
+function imageFix(image: string): string {
+  if (/\.(?:sif|img|simg|tar|tar\.gz)$/i.test(image))
+    return 'build it, or correct its name: a relative path begins where condor_submit runs, or at initialdir';
+  // With one slash or none, it is the name of a file.
+  const name = image.replace(/^docker:\/*/, '');
+  return `correct its name; an image of a registry begins with docker://, as in container_image = docker://${name}`;
 }
 
 function mutableImage(batch: Batch): RuleResult {

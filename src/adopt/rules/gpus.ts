@@ -60,27 +60,100 @@ function anyGpu(batch: Batch): RuleResult {
   };
 }
 
-/** What today's HTCondor has instead of each. */
-const newGpuCommands: Record<string, string> = {
-  cudacapability: 'gpus_minimum_capability = 7.0',
-  cudaglobalmemorymb: 'gpus_minimum_memory = 8 GB',
-  cudadriverversion: 'gpus_minimum_runtime = 12.1',
-  cudaruntimeversion: 'gpus_minimum_runtime = 12.1',
-  cudadevicename: 'require_gpus = regexp("A100", DeviceName)',
+/** The property of a GPU that each attribute has become, and the command for its minimum. */
+const newGpuNames: Record<string, [property: string, minimum?: string]> = {
+  cudacapability: ['Capability', 'gpus_minimum_capability'],
+  cudaglobalmemorymb: ['GlobalMemoryMb', 'gpus_minimum_memory'],
+  cudadriverversion: ['DriverVersion', 'gpus_minimum_runtime'],
+  cudaruntimeversion: ['DriverVersion', 'gpus_minimum_runtime'],
+  cudadevicename: ['DeviceName'],
 };
+const oldName = /(?:\b(?:TARGET|MY)\.)?\bCUDA[A-Z]\w+/gi;
+const newName = (name: string): [string, string?] | undefined =>
+  newGpuNames[name.replace(/^.*\./, '').toLowerCase()];
 
 /** Attributes of GPUs in an expression that machines no longer have. */
 export function oldGpuNames(expression: string): string[] {
-  const used = expression.matchAll(/\bCUDA(?:0)?[A-Z]\w+/gi);
-  return [...new Set([...used].map(([name]) => name))].filter((name) => name.toLowerCase() in newGpuCommands);
+  const used = expression.replaceAll(/"[^"]*"/g, '').matchAll(oldName);
+  return [...new Set([...used].map(([name]) => name))].filter((name) => newName(name) !== undefined);
 }
 
+/** The conditions that an expression joins with `&&`, also within parentheses. */
+function conditionsIn(expression: string): string[] {
+  const text = expression.trim();
+  const parts: string[] = [];
+  let [depth, from, isQuoted, isWrapped] = [0, 0, false, text.startsWith('(')];
+  for (let at = 0; at < text.length; at += 1) {
+    const mark = text[at] ?? '';
+    if (mark === '"') isQuoted = !isQuoted;
+    if (isQuoted) continue;
+    if (mark === '(') depth += 1;
+    if (mark === ')') depth -= 1;
+    if (depth === 0 && at < text.length - 1) isWrapped = false;
+    if (depth !== 0) continue;
+    // One of several alternatives is no condition.
+    if (text.startsWith('||', at) || mark === '?') return [text];
+    if (!text.startsWith('&&', at)) continue;
+    parts.push(text.slice(from, at));
+    from = at + 2;
+  }
+  if (isWrapped && depth === 0) return conditionsIn(text.slice(1, -1));
+  return parts.length === 0 ? [text] : [...parts, text.slice(from)].flatMap(conditionsIn);
+}
+
+/** Lines that say what an expression with old attributes means; undefined where only its author can write them. */
+export function todaysGpuLines(expression: string, requireGpus: string | undefined): string[] | undefined {
+  const conditions = conditionsIn(expression);
+  const kept = conditions.filter((one) => oldGpuNames(one).length === 0);
+  const [lines, own]: [string[], string[]] = [[], []];
+  for (const one of conditions.filter((each) => !kept.includes(each))) {
+    const [, name = '', operator = '', value = ''] =
+      /^([\w.]+)\s*([<>=!?]+|isnt|is)\s*(\S.*)$/i.exec(one) ?? [];
+    // Every GPU has them.
+    if (/^undefined$/i.test(value) || /^!\s*isUndefined\(/i.test(one)) continue;
+    const minimum = newName(name)?.[1];
+    if (minimum !== undefined && operator === '>=' && /^\d+(\.\d+)?$/.test(value))
+      lines.push(`${minimum} = ${value}`);
+    else own.push(one.replaceAll(oldName, (old) => newName(old)?.[0] ?? old));
+  }
+  // Attributes of the machine are no properties of its GPUs.
+  const known = new Set([
+    'true',
+    'false',
+    'regexp',
+    ...Object.values(newGpuNames).map(([one]) => one.toLowerCase()),
+  ]);
+  const words =
+    own
+      .join(' ')
+      .replaceAll(/"[^"]*"/g, '')
+      .match(/[A-Za-z_][\w.]*/g) ?? [];
+  if (words.some((word) => !known.has(word.toLowerCase()))) return undefined;
+  const all = requireGpus === undefined ? own : [...conditionsIn(requireGpus), ...own];
+  return [
+    ...(kept.length === 0 ? [] : [`requirements = ${joined(kept)}`]),
+    ...lines,
+    ...(own.length === 0 ? [] : [`require_gpus = ${joined(all)}`]),
+  ];
+}
+
+const joined = (conditions: readonly string[]): string =>
+  conditions.map((one) => (conditions.length > 1 && /\|\||\?/.test(one) ? `(${one})` : one)).join(' && ');
+
 function oldGpuAttributes(batch: Batch): RuleResult {
-  const names = oldGpuNames(valueOf(batch, 'requirements') ?? '');
+  const expression = valueOf(batch, 'requirements') ?? '';
+  const names = oldGpuNames(expression);
   if (names.length === 0) return [];
+  const lines = todaysGpuLines(expression, valueOf(batch, 'require_gpus'));
+  const all = [...(lines ?? []), ...(wantsGpu(batch) ? [] : ['request_gpus = 1'])];
   return {
     message: `\`requirements\` uses \`${names.join('`, `')}\`: machines describe each GPU by itself now, so this matches none, and the job waits forever`,
-    fix: `remove ${names.length === 1 ? 'it' : 'them'} and write: ${names.map((name) => newGpuCommands[name.toLowerCase()]).join(', ')}`,
+    fix:
+      lines === undefined
+        ? `write what is meant by ${names.length === 1 ? 'it' : 'them'} in require_gpus, with ${names.map((name) => newName(name)?.[0] ?? '').join(', ')}`
+        : lines.some((line) => line.startsWith('requirements'))
+          ? `write: ${all.join(', ')}`
+          : `remove \`requirements\`${all.length === 0 ? '' : `, and write: ${all.join(', ')}`}`,
     place: whereSet(batch, 'requirements'),
   };
 }

@@ -7,7 +7,7 @@ import {
   type Batch,
   type SubmitFacts,
 } from '../submit-facts.ts';
-import type { Rule } from '../../base/finding.ts';
+import type { Found, Rule, RuleResult } from '../../base/finding.ts';
 
 const has = (batch: Batch, ...names: string[]): boolean =>
   names.some((name) => valueOf(batch, name) !== undefined);
@@ -33,21 +33,13 @@ export const recoveryRules: Rule<SubmitFacts>[] = [
     name: 'endless-release',
     level: 'warning',
     about: 'A release rule has no limit, so a job that can never work is restarted forever.',
-    check: perBatch((batch) => {
-      const rule = valueOf(batch, 'periodic_release');
-      if (
-        rule === undefined ||
-        /^false$/i.test(rule) ||
-        /NumJobStarts|NumShadowStarts|NumHolds|JobRunCount|NumSystemHolds/i.test(rule)
-      )
-        return [];
-      return {
-        message: '`periodic_release` has no limit: a job that can never work is restarted forever',
-        // NumJobStarts does not count attempts whose input did not arrive.
-        fix: `periodic_release = (${rule}) && NumHolds < 5`,
-        place: whereSet(batch, 'periodic_release'),
-      };
-    }),
+    check: perBatch(endlessRelease),
+  },
+  {
+    name: 'never-true',
+    level: 'warning',
+    about: 'A condition uses an attribute of machines that jobs do not have, so it is never true.',
+    check: perBatch((batch) => policies.flatMap((command) => neverTrue(batch, command))),
   },
   {
     name: 'endless-restart',
@@ -144,3 +136,50 @@ export const recoveryRules: Rule<SubmitFacts>[] = [
     }),
   },
 ];
+
+/** They rise with every hold or attempt, also if the input did not arrive; `QDate` is as good a limit. */
+const limited = /\b(?:NumHolds|NumSystemHolds|NumShadowStarts|JobRunCount|QDate)\b/i;
+/** Holds that come only after a start: of results, memory, a checkpoint, the time of execution. */
+const afterStart = new Set(['12', '33', '34', '36', '47']);
+
+/** Whether a rule only releases holds that come after a start, which `NumJobStarts` counts. */
+function releasesOnlyStarted(rule: string, batch: Batch): boolean {
+  const codes = [...rule.matchAll(/\bHoldReasonCode\s*(?:=\?=|==|(\S+))\s*(\d+)/gi)];
+  const isAfter = (code: string): boolean =>
+    // Of `on_exit_hold`, unless there is `periodic_hold`, too.
+    afterStart.has(code) || (code === '3' && !has(batch, 'periodic_hold'));
+  return codes.length > 0 && codes.every(([, other, code = '']) => other === undefined && isAfter(code));
+}
+
+function endlessRelease(batch: Batch): RuleResult {
+  const rule = valueOf(batch, 'periodic_release');
+  if (rule === undefined || /^(?:false|0)$/i.test(rule) || limited.test(rule)) return [];
+  const countsStarts = /\bNumJobStarts\b/i.test(rule);
+  if (countsStarts && releasesOnlyStarted(rule, batch)) return [];
+  // Then it releases nothing, which is another finding.
+  if (misnamed.test(rule) && !rule.includes('||')) return [];
+  return {
+    message: countsStarts
+      ? '`periodic_release` counts `NumJobStarts`, which stays the same if the input does not arrive: such a job is released forever'
+      : '`periodic_release` has no limit: a job that can never work is restarted forever',
+    fix: `periodic_release = (${rule}) && NumHolds < 5`,
+    place: whereSet(batch, 'periodic_release'),
+  };
+}
+
+const policies = ['periodic_release', 'periodic_hold', 'periodic_remove'];
+/** Those of machines: `EnteredCurrentState`, `EnteredCurrentActivity`. */
+const misnamed = /\bEnteredCurrent(?!Status\b)\w+/i;
+
+function neverTrue(batch: Batch, command: string): Found | [] {
+  const rule = valueOf(batch, command) ?? '';
+  const name = misnamed.exec(rule)?.[0];
+  if (name === undefined) return [];
+  const right = rule.replaceAll(new RegExp(misnamed, 'gi'), 'EnteredCurrentStatus');
+  const isEndless = command === 'periodic_release' && !limited.test(rule);
+  return {
+    message: `\`${command}\` uses \`${name}\`, which jobs do not have: it is UNDEFINED, so ${rule.includes('||') ? 'its part of the condition' : 'the condition'} is never true`,
+    fix: `${command} = ${isEndless ? `(${right}) && NumHolds < 5` : right}`,
+    place: whereSet(batch, command),
+  };
+}

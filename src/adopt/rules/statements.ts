@@ -2,8 +2,9 @@ import { splitArguments, BadQuoting, splitEnvironment } from '../split-arguments
 import { batches, whereSet, valueOf, type Batch, type SubmitFacts } from '../submit-facts.ts';
 import { isSecretName } from '../../base/file-without-secrets.ts';
 import type { Found, Rule } from '../../base/finding.ts';
-import type { Assignment, ReadingProblem } from '../submission.ts';
+import type { Assignment, ReadingProblem, Submission } from '../submission.ts';
 import { nearestCommand } from '../submit-commands.ts';
+import { oldGpuNames, todaysGpuLines } from './gpus.ts';
 import { sendSecret } from './values.ts';
 import { isOfDag, undefinedNames, unsetIn } from '../undefined-names.ts';
 
@@ -172,13 +173,23 @@ function replacedCommands({ submission }: SubmitFacts): Found[] {
     return [
       {
         message: `\`${second.name}\` replaces line ${first.place.line}: \`${first.value}\` is silently ignored`,
-        fix: /requirements|hold|release|require_gpus/.test(first.command ?? '')
-          ? `combine them: ${first.command ?? ''} = ${inParentheses(first.value)} && ${inParentheses(second.value)}`
-          : 'keep one of the two lines',
+        fix: joined(first, second, submission),
         place: second.place,
       },
     ];
   });
+}
+
+function joined({ command = '', value }: Assignment, second: Assignment, submission: Submission): string {
+  if (!/requirements|hold|release|require_gpus/.test(command)) return 'keep one of the two lines';
+  const both = `${inParentheses(value)} && ${inParentheses(second.value)}`;
+  if (command !== 'requirements' || oldGpuNames(both).length === 0)
+    return `combine them: ${command} = ${both}`;
+  const own = submission.assignments.findLast((one) => one.command === 'require_gpus')?.value;
+  const lines = todaysGpuLines(both, own);
+  return lines === undefined
+    ? 'combine them, without the old attributes of GPUs'
+    : `combine them: ${lines.join(', ')}`;
 }
 
 const inParentheses = (text: string): string => (/^\([^()]*\)$/.test(text) ? text : `(${text})`);
