@@ -1,6 +1,6 @@
 import { countByLevel } from '../adopt/finding-groups.ts';
 import { hideInFindings, hideSecretsOf } from '../adopt/hide-secrets.ts';
-import { lintSubmission } from '../adopt/lint.ts';
+import { alikeAsOne, lintSubmission } from '../adopt/lint.ts';
 import { counted } from '../base/counted.ts';
 import { applyRules, type Finding, sortFindings } from '../base/finding.ts';
 import { printable } from '../base/printable.ts';
@@ -55,7 +55,7 @@ export function lintDag(facts: DagFacts): Finding[] {
   const found = applyRules(dagRules, facts);
   const named = new Set(found.flatMap(({ file }) => file ?? []));
   const own = hideInFindings(found, hideSecretsOf([...named].map((file) => facts.files.read(file) ?? '')));
-  return sortFindings([...own, ...nodeFindings(facts)]);
+  return alikeAsOne(sortFindings([...own, ...nodeFindings(facts)]));
 }
 
 /** `workflow.dag: 3 nodes; 1 error, 0 warnings, 2 notes` */
