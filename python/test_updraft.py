@@ -690,6 +690,25 @@ class WithTorch(AttemptTest):
         self.attempt(lambda end: learn(end, make_loader), NEVER)
         self.assertEqual(self.said().count("with persistent_workers=True, a loader of Samples may not resume exactly"), 1)
 
+    def test_same_over_two_loaders_with_generators_of_their_own(self) -> None:
+        def train(interruption: Interruption) -> list[Any]:
+            own = [torch.Generator().manual_seed(seed) for seed in (1, 2)]
+            first, second = (self.loader(range(30), generator=one)() for one in own)
+            lines: list[Any] = []
+            with updraft.training(lines, *own[:handed], every=0) as run:
+                for _ in run.epochs(3):
+                    for one, other in run.batches(zip(first, second)):
+                        lines.append([one.tolist(), other.tolist()])
+                        interruption.batch_done(run)
+            return lines
+
+        handed = 2
+        # At the end of an epoch, and within one.
+        self.same_after(train, [(8, signal.SIGTERM), (3, signal.SIGKILL)], "whole")
+        handed = 1
+        self.attempt(train, NEVER)
+        self.assertEqual(self.said().count("hand over the generators that the loaders of this zip have"), 1)
+
     def test_refuses_another_random_split(self) -> None:
         def make_loader() -> Any:
             torch.seed()

@@ -207,8 +207,13 @@ class Training:
             self._spent = loader if hasattr(loader, "__next__") else None
         self._gradients.epoch_begins()
         done = 0
-        self._loader = loader
+        self._loader, self._loaders = loader, {}
         self._find_generators()
+        if hasattr(loader, "__next__") and len(self._generators) > len(self._handed):
+            self._warn(
+                f"hand over the generators that the loaders of this {type(loader).__name__} have: it may have drawn from "
+                "them before run.batches can restore them"
+            )
         self._check_order(_bare(loader))
         self._batch_size = size = _batch_size_of(loader)
         self._split = split = _split_of(_dataset_of(loader))
@@ -378,7 +383,7 @@ class Training:
         if isinstance(self._stream, Stream):
             self._stream._note_position(self._position.epoch, self._position.batch * (self._batch_size or 1))
         stream = self._stream.state_dict() if hasattr(self._stream, "state_dict") else None
-        # A loader may have replaced one.
+        # A loader may have replaced one; an iterator at its end has none any more.
         self._find_generators()
         return {"random": _random_now(self._generators), "stream": stream}
 
@@ -402,7 +407,7 @@ class Training:
                         )
 
     def _find_generators(self) -> None:
-        self._loaders = _generators_of(self._loader)
+        self._loaders.update(_generators_of(self._loader))
         self._generators = _each_once({**self._handed, **self._loaders})
 
     def _state(self) -> dict[str, Any]:

@@ -29,12 +29,10 @@ export interface Account {
   table?: Evidence;
 }
 
-/** Why a job is in its state. Plain data, printed unchanged with `--json`. */
-export interface Explanation {
+/** A job's state and its cause in a few words. */
+export interface Headline {
   job: string;
-  /** Its values of the matrix, if it is a job of a run that has one. */
-  parameters?: Readonly<Record<string, string | number | boolean>>;
-  /** Its name among the jobs of that run: the values in which they differ. */
+  /** Its name among the jobs of its run, if that has a matrix: the values in which they differ. */
   name?: string;
   /** Its node, if a DAG submitted it. */
   node?: string;
@@ -47,6 +45,12 @@ export interface Explanation {
   cause: Cause;
   /** The cause in a few words, the same for all jobs that have it. */
   title: string;
+}
+
+/** Why a job is in its state. Plain data, printed unchanged with `--json`. */
+export interface Explanation extends Headline {
+  /** Its values of the matrix, if it is a job of a run that has one. */
+  parameters?: Readonly<Record<string, string | number | boolean>>;
   /** What happened, in sentences; the first says why. */
   because: string[];
   /** The end of the training's traceback, and the file it is in. */

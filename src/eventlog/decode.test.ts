@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { only } from '../../test/eventlogs/plain.ts';
+import { only, parseEventLog, stamps } from '../../test/eventlogs/plain.ts';
 import { Expression } from '../classad/ad.ts';
 import type { EventKind } from './kinds.ts';
 
@@ -408,4 +408,27 @@ test('of a figure that is repeated in a damaged event, the last counts', () => {
 \tx  -  Total Bytes Sent By Job`;
   const { bytes } = only(`005 (1.0.0) 2026-01-01 10:00:00 ${body}\n...\n`).details as { bytes: object };
   assert.deepEqual(bytes, { runSent: 8, runReceived: 9.5, totalSent: 5 });
+});
+
+test('figures and tables are read at their place after letters of more than one byte, in UTF-8 and in Latin-1', () => {
+  const rows = `\tReason: gelöscht von Käthe
+\t47  -  Run Bytes Received By Job
+\tPartitionable Resources :    Usage  Request Allocated
+\t   Cpus                 :     0.97        1         1
+\t   Mémoire (MB)         :     2690     6144      6144
+\t   Disk (KB)            :    17       102400    102400 dévice
+\t   Time (s)             :  3600`;
+  const event = `004 (1.0.0) 2026-01-01 10:00:00 Job was evicted.\n\t(0) CPU times\n${rows}\n...\n`;
+  for (const encoding of ['utf8', 'latin1'] as const) {
+    const { events } = parseEventLog(Buffer.from(event, encoding), stamps);
+    const { reason, bytes, resources } = events[0]?.details as Record<string, unknown>;
+    assert.equal(String(reason).split('\n')[0], 'gelöscht von Käthe');
+    assert.deepEqual(bytes, { runReceived: 47 });
+    assert.deepEqual(resources, [
+      { name: 'Cpus', usage: 0.97, request: 1, allocated: 1 },
+      { name: 'Mémoire', unit: 'MB', usage: 2690, request: 6144, allocated: 6144 },
+      { name: 'Disk', unit: 'KB', usage: 17, request: 102_400, allocated: 102_400, assigned: 'dévice' },
+      { name: 'Time', unit: 's', usage: 3600 },
+    ]);
+  }
 });

@@ -4,7 +4,6 @@ import { parseAdLines } from '../classad/parse.ts';
 import { adBytes, adResources, adSubmit, adTermination, adUsages, number, string } from './ad-body.ts';
 import type { EndedByItself } from './details.ts';
 import type { EventKind } from './kinds.ts';
-import { remembering } from './log-text.ts';
 import {
   readTransferredBytes,
   countOf,
@@ -20,6 +19,7 @@ import {
   type TextBody,
   usagesOf,
 } from './text-body.ts';
+import { transferMoment } from './transfer-title.ts';
 
 /** Reads a value from an event: from the text after its time, or from its ad in the JSON and XML forms. */
 export interface Decoder<T> {
@@ -192,21 +192,6 @@ const titleGroup = <T extends string = string>(
 
 const errorTitle = /^(Error|Message) from (\S+) on (.*?):?$/;
 const updateTitle = /^(?:Changing|Setting) job attribute (\S+)(?: from (.*?))? to (.*)$/s;
-const transferTitle = /^(Entered queue|Started|Finished)\b.* (input|output) files/;
-const steps = { 'Entered queue': 'queued', Started: 'started', Finished: 'finished' } as const;
-
-interface TransferMoment {
-  direction?: 'input' | 'output';
-  step?: (typeof steps)[keyof typeof steps];
-}
-
-const transferMoment = remembering((title): TransferMoment => {
-  const [, step, direction] = transferTitle.exec(title) ?? [];
-  return defined({
-    direction: direction as TransferMoment['direction'],
-    step: steps[step as keyof typeof steps],
-  });
-});
 const completion = /\t(Complete|Incomplete|Paused|Error)(?: (-?\d+))?\s*$/;
 
 type Completion = 'complete' | 'incomplete' | 'paused' | 'error';
@@ -357,11 +342,11 @@ const decoders = {
   'factory-resumed': reason,
   'file-transfer': fields({
     direction: {
-      text: ({ title }) => transferMoment(title).direction,
+      text: (body) => transferMoment(body).direction,
       ad: (ad) => (['input', 'output'] as const)[Math.floor(transferStep(ad) / 3)],
     },
     step: {
-      text: ({ title }) => transferMoment(title).step,
+      text: (body) => transferMoment(body).step,
       ad: (ad) => (['queued', 'started', 'finished'] as const)[transferStep(ad) % 3],
     },
     queueSeconds: numberField(/Seconds spent in queue: (\d+)/, 'QueueingDelay'),

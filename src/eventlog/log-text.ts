@@ -27,8 +27,11 @@ export function decodeText(bytes: Uint8Array, start: number, end: number): strin
   return text === undefined ? decodePart(bytes.subarray(start, end)) : text.slice(start - from, end - from);
 }
 
-/** A copy that keeps nothing else alive: engines represent a part of a string by a reference to the whole. */
-export const ownCopy = (text: string): string => ` ${text}`.slice(1);
+/**
+ * A copy that keeps nothing else alive: engines represent a part of a string by a reference to the whole. JavaScriptCore
+ * sees through `slice(1)`, and refers to the whole again.
+ */
+export const ownCopy = (text: string): string => ` ${text}`.replace(' ', '');
 
 /** Keeps what a function makes of the first texts: a log has few different ones, a million times. */
 export function remembering<T>(make: (text: string) => T, max = 1000): (text: string) => T {

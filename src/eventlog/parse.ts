@@ -148,7 +148,7 @@ class TextEvent {
   }
 
   #textBody(): TextBody {
-    return (this.#body ??= new TextBody(decodeText(this.#bytes, this.#timeEnd, this.#end)));
+    return (this.#body ??= new TextBody(this.#bytes, this.#timeEnd, this.#end));
   }
 }
 

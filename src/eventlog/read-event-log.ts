@@ -1,8 +1,7 @@
 import { BatchIterator } from './batch-iterator.ts';
-import type { Dating } from './dating.ts';
 import type { LogEvent } from './events.ts';
 import { logFile } from './log-sources.ts';
-import { openLog, scanLog, type ReadOptions } from './scan-log.ts';
+import { type Dating, openLog, scanLog, type ReadOptions } from './scan-log.ts';
 
 /** The events of a log, in order, in constant memory. Dates without a year are placed before the file's own date. */
 export const readEventLog = (path: string, options: ReadOptions = {}): AsyncIterableIterator<LogEvent> =>

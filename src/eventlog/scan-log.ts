@@ -1,6 +1,6 @@
 import { printable } from '../base/printable.ts';
-import { datingOf, type Dating } from './dating.ts';
 import type { Garbled, LogEvent } from './events.ts';
+import { latin1Text } from './log-text.ts';
 import { createParser, type Parser } from './parse.ts';
 
 /** Where the bytes of a log come from: a file, a pipe, an upload. */
@@ -39,6 +39,25 @@ export interface ReadOptions {
   onGarbled?: ((part: Garbled) => void) | undefined;
   /** Whether nobody keeps an event: then its bytes are used again, and take no memory beyond two pieces. */
   isPassing?: boolean | undefined;
+}
+
+const yearlessHeader = /^\d{3} \([-\d.]+\) \d\d\/\d\d \d\d:/m;
+const moments =
+  /(?:own accord|by itself) at (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)Z|\bEventTime = "(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)/;
+
+/** Whether the dates of a log have no year, and a moment that it gives in full all the same. */
+export interface Dating {
+  isYearless: boolean;
+  moment: number | undefined;
+}
+
+/** What the beginning of a log says of its year, where the file's own date does not, as after a copy. */
+export function datingOf(beginning: Uint8Array): Dating {
+  if (!yearlessHeader.test(latin1Text(beginning, 0, Math.min(beginning.length, 65_536))))
+    return { isYearless: false, moment: undefined };
+  const match = moments.exec(latin1Text(beginning, 0, beginning.length));
+  const moment = match ? Date.parse(`${match[1] ?? match[2] ?? ''}Z`) : NaN;
+  return { isYearless: true, moment: Number.isNaN(moment) ? undefined : moment };
 }
 
 /** The start of a log: the time of its first event, and what is known about its year. */

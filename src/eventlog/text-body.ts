@@ -10,16 +10,28 @@ import type {
   Usage,
   Usages,
 } from './details.ts';
-import { isDigit, ownCopy, remembering } from './log-text.ts';
+import { decodeText, isDigit, ownCopy, remembering } from './log-text.ts';
+
+/** The codes of a text, one per character. */
+type Codes = Uint8Array | Uint16Array;
+
+export const codesOf = (text: string): Uint16Array => Uint16Array.from(text, (char) => char.charCodeAt(0));
 
 /** What follows the time of an event: the rest of its first line, and the other lines. */
 export class TextBody {
   readonly text: string;
+  /** Its codes begin here, at `at`: engines read a byte several times as fast as a character of a part of a string. */
+  readonly codes: Codes;
+  readonly at: number;
   #title: string | undefined;
   #lines: string[] | undefined;
 
-  constructor(text: string) {
-    this.text = text;
+  constructor(bytes: Uint8Array, start: number, end: number) {
+    this.text = decodeText(bytes, start, end);
+    // Otherwise a character has several bytes.
+    const isBytes = this.text.length === end - start;
+    this.codes = isBytes ? bytes : codesOf(this.text);
+    this.at = isBytes ? start : 0;
   }
 
   get title(): string {
@@ -35,6 +47,8 @@ export class TextBody {
 }
 
 function linesAfterFirst(text: string): string[] {
+  const end = text.indexOf('\n');
+  if (end === -1 || end === text.length - 1) return [];
   const lines = text.includes('\r') ? text.split(/\r*\n|\r+$/) : text.split('\n');
   lines.shift();
   while (lines.at(-1)?.trim() === '') lines.pop();
@@ -102,27 +116,45 @@ export function usagesOf(lines: readonly string[]): Usages {
 }
 
 /** The figure of a line like `47  -  MemoryUsage of job (MB)`. */
-export const countOf = ({ text }: TextBody, words: string): number | undefined =>
-  countBefore(text, text.indexOf(words, text.indexOf('\n')));
+export const countOf = (body: TextBody, words: string): number | undefined =>
+  countBefore(body, body.text.indexOf(words, body.text.indexOf('\n')));
+
+const dash = codesOf('  -  ');
 
 /** The figure in front of the words at `at`, if nothing else is there. */
-function countBefore(text: string, at: number): number | undefined {
-  const end = at - 5;
-  if (!text.startsWith('  -  ', end) || !isDigit(text.charCodeAt(end - 1))) return undefined;
-  const figure = figureAt(text, text.lastIndexOf('\n', end) + 1, end);
+function countBefore(body: TextBody, at: number): number | undefined {
+  const { codes, at: first } = body;
+  const end = first + at - dash.length;
+  if (end <= first || !hasAt(codes, end, dash) || !isDigit(codes[end - 1])) return undefined;
+  let start = end;
+  while (start > first && codes[start - 1] !== newline) start -= 1;
+  const figure = figureAt(body, start, end);
   return figure !== undefined && figure >= 0 ? figure : undefined;
 }
 
+const newline = 0x0a;
+
+/** Whether the word is there. */
+export function hasAt(codes: Codes, at: number, word: Codes): boolean {
+  for (let index = 0; index < word.length; index++) if (codes[at + index] !== word[index]) return false;
+  return true;
+}
+
+const [run, total, sent, received] = ['Run ', 'Total ', 'Sent By', 'Received By'].map(codesOf) as [
+  ...[Codes, Codes, Codes, Codes],
+];
+
 /** Of a line that is repeated, the last counts. */
-export function readTransferredBytes({ text }: TextBody): TransferredBytes {
+export function readTransferredBytes(body: TextBody): TransferredBytes {
   const bytes: TransferredBytes = {};
-  const word = ' Bytes ';
+  const { text, codes, at: first } = body;
+  const word = 'Bytes ';
   for (let at = text.indexOf(word); at !== -1; at = text.indexOf(word, at + 1)) {
-    const isSent = text.startsWith('Sent By', at + word.length);
-    if (!isSent && !text.startsWith('Received By', at + word.length)) continue;
-    const isRun = text.startsWith('Run', at - 3);
-    const count =
-      isRun || text.startsWith('Total', at - 5) ? countBefore(text, at - (isRun ? 3 : 5)) : undefined;
+    const isSent = hasAt(codes, first + at + word.length, sent);
+    if (!isSent && !hasAt(codes, first + at + word.length, received)) continue;
+    const isRun = hasAt(codes, first + at - run.length, run);
+    const before = isRun || hasAt(codes, first + at - total.length, total);
+    const count = before ? countBefore(body, at - (isRun ? run : total).length) : undefined;
     if (count === undefined) continue;
     if (isRun) bytes[isSent ? 'runSent' : 'runReceived'] = count;
     else bytes[isSent ? 'totalSent' : 'totalReceived'] = count;
@@ -166,21 +198,21 @@ const isTableHead = (line: string): boolean => /^\s*Partitionable Resources\s*:/
 
 /** The rows of the table of resources. Any cell may be empty, so rows are cut where the columns of the head end. */
 export function resourcesOf(body: TextBody): Resource[] {
+  const { text, codes, at } = body;
   const head = linesWith('Partitionable Resources', body).find(isTableHead);
   if (head === undefined) return [];
   const edges = edgesOf(head);
   const resources: Resource[] = [];
-  const { text } = body;
-  for (let end = text.indexOf(head) + head.length; end < text.length;) {
+  const last = at + text.length;
+  for (let end = at + text.indexOf(head) + head.length; end < last;) {
     const start = end + 1;
-    end = text.indexOf('\n', start);
-    if (end === -1) end = text.length;
-    let colon = text.indexOf(':', start + 1);
-    while (colon !== -1 && colon < end && !isBlank(text.charCodeAt(colon - 1)))
-      colon = text.indexOf(':', colon + 1);
-    const label = colon === -1 || colon > end ? '' : text.slice(start, colon).trim();
-    if (label === '') break;
-    resources.push(resourceOf(label, text, colon + 1, end, edges));
+    const next = text.indexOf('\n', start - at);
+    end = next === -1 ? last : at + next;
+    let colon = start + 1;
+    while (colon < end && (codes[colon] !== 0x3a || !isBlank(codes[colon - 1] ?? 0))) colon += 1;
+    const column = colon < end ? columnAt(resources.length, body, start, colon) : undefined;
+    if (column === undefined) break;
+    resources.push(resourceOf(column, body, colon + 1, end, edges));
   }
   return resources;
 }
@@ -200,19 +232,31 @@ const edgesOf = remembering((head): Edges => {
   return { usage: endOf('Usage'), request, allocated: Math.max(allocated, request) };
 });
 
-function resourceOf(label: string, text: string, from: number, to: number, edges: Edges): Resource {
+function resourceOf(
+  { name, unit }: Column,
+  body: TextBody,
+  from: number,
+  to: number,
+  edges: Edges,
+): Resource {
+  const { text, codes, at } = body;
   const [first, second, third] = [from + edges.usage, from + edges.request, from + edges.allocated];
-  let usage = figureAt(text, from, Math.min(first, to));
-  let request = figureAt(text, first, Math.min(second, to));
-  let allocated = figureAt(text, second, Math.min(third, to));
-  let assigned = third < to ? text.slice(third, to).trim() : '';
+  let usage = figureAt(body, from, Math.min(first, to));
+  let request = figureAt(body, first, Math.min(second, to));
+  let allocated = figureAt(body, second, Math.min(third, to));
+  let assigned = third < to ? text.slice(third - at, to - at).trim() : '';
   if (usage === undefined || request === undefined || allocated === undefined) {
-    // An editor has replaced spaces by tabs: the positions are lost, the order is not.
-    const words = text.slice(from, to).trim().split(/\s+/);
-    [usage = NaN, request = NaN, allocated = NaN] = words.slice(0, 3).map(Number);
-    assigned = words[3] ?? '';
+    // A figure is wider than its column, or an editor has replaced spaces by tabs: the positions are lost, the order is not.
+    const [one, two, three] = wordEnds(codes, from, to);
+    usage = figureAt(body, from, one) ?? NaN;
+    request = figureAt(body, one, two) ?? NaN;
+    allocated = figureAt(body, two, three) ?? NaN;
+    assigned =
+      text
+        .slice(three - at, to - at)
+        .trim()
+        .split(/\s/, 1)[0] ?? '';
   }
-  const { name, unit } = columnOf(label);
   const isFull = assigned === '' && Number.isFinite(usage + request + allocated);
   // An object that does not grow takes a third of the memory.
   if (isFull)
@@ -228,31 +272,64 @@ function resourceOf(label: string, text: string, from: number, to: number, edges
   return resource;
 }
 
-/** What stands before the colon. */
-const columnOf = remembering((label): Pick<Resource, 'name' | 'unit'> => {
+type Column = Pick<Resource, 'name' | 'unit'>;
+
+const columnOf = remembering((label): Column => {
   const [, name = label, unit] = /^(.*?)\s*\(([^)]*)\)$/.exec(label) ?? [];
   return defined({ name, unit });
 });
 
+/** By row, what stood before its colon in the latest table: most tables of a log have the same rows. */
+const latestColumns: { codes: Codes; column: Column }[] = [];
+const maxLatest = 32;
+
+/** What stands before the colon; undefined if nothing does. */
+function columnAt(
+  row: number,
+  { text, codes, at }: TextBody,
+  start: number,
+  colon: number,
+): Column | undefined {
+  const latest = latestColumns[row];
+  if (latest?.codes.length === colon - start && hasAt(codes, start, latest.codes)) return latest.column;
+  const label = text.slice(start - at, colon - at).trim();
+  if (label === '') return undefined;
+  const column = columnOf(label);
+  if (row < maxLatest) latestColumns[row] = { codes: codes.slice(start, colon), column };
+  return column;
+}
+
 /** The only word of a part as a figure: NaN if it is none, or there is no word; undefined if there are more. */
-function figureAt(text: string, from: number, to: number): number | undefined {
+function figureAt({ text, codes, at: first }: TextBody, from: number, to: number): number | undefined {
   let start = from;
-  while (start < to && isBlank(text.charCodeAt(start))) start += 1;
+  while (start < to && isBlank(codes[start] ?? 0)) start += 1;
   let end = start;
   let value = 0;
   let scale = 0;
-  for (let code; end < to && !isBlank((code = text.charCodeAt(end))); end++) {
+  for (let code; end < to && !isBlank((code = codes[end] ?? 0)); end++) {
     if (code === 0x2e && scale === 0) scale = 1;
     else {
       value = value * 10 + (isDigit(code) ? code - 0x30 : NaN);
       scale *= 10;
     }
   }
-  for (let at = end; at < to; at++) if (!isBlank(text.charCodeAt(at))) return undefined;
+  for (let at = end; at < to; at++) if (!isBlank(codes[at] ?? 0)) return undefined;
   if (start === end) return NaN;
   // Most figures are short, and need no string of their own.
-  const isShort = value < 1e15 && isDigit(text.charCodeAt(start));
-  return isShort ? value / (scale || 1) : Number(text.slice(start, end));
+  const isShort = value < 1e15 && isDigit(codes[start]);
+  return isShort ? value / (scale || 1) : Number(text.slice(start - first, end - first));
+}
+
+/** Where the first three words end. */
+function wordEnds(codes: Codes, from: number, to: number): [number, number, number] {
+  const ends: [number, number, number] = [to, to, to];
+  let at = from;
+  for (let word = 0; word < ends.length; word++) {
+    while (at < to && isBlank(codes[at] ?? 0)) at += 1;
+    while (at < to && !isBlank(codes[at] ?? 0)) at += 1;
+    ends[word] = at;
+  }
+  return ends;
 }
 
 /** Whether a character is `\s`. */

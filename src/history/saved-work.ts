@@ -7,26 +7,28 @@ const afterTheEnd = new Set(['output-failed', 'output-too-big', 'output-missing'
 const endedByItself = ({ ending, cause = 'unknown' }: AttemptHistory): boolean =>
   byItself.has(ending) || ((ending === 'held' || ending === 'evicted') && afterTheEnd.has(cause));
 
-export const hasExecuted = ({ spans }: AttemptHistory): boolean =>
-  spans.some(({ doing }) => doing === 'executing');
+const isExecuting = ({ doing }: Span<Activity>): boolean => doing === 'executing';
+const isResult = ({ doing, isCheckpoint }: Span<Activity>): boolean =>
+  doing === 'output' && isCheckpoint !== true;
 
-const lastOutput = (spans: readonly Span<Activity>[]): number =>
-  spans.findLastIndex(({ doing, isCheckpoint }) => doing === 'output' && isCheckpoint !== true);
+export const hasExecuted = ({ spans }: AttemptHistory): boolean => spans.some(isExecuting);
 
 /** The span in which an attempt returned its results, or -1. */
 export const returningSpan = (attempt: AttemptHistory): number =>
-  hasExecuted(attempt) && endedByItself(attempt) ? lastOutput(attempt.spans) : -1;
+  hasExecuted(attempt) && endedByItself(attempt) ? attempt.spans.findLastIndex(isResult) : -1;
 
 /** The time up to which work was saved: the end of the last complete checkpoint transfer. */
 export function keptUntil(attempt: AttemptHistory, returned: number): number {
   const { spans, checkpointed, ending } = attempt;
   if (checkpointed) return Infinity;
   if (ending === 'wrong-output') return -Infinity;
-  const executedFrom = spans.findIndex(({ doing }) => doing === 'executing');
-  const last = spans.findLastIndex(
-    ({ doing, failed }, index) => doing === 'output' && failed !== true && index !== returned,
-  );
-  return executedFrom !== -1 && last > executedFrom ? (spans[last]?.to ?? -Infinity) : -Infinity;
+  const executedFrom = spans.findIndex(isExecuting);
+  // A loop, because a log may have a million attempts: it makes no function for each.
+  for (let at = spans.length - 1; at > executedFrom && executedFrom !== -1; at--) {
+    const span = spans[at];
+    if (span?.doing === 'output' && span.failed !== true && at !== returned) return span.to;
+  }
+  return -Infinity;
 }
 
 /** Whether a job has saved a checkpoint in some attempt, so that it resumes from there. */

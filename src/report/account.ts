@@ -29,13 +29,20 @@ export function countJob(job: JobHistory, doubt = false): CountedJob {
   };
 }
 
-/** Milliseconds per column of what is counted. */
-export function amountsOf(walk: (count: Count) => void): Amounts {
-  const amounts = noRowAmounts();
-  walk((column, from, to) => {
-    amounts[column] += to - from;
-  });
-  return amounts;
+/** Adds up milliseconds per column. One serves all jobs: a log may have a million, and a function for each takes memory. */
+export class Adder {
+  #amounts = noRowAmounts();
+
+  readonly count: Count = (column, from, to) => {
+    this.#amounts[column] += to - from;
+  };
+
+  /** What was counted since the last time. */
+  take(): Amounts {
+    const amounts = this.#amounts;
+    this.#amounts = noRowAmounts();
+    return amounts;
+  }
 }
 
 type Count = (column: Column, from: number, to: number) => void;
@@ -67,6 +74,10 @@ function savedColumn(job: JobHistory, index: number): Column {
   if (outcome === 'failed' || outcome === 'removed' || outcome === 'wrongOutput') return lostWith(job);
   if (index === attempts.length - 1)
     return outcome === 'success' ? computeColumn(attempts[index]) : 'underWay';
+  return columnOfEarlier(job, index);
+}
+
+function columnOfEarlier({ outcome, attempts }: JobHistory, index: number): Column {
   // Another cluster of the same node starts fresh.
   const isSame = ({ id }: AttemptHistory) => id === attempts[index]?.id;
   const later = attempts.slice(index + 1);
@@ -77,27 +88,40 @@ function savedColumn(job: JobHistory, index: number): Column {
 
 function countSpans(attempt: AttemptHistory, saved: Column, doubt: boolean, count: Count): void {
   const { spans } = attempt;
-  const executed = hasExecuted(attempt);
+  const facts = factsOf(attempt, saved);
+  for (let index = 0; index < spans.length; index++) {
+    const span = spans[index];
+    if (span === undefined) continue;
+    const own = columnOf(span, index, facts);
+    count(doubt && usefulColumns.includes(own) ? 'underWay' : own, span.from, span.to);
+  }
+}
+
+/** What decides the column of a span. */
+function factsOf(attempt: AttemptHistory, saved: Column) {
   const returned = returningSpan(attempt);
   const kept = keptUntil(attempt, returned);
   const compute = computeColumn(attempt);
   const keepsWork = isKept(compute) || (kept > -Infinity && isKept(saved));
-  const columnOf = ({ doing, to, failed }: Span<Activity>, index: number): Column => {
-    if (isArrival(doing)) return inputColumn(attempt, keepsWork, index, doing);
-    if (doing === 'output') {
-      if (!executed) return 'overhead';
-      if (failed === true) return isKept(compute) ? 'overhead' : compute;
-      return index === returned ? 'returning' : isKept(saved) ? 'saving' : saved;
-    }
-    if (doing !== 'executing') return plain[doing];
-    // After the results were returned there is nothing left to compute.
-    if (returned !== -1 && index > returned) return 'overhead';
-    return to <= kept ? saved : compute;
-  };
-  spans.forEach((span, index) => {
-    const own = columnOf(span, index);
-    count(doubt && usefulColumns.includes(own) ? 'underWay' : own, span.from, span.to);
-  });
+  return { attempt, saved, returned, kept, compute, keepsWork };
+}
+
+function columnOf(
+  { doing, to, failed }: Span<Activity>,
+  index: number,
+  facts: ReturnType<typeof factsOf>,
+): Column {
+  const { attempt, saved, returned, compute } = facts;
+  if (isArrival(doing)) return inputColumn(attempt, facts.keepsWork, index, doing);
+  if (doing === 'output') {
+    if (!hasExecuted(attempt)) return 'overhead';
+    if (failed === true) return isKept(compute) ? 'overhead' : compute;
+    return index === returned ? 'returning' : isKept(saved) ? 'saving' : saved;
+  }
+  if (doing !== 'executing') return plain[doing];
+  // After the results were returned there is nothing left to compute.
+  if (returned !== -1 && index > returned) return 'overhead';
+  return to <= facts.kept ? saved : compute;
 }
 
 const isKept = (column: Column): boolean => column === 'usefulCompute' || column === 'underWay';

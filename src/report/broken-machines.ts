@@ -16,10 +16,12 @@ export function forEachAttempt(
   visit: (job: JobHistory, attempt: AttemptHistory, row: AttemptRow) => void,
 ): void {
   jobs.forEach((job, index) => {
-    job.attempts.forEach((attempt, at) => {
+    // A loop, because a function for each of many jobs takes memory.
+    for (let at = 0; at < job.attempts.length; at++) {
+      const attempt = job.attempts[at];
       const row = rows[index]?.attempts[at];
-      if (row !== undefined) visit(job, attempt, row);
-    });
+      if (attempt !== undefined && row !== undefined) visit(job, attempt, row);
+    }
   });
 }
 

@@ -1,4 +1,4 @@
-import type { JobHistory } from '../history/history.ts';
+import type { AttemptHistory, JobHistory } from '../history/history.ts';
 import { expectedLoss } from '../recovery/interruptions.ts';
 import type { JobRow } from './ledger.ts';
 import { secondsOf } from './sites.ts';
@@ -26,7 +26,8 @@ export function checkpointReport(
   jobs: readonly JobHistory[],
   rows: readonly JobRow[],
 ): CheckpointReport | null {
-  const saved = jobs.flatMap((job) => job.attempts.flatMap((one) => one.saved ?? []));
+  const saved: NonNullable<AttemptHistory['saved']>[] = [];
+  for (const job of jobs) for (const one of job.attempts) if (one.saved !== undefined) saved.push(one.saved);
   // Before anything is copied: a log may have a million attempts, and few have checkpoints of ours.
   if (saved.length === 0) return null;
   const attempts = jobs.flatMap((job, index) =>

@@ -68,13 +68,15 @@ export function groupReports(
     if (row === undefined) return;
     const whole = keyOfJob && tallyOf(keyOfJob(job));
     whole?.addJob(job, row);
-    job.attempts.forEach((attempt, at) => {
+    // A loop, because a function for each of many jobs takes memory.
+    for (let at = 0; at < job.attempts.length; at++) {
+      const attempt = job.attempts[at];
       const own = row.attempts[at];
+      if (attempt === undefined || own === undefined) continue;
       const tally = keyOfAttempt === undefined ? whole : tallyOf(keyOfAttempt(attempt, job));
-      if (own === undefined || tally === undefined) return;
-      tally.addAttempt(job, attempt, own);
-      if (tally !== whole) addAmounts(tally.sum, own.millis);
-    });
+      tally?.addAttempt(job, attempt, own);
+      if (tally !== whole && tally !== undefined) addAmounts(tally.sum, own.millis);
+    }
   });
   return [...tallies]
     .map(([name, tally]) => tally.report(name, hasTransfers))
@@ -107,7 +109,7 @@ class Tally {
     if (!row.good) return;
     this.#compute.push(secondsOf(attempt, 'executing'));
     this.#transfer.push(secondsOf(attempt, 'input'));
-    this.#rates.push(...transferRate(attempt));
+    for (const rate of transferRate(attempt)) this.#rates.push(rate);
     if (attempt.speed !== undefined) this.#speeds.push(attempt.speed);
   }
 

@@ -1,10 +1,10 @@
 import type { Cause } from '../codes/causes.ts';
 import type { LogEvent } from '../eventlog/events.ts';
-import type { Ending, JobHistory, JobOutcome, Speed } from '../history/history.ts';
+import type { AttemptHistory, Ending, JobHistory, JobOutcome, Speed } from '../history/history.ts';
 import type { LogFacts } from '../history/log-facts.ts';
 import type { Parameters } from '../job/describe-parameters.ts';
 import { LogFold } from '../history/log-fold.ts';
-import { amountsOf, countAfter, countAttempt } from './account.ts';
+import { Adder, countAfter, countAttempt } from './account.ts';
 import { addAmounts, columns, noAmounts, slotColumns, sumOver, type Amounts } from './columns.ts';
 
 /** The time of one attempt, including the wait before it. */
@@ -73,34 +73,44 @@ export function ledgerOf(
   facts: LogFacts,
   doubted: ReadonlySet<string> = new Set(),
 ): Ledger {
-  const rows = jobs.map((job) => jobRow(job, doubted.has(job.id)));
+  const adder = new Adder();
+  const rows = jobs.map((job) => jobRow(job, doubted.has(job.id), adder));
   const sum = noAmounts();
   for (const { millis } of rows) addAmounts(sum, millis);
   return { rows, sum, totalMillis: sumOver(sum, columns), slotMillis: sumOver(sum, slotColumns), facts };
 }
 
-function jobRow(job: JobHistory, doubt: boolean): JobRow {
-  const attempts = job.attempts.map((attempt, index): AttemptRow => {
-    const { number, id = job.id, ending, cause, site, machine, gpu, speed } = attempt;
-    const row: AttemptRow = {
-      attempt: number,
-      id,
-      ending,
-      good: ending === 'success' && !doubt,
-      cause,
-      site,
-      machine,
-      gpu,
-      millis: amountsOf((count) => countAttempt(job, index, doubt, count)),
-    };
-    // Not in the literal: one with a part that may be missing makes larger objects, and a log may have a million.
-    if (speed !== undefined) row.speed = speed;
-    return row;
-  });
+function attemptRow(job: JobHistory, attempt: AttemptHistory, doubt: boolean, millis: Amounts): AttemptRow {
+  const { number, id = job.id, ending, cause, site, machine, gpu, speed } = attempt;
+  const row: AttemptRow = {
+    attempt: number,
+    id,
+    ending,
+    good: ending === 'success' && !doubt,
+    cause,
+    site,
+    machine,
+    gpu,
+    millis,
+  };
+  // Not in the literal: one with a part that may be missing makes larger objects, and a log may have a million.
+  if (speed !== undefined) row.speed = speed;
+  return row;
+}
+
+function jobRow(job: JobHistory, doubt: boolean, adder: Adder): JobRow {
+  const attempts = new Array<AttemptRow>(job.attempts.length);
+  for (let index = 0; index < attempts.length; index++) {
+    const attempt = job.attempts[index];
+    if (attempt === undefined) continue;
+    countAttempt(job, index, doubt, adder.count);
+    attempts[index] = attemptRow(job, attempt, doubt, adder.take());
+  }
   const [only] = attempts;
   // Most jobs have one attempt and nothing after it: sharing its amounts saves a tenth of the memory.
   const isAll = only !== undefined && attempts.length === 1 && job.after.length === 0;
-  const millis = isAll ? only.millis : amountsOf((count) => countAfter(job, count));
+  if (!isAll) countAfter(job, adder.count);
+  const millis = isAll ? only.millis : adder.take();
   if (!isAll) for (const attempt of attempts) addAmounts(millis, attempt.millis);
   const row: JobRow = {
     job: job.id,

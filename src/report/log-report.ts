@@ -176,16 +176,14 @@ function failureReports(jobs: readonly JobHistory[], source: SourceKind): Failur
   const failed = jobs.filter(isFailed);
   return [...Map.groupBy(failed, ({ cause = 'unknown' }) => cause)]
     .map(([cause, same]): FailureReport => {
-      const [example] = same.flatMap((job) =>
-        job.reason === undefined ? [] : [{ ...jobName(job), reason: job.reason }],
-      );
+      const example = same.find(({ reason }) => reason !== undefined);
       return {
         cause,
         jobs: same.length,
         share: same.length / failed.length,
         what: causeTitle(cause),
         remedy: remedyFor(same, cause, source),
-        example: example ?? null,
+        example: example === undefined ? null : { ...jobName(example), reason: example.reason ?? '' },
       };
     })
     .sort((a, b) => b.jobs - a.jobs || a.cause.localeCompare(b.cause));

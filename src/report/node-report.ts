@@ -81,9 +81,11 @@ function timesOf(
 ): Map<string, NodeTimes> {
   const times = new Map<string, NodeTimes>();
   const label = jobLabels({ logs });
-  for (const [index, { id, node: named, log = null, from, to }] of jobs.entries()) {
+  for (let index = 0; index < jobs.length; index++) {
+    const job = jobs[index];
     const row = rows[index];
-    if (named === undefined || row === undefined) continue;
+    if (job?.node === undefined || row === undefined) continue;
+    const { id, node: named, log = null, from, to } = job;
     const node = label({ job: id, node: named, log });
     const known = times.get(node);
     const [slot, lost] = [sumOver(row.millis, slotColumns) / 1000, sumOver(row.millis, lossColumns) / 1000];

@@ -1,7 +1,7 @@
 import { counted } from '../base/counted.ts';
 import { afterExceeding, withHeadroom } from '../base/headroom.ts';
 import type { Cause } from '../codes/causes.ts';
-import type { JobHistory } from '../history/history.ts';
+import type { JobHistory, UsedResource } from '../history/history.ts';
 import { ascending, quantile } from '../statistics/describe.ts';
 
 /** Requests and use of a resource, over the attempts that succeeded and those that exceeded their request. */
@@ -53,7 +53,7 @@ export function resourceReports(jobs: readonly JobHistory[]): ResourceReport[] {
       const wanted = cause === undefined ? undefined : exceededResource[cause];
       if (wanted !== undefined) {
         const { attempts: count, requested } = exceeded.get(wanted) ?? none;
-        const request = resources.find(({ name }) => name === wanted)?.request ?? Infinity;
+        const request = requestOf(resources, wanted);
         exceeded.set(wanted, { attempts: count + 1, requested: Math.max(requested, request) });
       }
       for (const { name, unit, usage, request } of resources) {
@@ -68,6 +68,9 @@ export function resourceReports(jobs: readonly JobHistory[]): ResourceReport[] {
     }
   return [...observed].map(([name, entry]) => resourceReport(name, entry, exceeded.get(name) ?? none));
 }
+
+const requestOf = (resources: readonly UsedResource[], wanted: string): number =>
+  resources.find(({ name }) => name === wanted)?.request ?? Infinity;
 
 function resourceReport(
   name: string,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AgentState, AttemptState } from '../journal/state.ts';
-import { amountsOf, countAttempt } from './account.ts';
+import { Adder, countAttempt } from './account.ts';
 import { runSpans } from '../history/run-spans.ts';
 
 const start = Date.parse('2026-01-01T00:00:00.000Z');
@@ -65,7 +65,9 @@ function amounts(outcome: Tried, savedAt: number | undefined, isKept: boolean, w
   const next = { ...logged, number: 2, waits: [], spans, ending: 'success' as const };
   const attempts = outcome === 'success' ? [logged] : [logged, next];
   const job = { id: '1', from: 0, to: 300_000, attempts, after: [], outcome: 'success' as const };
-  const all = amountsOf((count) => countAttempt(job, 0, false, count));
+  const adder = new Adder();
+  countAttempt(job, 0, false, adder.count);
+  const all = adder.take();
   const { usefulCompute, lostToEviction, usefulTransfer, unpacking, retriedTransfer } = all;
   const { waitingForData } = all;
   return { usefulCompute, lostToEviction, usefulTransfer, unpacking, retriedTransfer, waitingForData };

@@ -240,8 +240,8 @@ function causeVerdict(lost: number, input: VerdictInput): Verdict | null {
 
 /** What helps these jobs against a cause; those that resume from checkpoints are not advised to save some. */
 export function remedyFor(jobs: readonly JobHistory[], cause: Cause, source: SourceKind): string {
-  const hasIt = (job: JobHistory): boolean =>
-    job.cause === cause || job.attempts.some((attempt) => attempt.cause === cause);
+  const isOfIt = (attempt: AttemptHistory): boolean => attempt.cause === cause;
+  const hasIt = (job: JobHistory): boolean => job.cause === cause || job.attempts.some(isOfIt);
   const affected = isCheaperWithCheckpoints(cause) ? jobs.filter(hasIt) : [];
   return adviceFor(cause, source, affected.length > 0 && affected.every(savesCheckpoints));
 }

@@ -35,8 +35,9 @@ export function largest<T>(
   for (const item of items) {
     const value = valueOf(item);
     if (value === undefined || !(value > above) || (found.length >= count && value <= least)) continue;
-    const at = found.findIndex((other) => other.value < value);
-    found.splice(at === -1 ? found.length : at, 0, { item, value });
+    let at = 0;
+    while (at < found.length && (found[at]?.value ?? 0) >= value) at += 1;
+    found.splice(at, 0, { item, value });
     if (found.length > count) found.pop();
     least = found.at(-1)?.value ?? 0;
   }

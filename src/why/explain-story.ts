@@ -7,7 +7,7 @@ import { safeLine } from '../diagnosis/quote-event.ts';
 import { explainRemoval } from './explain-removal.ts';
 import { explainLoop, explainRunning, explainWaiting, loopOf } from './explain-under-way.ts';
 import { adviceOf, explained, goodTitle, holdCount, nothingWrong, reconnects } from './build-explanation.ts';
-import type { Explanation } from '../diagnosis/explanation.ts';
+import type { Explanation, Headline } from '../diagnosis/explanation.ts';
 import type { AttemptHistory, JobHistory } from '../history/history.ts';
 import { savesCheckpoints } from '../history/saved-work.ts';
 import { siteOrMachine } from '../history/worker.ts';
@@ -22,24 +22,50 @@ export function explainStory(job: JobHistory, rules?: RunRules): Explanation {
   return {
     ...explanation,
     advice: savesCheckpoints(job) ? advice.map(adviceForResumed) : advice,
-    ...defined({ node: job.node, siblings: job.siblings, log: job.log }),
+    ...identityOf(job),
   };
+}
+
+const identityOf = ({ node, siblings, log }: JobHistory): Pick<Headline, 'node' | 'siblings' | 'log'> =>
+  defined({ node, siblings, log });
+
+/** The headline of its explanation: of a job that exited, at a small part of the cost. */
+export function headlineOf(job: JobHistory): Headline {
+  const exited = exitedAttempt(job);
+  if (exited === undefined) return explainStory(job);
+  return { ...exitHeadline(job, exited), ...identityOf(job) };
 }
 
 function explain(job: JobHistory, rules: RunRules | undefined): Explanation {
   const { outcome, attempts } = job;
   const { removal } = detailsOf(job);
   if (removal !== undefined) return explainRemoval(job, removal, rules);
-  const last = attempts.at(-1);
   if (outcome === 'held') return explainHold(job, rules);
-  if (outcome !== 'running' && outcome !== 'waiting' && last !== undefined)
-    return explainExit(job, last, rules);
+  const exited = exitedAttempt(job);
+  if (exited !== undefined) return explainExit(job, exited, rules);
+  const last = attempts.at(-1);
   const streaks = streaksOf(attempts);
   const loop = loopOf(streaks);
   if (loop !== undefined) return explainLoop(job, loop, streaks, rules);
   return outcome === 'running' && last !== undefined
     ? explainRunning(job, last, streaks, rules)
     : explainWaiting(job, streaks, rules);
+}
+
+/** The last attempt, if the job ended with it. */
+function exitedAttempt({ outcome, attempts, details }: JobHistory): AttemptHistory | undefined {
+  const isOpen = outcome === 'held' || outcome === 'running' || outcome === 'waiting';
+  return isOpen || details?.removal !== undefined ? undefined : attempts.at(-1);
+}
+
+function exitHeadline(job: JobHistory, last: AttemptHistory, diagnosis = lastDiagnosis(job, last)): Headline {
+  const isGood = diagnosis.cause === 'none';
+  return {
+    job: job.id,
+    standing: isGood ? 'succeeded' : 'failed',
+    cause: diagnosis.cause,
+    title: isGood ? goodTitle(last.number) : causeTitle(diagnosis.cause),
+  };
 }
 
 function explainExit(job: JobHistory, last: AttemptHistory, rules: RunRules | undefined): Explanation {
@@ -50,10 +76,7 @@ function explainExit(job: JobHistory, last: AttemptHistory, rules: RunRules | un
   const count = job.attempts.length;
   const { end } = last.details ?? {};
   return {
-    job: job.id,
-    standing: isGood ? 'succeeded' : 'failed',
-    cause: diagnosis.cause,
-    title: isGood ? goodTitle(last.number) : causeTitle(diagnosis.cause),
+    ...exitHeadline(job, last, diagnosis),
     because: [...diagnosis.because, ...past.because, ...reconnects(job)],
     evidence: [...past.evidence, end?.evidence ?? detailsOf(job).last],
     doing: isGood ? [] : describeExitAction(count, exitOf(end?.termination), rules),

@@ -1,5 +1,5 @@
 import { printable } from '../base/printable.ts';
-import type { Evidence, Explanation } from '../diagnosis/explanation.ts';
+import type { Evidence, Explanation, Headline } from '../diagnosis/explanation.ts';
 import { jobLabel } from '../job/describe-parameters.ts';
 
 /** An explanation as it is shown: nothing is said twice. */
@@ -36,7 +36,7 @@ export function viewExplanation(explanation: Explanation, verbose = false): Expl
 }
 
 /** The job that an explanation is about, as people read it. */
-export const explainedLabel = ({ job, name }: Explanation): string => printable(jobLabel(job, name));
+export const explainedLabel = ({ job, name }: Headline): string => printable(jobLabel(job, name));
 
 /** Evidence that neither the sentences nor earlier lines contain. */
 function notSaid(evidence: readonly Evidence[], because: readonly string[]): Evidence[] {

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
+import path from 'node:path';
 import { test } from 'node:test';
 import type { Explanation } from '../diagnosis/explanation.ts';
-import { groupExplanations } from './group-explanations.ts';
+import { logSources } from '../eventlog/log-sources.ts';
+import { readHistory } from '../history/read-history.ts';
+import { explainStory, headlineOf } from './explain-story.ts';
+import { groupExplanations, groupJobs } from './group-explanations.ts';
 
 const explained = (job: string, lr: number): Explanation => ({
   ...{ job, name: `lr=${lr}`, standing: 'failed', cause: 'exit-code', title: 'it failed' },
@@ -15,4 +19,27 @@ test('a few jobs are named by their parameters, many by their ids', () => {
   const [group] = groupExplanations(many);
   assert.equal(group?.jobs.length, 60);
   assert.notEqual(group.labels.length, group.jobs.length);
+});
+
+test('the headline of a job is that of its explanation, for every log in the repository', async () => {
+  const folder = path.join(import.meta.dirname, '../../test/eventlogs');
+  const found = new Set<string>();
+  for (const source of await logSources([folder])) {
+    const { jobs } = await readHistory([source], { evidence: true });
+    for (const job of jobs) {
+      const { job: id, standing, cause, title } = explainStory(job);
+      found.add(standing);
+      const headline = headlineOf(job);
+      assert.deepEqual(
+        [headline.job, headline.standing, headline.cause, headline.title],
+        [id, standing, cause, title],
+      );
+    }
+    const [grouped, explained] = [
+      groupJobs(jobs, headlineOf, explainStory),
+      groupExplanations(jobs.map((job) => explainStory(job))),
+    ];
+    assert.deepEqual(grouped, explained, source.name);
+  }
+  for (const standing of ['succeeded', 'failed', 'held', 'removed']) assert.ok(found.has(standing), standing);
 });

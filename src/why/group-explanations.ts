@@ -1,5 +1,5 @@
 import { nodeJobLabel } from '../dag/node-jobs.ts';
-import type { Explanation, JobStatus } from '../diagnosis/explanation.ts';
+import type { Explanation, Headline, JobStatus } from '../diagnosis/explanation.ts';
 import { explainedLabel } from './explanation-view.ts';
 
 /** Jobs with the same status and title. */
@@ -31,20 +31,30 @@ export const groupTitle = ({ title, jobs }: ExplainedGroup): string =>
 
 const order: JobStatus[] = ['looping', 'held', 'failed', 'removed', 'waiting', 'running', 'succeeded'];
 
-/** What needs attention first, then the most frequent first. */
-export function groupExplanations(explanations: Iterable<Explanation>): ExplainedGroup[] {
+export const groupExplanations = (explanations: Iterable<Explanation>): ExplainedGroup[] =>
+  groupJobs(explanations, itself, itself);
+
+const itself = <T>(one: T): T => one;
+
+/** What needs attention first, then the most frequent first. Only the first job of a group is explained in full. */
+export function groupJobs<Job>(
+  jobs: Iterable<Job>,
+  headlineOf: (job: Job) => Headline,
+  explain: (job: Job) => Explanation,
+): ExplainedGroup[] {
   const groups = new Map<string, ExplainedGroup>();
   const latestLogs = new Map<string, string>();
-  for (const example of explanations) {
-    const { standing, cause, title, job, log, node = job, siblings } = example;
+  for (const each of jobs) {
+    const headline = headlineOf(each);
+    const { standing, cause, title, job, log, node = job, siblings } = headline;
     const key = `${standing} ${title}`;
     const group = groups.get(key);
     const own = nodeJobLabel(job, node, siblings);
     const name = log === undefined || log === latestLogs.get(key) ? own : `${log}: ${own}`;
     if (log !== undefined) latestLogs.set(key, log);
-    const label = example.name === undefined ? [] : [explainedLabel(example)];
+    const label = headline.name === undefined ? [] : [explainedLabel(headline)];
     if (group === undefined)
-      groups.set(key, { standing, cause, title, jobs: [name], labels: label, example });
+      groups.set(key, { standing, cause, title, jobs: [name], labels: label, example: explain(each) });
     else {
       group.jobs.push(name);
       if (group.jobs.length <= maxLabels) group.labels.push(...label);

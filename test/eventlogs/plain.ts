@@ -1,4 +1,4 @@
-import { datingOf } from '../../src/eventlog/dating.ts';
+import { datingOf } from '../../src/eventlog/scan-log.ts';
 import type { Garbled, LogEvent } from '../../src/eventlog/events.ts';
 import { createParser } from '../../src/eventlog/parse.ts';
 import type { StampOptions } from '../../src/eventlog/stamp.ts';

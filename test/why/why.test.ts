@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
-import { readFileSync, truncateSync } from 'node:fs';
+import { readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import * as report from '../../src/cli/commands/report.ts';
@@ -35,17 +35,21 @@ test('a log with many jobs is explained by cause, and one of them in full', asyn
   assert.match(one.out, /^69\.2 running/);
 });
 
-test('a large log is read by a process with a small heap, which replaces the first', async (t) => {
+test('a large log, a folder with one and stdin are read by a process with a small heap, which replaces the first', async (t) => {
+  const log = readFileSync(path.join(eventLogs, 'hold404.log'), 'utf8');
   const folder = await temporaryFolder(t, {
-    'large.log': readFileSync(path.join(eventLogs, 'hold404.log'), 'utf8'),
+    'logs/large.log': log,
     'starts.cjs': `require('fs').appendFileSync('starts', [process.pid, ...process.execArgv].join(' ') + '\\n')`,
   });
-  truncateSync(path.join(folder, 'large.log'), 65e6);
+  truncateSync(path.join(folder, 'logs/large.log'), 65e6);
   const env = { ...process.env, NODE_OPTIONS: `--require ${path.join(folder, 'starts.cjs')}` };
-  const options = { cwd: folder, env, encoding: 'utf8', stdio: 'pipe' } as const;
-  assert.match(execFileSync(process.execPath, [cliMain, 'why', 'large.log'], options), /^7\.0 held/);
-  const starts = readFileSync(path.join(folder, 'starts'), 'utf8');
-  assert.match(starts, /^(\d+)\n\1 --max-semi-space-size=\d+ --expose-gc\n$/);
+  const options = { cwd: folder, env, encoding: 'utf8', stdio: 'pipe', input: log } as const;
+  for (const word of ['logs/large.log', 'logs', '-']) {
+    writeFileSync(path.join(folder, 'starts'), '');
+    assert.match(execFileSync(process.execPath, [cliMain, 'why', word], options), /^7\.0 held/, word);
+    const starts = readFileSync(path.join(folder, 'starts'), 'utf8');
+    assert.match(starts, /^(\d+)\n\1 --max-semi-space-size=\d+ --expose-gc\n$/, word);
+  }
 });
 
 test('a log that cannot be reached is an error with a message, not a stack', () => {

@@ -11,9 +11,14 @@ import type { JobState } from '../../journal/state.ts';
 import { isAdopted } from '../../pool/htcondor.ts';
 import { findJob } from '../../run/run-states.ts';
 import { explainReasons, hasReasons } from '../../why/explain-reason.ts';
-import { explainStory } from '../../why/explain-story.ts';
+import { explainStory, headlineOf } from '../../why/explain-story.ts';
 import { explainedLabel, viewExplanation } from '../../why/explanation-view.ts';
-import { type ExplainedGroup, groupExplanations, groupTitle } from '../../why/group-explanations.ts';
+import {
+  type ExplainedGroup,
+  groupExplanations,
+  groupJobs,
+  groupTitle,
+} from '../../why/group-explanations.ts';
 import type { Cli } from '../cli.ts';
 import { findRun, pathKind, runAndJobs } from '../find-run.ts';
 import { namedLogs, namesLogs } from '../named-logs.ts';
@@ -145,12 +150,15 @@ async function whyLogs(
   }
   const { jobs, hasLogs } = await jobsToExplain(sources, job, { signal: cli.signal, isQuoted: view.json });
   const logs = sources.map(({ name }) => (words.includes('-') ? name : path.resolve(cli.cwd, name)));
-  const groups = show(
-    cli,
-    jobs.values().map((one) => explainStory(one)),
-    view,
-    logs.length === 1 ? { log: logs[0] } : { logs },
-  );
+  const source = logs.length === 1 ? { log: logs[0] } : { logs };
+  const groups = view.json ? [] : groupJobs(jobs, headlineOf, explainStory);
+  if (view.json)
+    printJson(
+      cli,
+      jobs.map((one) => explainStory(one)),
+      source,
+    );
+  else printGroups(cli, groups, view);
   for (const note of damageNotes(sources)) cli.err(`\n${wrap(note, textWidth(cli)).join('\n')}\n`);
   if (view.json || words.includes('-')) return;
   const names = words.length > maxNamed ? 'LOGS' : words.map(shellQuote).join(' ');
@@ -209,25 +217,28 @@ interface View {
   verbose: boolean;
 }
 
-/** Prints one job in full, and more than one in groups, which are returned. */
 function show(
   cli: Cli,
-  explanations: Iterable<Explanation>,
-  { json, verbose }: View,
+  explanations: readonly Explanation[],
+  view: View,
   source: Record<string, unknown>,
-): ExplainedGroup[] {
-  if (json) {
-    cli.out(`${JSON.stringify({ ...source, jobs: [...explanations] })}\n`);
-    return [];
-  }
-  const groups = groupExplanations(explanations);
+): void {
+  if (view.json) printJson(cli, explanations, source);
+  else printGroups(cli, groupExplanations(explanations), view);
+}
+
+function printJson(cli: Cli, jobs: readonly Explanation[], source: Record<string, unknown>): void {
+  cli.out(`${JSON.stringify({ ...source, jobs })}\n`);
+}
+
+/** Prints one job in full, and more than one in groups. */
+function printGroups(cli: Cli, groups: readonly ExplainedGroup[], { verbose }: View): void {
   const [only] = groups;
   const isOne = groups.length === 1 && only?.jobs.length === 1;
   const text = isOne
     ? explanationText(only.example, textWidth(cli), verbose)
     : groupText(groups, textWidth(cli));
   cli.out(`${text}\n`);
-  return groups;
 }
 
 /** Groups of jobs, each with its cause and an example. */
