@@ -52,7 +52,9 @@ function shown(
   { file = '', line = 0, rule, message, fix, excerpt = [] }: Finding,
   texts: ReadonlyMap<string, readonly string[]>,
 ): ShownFinding {
-  const source = printable(textWithoutSecrets(texts.get(file)?.[line - 1]?.trim() ?? ''));
+  const text = texts.get(file)?.[line - 1]?.trim() ?? '';
+  // UTF-16 is not for people.
+  const source = text.includes('\0') ? '' : printable(textWithoutSecrets(text));
   return {
     place: `${printable(file)}:${Math.max(line, 1)}`,
     rule,

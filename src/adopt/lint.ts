@@ -2,6 +2,7 @@ import { counted } from '../base/counted.ts';
 import { applyRules, type Finding, sortFindings, type Rule } from '../base/finding.ts';
 import { hideInFindings, hideSecretsOf, quotedTexts } from './hide-secrets.ts';
 import type { SubmitFacts } from './submit-facts.ts';
+import { firstFew } from '../base/printable.ts';
 import { containerRules } from './rules/container.ts';
 import { expressionRules } from './rules/expressions.ts';
 import { gpuRules } from './rules/gpus.ts';
@@ -49,7 +50,7 @@ export function lintWrapper(file: string, text: string): Finding[] {
 export function lintSubmission(facts: SubmitFacts, hide = hideSecretsOf(quotedTexts(facts))): Finding[] {
   const { wrapper } = facts;
   const findings = [
-    ...oncePerFile(inOrder(applyRules(submitRules, facts))),
+    ...alikeAsOne(oncePerFile(inOrder(applyRules(submitRules, facts)))),
     ...(wrapper === undefined ? [] : lintWrapper(wrapper.file, wrapper.text)),
   ];
   return sortFindings(hideInFindings(findings, hide));
@@ -66,6 +67,65 @@ function oncePerFile(findings: readonly Finding[]): Finding[] {
       message: lines === 0 ? first.message : `${first.message} (and at ${counted(lines, 'other line')})`,
     };
   });
+}
+
+/** More findings than these that differ in one value are one. */
+const maxAlike = 3;
+
+/** Findings of one cause are one, with the first few of their values: `(likewise b.dat, c.dat and 37 more)`. */
+export function alikeAsOne(findings: readonly Finding[]): Finding[] {
+  const kinds = new Map<string, { finding: Finding; words: string[] }[][]>();
+  for (const finding of findings) {
+    const words = finding.message.split(' ');
+    const kind = JSON.stringify([finding.rule, finding.level, words.length]);
+    const groups = kinds.get(kind) ?? [];
+    kinds.set(kind, groups);
+    const group = groups.find(([first]) => first !== undefined && valueIn(words, first.words) !== undefined);
+    if (group !== undefined) group.push({ finding, words });
+    else groups.push([{ finding, words }]);
+  }
+  const many = [...kinds.values()]
+    .flat()
+    // Common advice is one line anyway.
+    .filter(([first, ...others]) => others.length >= maxAlike && first?.finding.rule !== 'worth-adding');
+  const merged = new Map(many.flatMap((group) => group.map(({ finding }) => [finding, group] as const)));
+  return findings.flatMap((finding) => {
+    const group = merged.get(finding);
+    if (group === undefined) return [finding];
+    return group[0]?.finding === finding ? [asOne(finding, group)] : [];
+  });
+}
+
+/** The last word in which a message differs from another, apart from numbers; empty if in none, undefined if in many. */
+function valueIn(words: readonly string[], others: readonly string[]): string | undefined {
+  const isNumber = (word: string): boolean => /^\d+$/.test(word);
+  const different = words.filter(
+    (word, index) => word !== others[index] && !(isNumber(word) && isNumber(others[index] ?? '')),
+  );
+  return different.length > 2 ? undefined : (different.at(-1) ?? '').replace(/[:,;]$/, '');
+}
+
+function asOne(first: Finding, group: readonly { finding: Finding; words: readonly string[] }[]): Finding {
+  const others = group.filter(({ finding }) => finding !== first);
+  const own = first.message.split(' ');
+  const values = [...new Set(others.map(({ words }) => valueIn(words, own) ?? ''))].filter(
+    (one) => one !== '',
+  );
+  const files = [...new Set(others.flatMap(({ finding: { file } }) => file ?? []))].filter(
+    (one) => one !== first.file,
+  );
+  const likewise =
+    values.length > 0
+      ? `likewise ${firstFew(values, maxAlike)}`
+      : files.length > 0
+        ? `likewise in ${firstFew(files, maxAlike)}`
+        : `and at ${counted(others.length, 'other line')}`;
+  const isSameFix = others.every(({ finding: { fix } }) => fix === first.fix);
+  return {
+    ...first,
+    message: `${first.message} (${likewise})`,
+    fix: isSameFix ? first.fix : `${first.fix} (the others in the same way)`,
+  };
 }
 
 /** The worst first, then in the file's order. */

@@ -219,3 +219,16 @@ test('$ENV(PWD) is the folder where condor_submit runs, not the one of this proc
   });
   assert.equal(queues[0]?.jobs[0]?.commands['initialdir'], '/home/me/project/x');
 });
+
+test('a byte order mark is an error, and what follows it is read; UTF-16 is named as such', () => {
+  const marked = read('\ufeffexecutable = a\nqueue 2\n');
+  assert.match(
+    marked.problems.join('\n'),
+    /^byte-order-mark 1: an invisible byte order mark begins the file/,
+  );
+  assert.equal(marked.jobs[0]?.commands['executable'], 'a');
+  const text = Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from('executable = a\nqueue\n', 'utf16le')]);
+  const wide = read(text.toString('utf8'));
+  assert.deepEqual(wide.problems, ['utf-16 1: the file is in UTF-16, which HTCondor cannot read']);
+  assert.deepEqual(wide.jobs, []);
+});

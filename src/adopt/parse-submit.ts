@@ -18,12 +18,24 @@ const maxBranches = 63;
  */
 export function parseSubmit(text: string, context: ReaderContext): Submission {
   const reader = new SubmitReader(context);
-  readText(reader, text, context.file, 0);
+  const start = { file: context.file, line: 1 };
+  if (text.slice(0, 200).includes('\0')) {
+    reader.note('utf-16', 'the file is in UTF-16, which HTCondor cannot read', start);
+    reader.stopped = true;
+  } else {
+    // It is no part of a name for people, and here neither.
+    if (text.startsWith('\ufeff'))
+      reader.note(
+        'byte-order-mark',
+        'an invisible byte order mark begins the file: HTCondor refuses it',
+        start,
+      );
+    readText(reader, text, context.file, 0);
+  }
   const { submission } = reader;
   // HTCondor 25 queues one job; only then is there something for the rules to look at.
   submission.hasNoQueue = !reader.stopped && submission.queues.length === 0;
-  if (submission.hasNoQueue)
-    readQueueStatement(reader, '', { file: context.file, line: 1 }, { lines: [], at: 0 });
+  if (submission.hasNoQueue) readQueueStatement(reader, '', start, { lines: [], at: 0 });
   return submission;
 }
 

@@ -41,7 +41,8 @@ export interface SubmittedQueue {
 
 /** Something that HTCondor refuses, or that cannot be known without running it. */
 export interface ReadingProblem {
-  kind: 'syntax' | 'no-list' | 'not-run' | 'missing' | 'odd-comment' | 'chance';
+  kind:
+    'syntax' | 'byte-order-mark' | 'utf-16' | 'no-list' | 'not-run' | 'missing' | 'odd-comment' | 'chance';
   message: string;
   place: SourceLine;
 }

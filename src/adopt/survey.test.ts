@@ -115,12 +115,43 @@ test('an attribute that a pool asks for, without its plus sign, is named as one'
   const known = limits.attributesOfPools ?? [];
   assert.deepEqual([...known].sort(), ['GPUJobLength', 'JobDurationCategory', 'WantGPULab', 'is_resumable']);
   const names = [...known, 'want_gpulab', 'Want_Flocking', 'DESIRED_Sites', 'SingularityBindCWD'];
-  const text = ['executable = run.sh', ...names.map((name) => `${name} = x`), 'queue'].join('\n');
   const files = { read: () => undefined, stat: () => undefined, list: () => undefined };
-  const facts = survey({ file: '/home/a/job.sub', text, files, env: {}, now: new Date(0), limits });
-  const fixes = lintSubmission(facts).filter(({ message }) => message.includes('is an attribute of the job'));
-  assert.deepEqual(
-    fixes.map(({ fix }) => fix),
-    names.map((name) => `+${name} = x`),
-  );
+  for (const name of names) {
+    const text = ['executable = run.sh', `${name} = x`, 'queue'].join('\n');
+    const facts = survey({ file: '/home/a/job.sub', text, files, env: {}, now: new Date(0), limits });
+    const found = lintSubmission(facts).find(({ message }) => message.includes('is an attribute of the job'));
+    assert.equal(found?.fix, `+${name} = x`);
+  }
+});
+
+test('findings of one cause are one, with the first few values and how many more there are', async (t) => {
+  const found = async (lines: readonly string[]) =>
+    lintSubmission(
+      surveyOf(await temporaryFolder(t, { 'job.sub': lines.join('\n'), 'run.sh': '#!/bin/sh\ntrue\n' })),
+    );
+  const queues = Array.from({ length: 40 }, (_, n) => [
+    `output = o.${n}`,
+    `transfer_input_files = in${n}.dat`,
+    `arguments = $(gone${n})`,
+    'queue',
+  ]);
+  const findings = await found([
+    'executable = run.sh',
+    'log = a.log',
+    'should_transfer_files = YES',
+    ...queues.flat(),
+  ]);
+  const of = (rule: string): string[] =>
+    findings.filter((finding) => finding.rule === rule).map(({ message }) => message);
+  assert.deepEqual(of('undefined-macro'), [
+    '`$(gone0)` is not defined: HTCondor replaces it with nothing (likewise `$(gone1)`, `$(gone2)`, `$(gone3)` and 36 more)',
+  ]);
+  assert.deepEqual(of('input-missing'), [
+    'the input in0.dat does not exist: the job would be held with code 13 (likewise in1.dat, in2.dat, in3.dat and 36 more)',
+  ]);
+  assert.deepEqual(of('fixed-names'), [
+    '`output` has a fixed name: the next submission overwrites it (and at 39 other lines)',
+  ]);
+  const few = await found(['executable = run.sh', 'log = a.log', 'A = 1', 'B = 2', 'C = 3', 'queue']);
+  assert.equal(few.filter(({ rule }) => rule === 'unused-name').length, 3, 'a few are apart');
 });

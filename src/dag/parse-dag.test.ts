@@ -130,3 +130,11 @@ test('any VARS value comes back when it is quoted', () => {
     { numRuns: 300 },
   );
 });
+
+test('a byte order mark is an error, and what follows it is read; UTF-16 is named as such', () => {
+  const { commands, errors } = parseDag('\ufeffJOB A a.sub\nJOB B b.sub\n', 'a.dag');
+  assert.equal(commands.length, 2);
+  assert.match(errors[0]?.message ?? '', /byte order mark begins the file/);
+  const wide = Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from('JOB A a.sub\n', 'utf16le')]);
+  assert.match(parseDag(wide.toString('utf8'), 'a.dag').errors[0]?.message ?? '', /it is in UTF-16/);
+});

@@ -20,9 +20,17 @@ export interface ParsedDag {
 
 /** Reads the text of a DAG file as DAGMan does, and goes on after a line that it refuses. Never throws. */
 export function parseDag(text: string, file: string): ParsedDag {
+  if (text.slice(0, 200).startsWith('\ufffd\ufffd') && text.includes('\0'))
+    return noDag(file, 'it is in UTF-16: save it as UTF-8');
   if (text.includes('\0')) return noDag(file, 'it is a binary file');
   const lines = new DagLines(text, file);
   const parsed: ParsedDag = { commands: [], errors: [] };
+  if (text.startsWith('\ufeff'))
+    parsed.errors.push({
+      message: 'an invisible byte order mark begins the file: DAGMan refuses its first line',
+      fix: String.raw`save it as UTF-8 without BOM: sed -i '1s/^\xEF\xBB\xBF//' FILE`,
+      place: { file, line: 1 },
+    });
   let unknown = 0;
   for (let line = lines.next(); line !== undefined; line = lines.next()) {
     const { place } = line;

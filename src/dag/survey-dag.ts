@@ -1,6 +1,6 @@
 import { countByLevel } from '../adopt/finding-groups.ts';
 import { hideInFindings, hideSecretsOf, quotedTexts } from '../adopt/hide-secrets.ts';
-import { lintSubmission } from '../adopt/lint.ts';
+import { alikeAsOne, lintSubmission } from '../adopt/lint.ts';
 import { counted } from '../base/counted.ts';
 import { applyRules, type Finding, sortFindings } from '../base/finding.ts';
 import { printable } from '../base/printable.ts';
@@ -56,7 +56,7 @@ export function lintDag(facts: DagFacts): Finding[] {
   const named = new Set(found.flatMap(({ file }) => file ?? []));
   const texts = [...named].map((file) => (facts.files.read(file) ?? '').replaceAll(onlyNames, ''));
   const own = hideInFindings(found, hideSecretsOf(texts));
-  return sortFindings([...own, ...nodeFindings(facts)]);
+  return alikeAsOne(sortFindings([...own, ...nodeFindings(facts)]));
 }
 
 /** Most lines of a large DAG have no secrets, and looking for them takes long. */

@@ -21,7 +21,10 @@ export async function readTexts(files: readonly DroppedFile[]): Promise<Map<stri
     if (blob.size > Math.min(maxTextBytes, left)) continue;
     left -= blob.size;
     // One that cannot be read is as one that was not dropped.
-    const text = await blob.text().catch(() => undefined);
+    const bytes = await blob.arrayBuffer().catch(() => undefined);
+    // As HTCondor reads it: with a byte order mark.
+    const text =
+      bytes === undefined ? undefined : new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
     if (text !== undefined) texts.set(name, text);
   }
   return texts;

@@ -91,13 +91,19 @@ const corrected: Record<string, Corrected[]> = {
       ...instead('universe = container', 'container_image = docker://a/b:1'),
     },
   ],
-  'bad-value': ['YES', 'NO', 'IF_NEEDED'].map((word) => ({
-    wrong: ['should_transfer_files = MAYBE'],
-    right: (lines, fix) => {
-      assert.ok(fix.includes(word), fix);
-      return withLines(lines, [`should_transfer_files = ${word}`]);
-    },
-  })),
+  'bad-value': [
+    ...['FOO', 'usr1', '"SIGTERM"', '64'].map((word) => ({
+      wrong: [`kill_sig = ${word}`],
+      ad: { killsig: /^"SIG(TERM|USR1)"$/ },
+    })),
+    ...['YES', 'NO', 'IF_NEEDED'].map((word): Corrected => ({
+      wrong: ['should_transfer_files = MAYBE'],
+      right: (lines, fix) => {
+        assert.ok(fix.includes(word), fix);
+        return withLines(lines, [`should_transfer_files = ${word}`]);
+      },
+    })),
+  ],
   'comment-in-value': [{ wrong: ['output = out.1 # one per job'], ad: { out: /^"out\.1"$/ } }],
   'command-as-attribute': [
     { wrong: ['+request_gpus = 1'], without: /^\+request/, ad: { requestgpus: /^1$/ } },
@@ -119,7 +125,18 @@ const corrected: Record<string, Corrected[]> = {
     { wrong: ['request_disk = "8 GB"'], ad: { requestdisk: /^8388608$/ } },
     { wrong: ['request_memory = 1,500 MB'], ad: { requestmemory: /^1500$/ } },
   ],
-  'log-in-tmp': [{ wrong: ['log = /tmp/job.log'], ad: { userlog: /logs\/\d+\.log"$/ } }],
+  'log-in-tmp': [
+    ...['/tmp', '/scratch/me', '/lustre/x', '/global/scratch/me', '/nfs/scratch', '/staging/me'].map(
+      (folder) => ({
+        wrong: [`log = ${folder}/job.log`],
+        ad: { userlog: /^"logs\/\d+\.log"$|[^h]\/logs\/\d+\.log"$/ },
+      }),
+    ),
+    {
+      wrong: ['initialdir = /tmp', 'log = job.log'],
+      ad: { userlog: /^"\/home\/tester\/logs\/\d+\.log"$/ },
+    },
+  ],
   'fixed-names': [{ wrong: ['output = job.out'], ad: { out: /"job\.\d+\.0\.out"/ } }],
   'executable-missing': [
     {
@@ -299,6 +316,7 @@ const onPool = [
 /** Rules whose advice is no submit line. */
 const exceptions: Record<string, string> = {
   syntax: 'only its author knows what the line should be',
+  encoding: 'a command for the shell',
   'no-item-list': 'a file must be written',
   'no-jobs': 'a file, a pattern or a count must be corrected',
   'not-read': 'nothing is known to be wrong',

@@ -30,16 +30,9 @@ export const nameRules: Rule<SubmitFacts>[] = [
   {
     name: 'log-in-tmp',
     level: 'warning',
-    about: 'The log is in a folder for temporary files, which is emptied and which only this machine sees.',
-    check: perBatch((batch) =>
-      /^\/(tmp|var\/tmp|dev\/shm)\//.test(valueOf(batch, 'log') ?? '')
-        ? {
-            message: `the log ${valueOf(batch, 'log') ?? ''} is in a folder for temporary files: it may be deleted before you need it`,
-            fix: 'log = logs/$(Cluster).log',
-            place: whereSet(batch, 'log'),
-          }
-        : undefined,
-    ),
+    about:
+      'The log is in a folder for temporary files, or on a file system for scratch or staged data: it may be deleted or stall.',
+    check: perBatch(misplacedLog),
   },
   {
     name: 'jobs-overwrite',
@@ -71,6 +64,23 @@ export const nameRules: Rule<SubmitFacts>[] = [
 /** The file a job writes, relative to the folder where condor_submit runs. */
 const whereTo = ({ job }: Batch, name: string): string =>
   path.posix.isAbsolute(name) ? name : path.posix.join(job.commands['initialdir'] ?? '.', name);
+
+/** Of large pools, by their usual names; a folder in someone's home is none. */
+const scratch = /^\/(?!home\/|Users\/)(?:[\w.-]+\/)?(?:p?scratch\d*|lustre\w*|staging)\//;
+
+function misplacedLog(batch: Batch): RuleResult {
+  const log = valueOf(batch, 'log');
+  if (log === undefined) return [];
+  const name = whereTo(batch, log);
+  const why = /^\/(tmp|var\/tmp|dev\/shm)\//.test(name)
+    ? 'is in a folder for temporary files: it may be deleted before you need it'
+    : scratch.test(name)
+      ? 'is on a file system for scratch or staged data: HTCondor writes into it as long as jobs run, and there it may stall or be deleted'
+      : undefined;
+  if (why === undefined) return [];
+  const fix = `log = ${name === log ? '' : '$ENV(HOME)/'}logs/$(Cluster).log`;
+  return { message: `the log ${name} ${why}`, fix, place: whereSet(batch, 'log') };
+}
 
 function repeated(
   batch: Batch,

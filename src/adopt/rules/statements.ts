@@ -32,6 +32,19 @@ export const statementRules: Rule<SubmitFacts>[] = [
       problems(facts, ['syntax'], 'correct the line, then test it: condor_submit -dry-run - FILE'),
   },
   {
+    name: 'encoding',
+    level: 'error',
+    about: 'The file is in UTF-16, or begins with a byte order mark, as editors on Windows write it.',
+    check: (facts) => [
+      ...problems(facts, ['utf-16'], 'save it as UTF-8: iconv -f UTF-16 -t UTF-8 FILE > NEW'),
+      ...problems(
+        facts,
+        ['byte-order-mark'],
+        String.raw`save it as UTF-8 without BOM: sed -i '1s/^\xEF\xBB\xBF//' FILE`,
+      ),
+    ],
+  },
+  {
     name: 'no-item-list',
     level: 'error',
     about:

@@ -26,6 +26,10 @@ const literals = {
   'a number': /^(max_retries|success_exit_code|checkpoint_exit_code|priority|max_idle|max_materialize)$/,
 };
 
+/** Signals that HTCondor knows, always with `SIG`. */
+const signals =
+  /^SIG(ABRT|ALRM|BUS|CHLD|CONT|FPE|HUP|ILL|INT|IO|KILL|PIPE|PROF|QUIT|SEGV|STOP|SYS|TERM|TRAP|TSTP|TTIN|TTOU|URG|USR1|USR2|WINCH|XCPU|XFSZ)$/i;
+
 /** Commands whose value is a name or a quantity: a `#` in it was meant as a comment. */
 const plain = /^(log|output|error|input|initialdir|executable|universe|container_image)$/;
 
@@ -41,6 +45,7 @@ export const valueRules: Rule<SubmitFacts>[] = [
     about: 'A command that takes one of a few words has another one, and HTCondor refuses the file.',
     check: perBatch((batch) => [
       ...badWords(batch),
+      ...badSignals(batch),
       ...Object.entries(choices).flatMap(([command, words]) => {
         const value = valueOf(batch, command)?.replace(/^"(.*)"$/, '$1');
         if (value === undefined || value.includes('$') || words.includes(value.toUpperCase())) return [];
@@ -92,6 +97,18 @@ function badWords(batch: Batch): Found[] {
       })),
   );
 }
+
+const badSignals = (batch: Batch): Found[] =>
+  ['kill_sig', 'remove_kill_sig', 'hold_kill_sig'].flatMap((command) => {
+    const value = valueOf(batch, command) ?? 'SIGTERM';
+    if (value.includes('$') || signals.test(value) || /^([1-9]|[12]\d|3[01])$/.test(value)) return [];
+    const plain = `SIG${value.replaceAll('"', '').replace(/^SIG/i, '').toUpperCase()}`;
+    return {
+      message: `\`${command}\` is \`${value}\`, which is no signal: HTCondor refuses the file`,
+      fix: `${command} = ${signals.test(plain) ? plain : 'SIGTERM'}`,
+      place: whereSet(batch, command),
+    };
+  });
 
 function attributesForCommands({ submission }: SubmitFacts): Found[] {
   return submission.assignments
