@@ -11,11 +11,16 @@ const maxTextBytes = 16 << 20;
 /** Entries of one folder that a pattern is matched against. */
 const maxEntries = 30_000;
 
-/** The files on this machine, as `condor_submit` sees them from a folder. */
+/** The files on this machine, as `condor_submit` sees them from a folder. Each is read once. */
 export function diskFiles(folder: string): SubmitFiles {
   const place = (name: string): string => path.resolve(folder, name);
+  const texts = new Map<string, string | undefined>();
   return {
-    read: (name) => textOf(place(name)),
+    read: (name) => {
+      const file = place(name);
+      if (!texts.has(file)) texts.set(file, textOf(file));
+      return texts.get(file);
+    },
     stat: (name) => factOf(statOf(place(name))),
     list: (name) => entriesOf(place(name)),
   };

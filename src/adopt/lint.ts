@@ -47,13 +47,13 @@ export function lintWrapper(file: string, text: string): Finding[] {
 }
 
 /** Everything wrong or risky in a submit file and its script, the worst first; without the secrets in them. */
-export function lintSubmission(facts: SubmitFacts): Finding[] {
+export function lintSubmission(facts: SubmitFacts, hide = hideSecretsOf(quotedTexts(facts))): Finding[] {
   const { wrapper } = facts;
   const findings = [
     ...alikeAsOne(oncePerFile(inOrder(applyRules(submitRules, facts)))),
     ...(wrapper === undefined ? [] : lintWrapper(wrapper.file, wrapper.text)),
   ];
-  return sortFindings(hideInFindings(findings, hideSecretsOf(quotedTexts(facts))));
+  return sortFindings(hideInFindings(findings, hide));
 }
 
 /** The same finding at many queue statements becomes one, at the first of them. */

@@ -3,7 +3,7 @@ import { DagLexer, DagSyntax } from './dag-lexer.ts';
 import { closingOf, type DagLines } from './dag-lines.ts';
 
 const isWord = (word: string, keyword: string): boolean =>
-  word.toUpperCase().replaceAll('-', '_') === keyword;
+  word.length === keyword.length && word.toUpperCase().replaceAll('-', '_') === keyword;
 
 /** The next word, which must be there. */
 function need(words: DagLexer, what: string, quotes: 'kept' | 'removed' = 'kept'): string {

@@ -1,4 +1,6 @@
 const blanks = ' \t\r';
+/** A word without quotes, up to the blank after it. */
+const plainWord = /[ \t\r]*([^ \t\r"']+)(?=[ \t\r]|$)/y;
 const isQuote = (char: string): boolean => char === '"' || char === "'";
 
 /** Why a line of a DAG file cannot be read. */
@@ -17,6 +19,13 @@ export class DagLexer {
   next(quotes: 'kept' | 'removed' = 'kept'): string {
     let word = '';
     let quote = '';
+    // Almost all words are plain.
+    plainWord.lastIndex = this.#at;
+    const [whole, plain = ''] = plainWord.exec(this.#text) ?? [];
+    if (whole !== undefined) {
+      this.#at += whole.length;
+      return plain;
+    }
     for (; this.#at < this.#text.length; this.#at++) {
       const char = this.#text.charAt(this.#at);
       if (quote === '') {

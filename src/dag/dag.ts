@@ -32,7 +32,7 @@ export interface DagNode {
   done: boolean;
   /** By name; the last VARS command wins. */
   vars: Map<string, DagVariable>;
-  scripts: Map<ScriptTime, DagScript>;
+  scripts: ReadonlyMap<ScriptTime, DagScript>;
   retries: number;
   category: string | undefined;
   place: SourceLine;

@@ -34,16 +34,16 @@ export function parseDag(text: string, file: string): ParsedDag {
   let unknown = 0;
   for (let line = lines.next(); line !== undefined; line = lines.next()) {
     const { place } = line;
-    const [keyword = ''] = line.text.split(/[ \t\r]/, 1);
-    const entry = dagKeywords[keyword.toUpperCase().replaceAll('-', '_')];
+    const words = new DagLexer(line.text);
+    const [keyword = ''] = firstWord.exec(line.text) ?? [];
+    const entry = dagKeywords[keyword] ?? dagKeywords[keyword.toUpperCase().replaceAll('-', '_')];
     try {
       if (entry === undefined) {
         unknown += 1;
         throw new DagSyntax(`\`${keyword}\` is not a DAG command`);
       }
-      const words = new DagLexer(line.text);
       words.next();
-      parsed.commands.push({ ...entry.read(words, lines), place });
+      parsed.commands.push(Object.assign(entry.read(words, lines), { place }));
     } catch (error) {
       if (!(error instanceof DagSyntax)) throw error;
       const fix = entry === undefined ? similar(keyword) : `write it as \`${entry.syntax}\``;
@@ -61,6 +61,8 @@ export function parseDag(text: string, file: string): ParsedDag {
     });
   return parsed;
 }
+
+const firstWord = /^[^ \t\r]*/;
 
 /** A short DAG may have this many wrong lines and no right one. */
 const maxTypos = 3;

@@ -53,12 +53,17 @@ class DagReader {
   }
 
   dag(): Dag {
+    const [byName, byIndex] = [new Map<string, DagNode>(), new Map<number, DagNode>()];
+    for (const node of this.#nodes) {
+      byName.set(node.name, node);
+      byIndex.set(node.index, node);
+    }
     return {
       file: this.#file,
       dagmans: this.#dagmans,
       nodes: this.#nodes,
-      byName: new Map(this.#nodes.map((node) => [node.name, node])),
-      byIndex: new Map(this.#nodes.map((node) => [node.index, node])),
+      byName,
+      byIndex,
       graph: this.graph,
       descriptions: this.#descriptions,
       limits: this.#limits,
@@ -120,11 +125,11 @@ class DagReader {
       type,
       submit,
       inline,
-      folder: posix.join(scope.folder, dir ?? '.'),
+      folder: dir === undefined ? scope.folder : posix.join(scope.folder, dir),
       noop,
       done,
       vars: new Map(),
-      scripts: new Map(),
+      scripts: noScripts,
       retries: 0,
       category: undefined,
       place,
@@ -280,24 +285,27 @@ class DagReader {
         `${node.name} has two ${when} scripts: DAGMan runs only \`${command}\`, not \`${before.command}\` of line ${before.place.line}`,
         'call both from one script, or delete one of the lines',
       );
-    node.scripts.set(when, { command, place });
+    node.scripts = new Map(node.scripts).set(when, { command, place });
   }
 
   /** The nodes of a PARENT or CHILD list; a splice stands for its last or first nodes, so does an inner DAG as a parent. */
   #endsOf(names: readonly string[], end: 'first' | 'last', scope: DagScope, place: SourceLine): number[] {
-    const found = names.flatMap((name) => {
+    const found = new Set<number>();
+    for (const name of names) {
       const splice = scope.splices.get(name);
-      if (splice !== undefined) return splice.ends[end];
       const node = scope.nodes.get(name);
-      if (node === undefined) this.#unknown(name, scope, place);
-      else if (!isOrdered(node)) {
+      if (splice !== undefined) for (const { index } of splice.ends[end]) found.add(index);
+      else if (node === undefined) this.#unknown(name, scope, place);
+      else if (isOrdered(node)) {
+        found.add(node.index);
+        const inner = end === 'last' ? scope.inner.get(name) : undefined;
+        if (inner !== undefined) for (const { index } of lastOf(inner)) found.add(index);
+      } else {
         const message = `the ${node.type.toUpperCase()} node ${name} cannot have parents or children`;
         this.#note('misused-node', place, message, `take ${name} out of the line`);
       }
-      if (node === undefined || !isOrdered(node)) return [];
-      return end === 'last' ? [node, ...lastOf(scope.inner.get(name))] : [node];
-    });
-    return [...new Set(found.map(({ index }) => index))];
+    }
+    return [...found];
   }
 
   #named(name: string, scope: DagScope, place: SourceLine): DagNode[] {
@@ -339,6 +347,9 @@ class DagReader {
     }
   }
 }
+
+/** Most nodes have none, and a map takes much memory. */
+const noScripts: DagNode['scripts'] = new Map();
 
 /** Comparing a name with more nodes than this takes too long for a hint. */
 const maxCompared = 5000;

@@ -1,3 +1,4 @@
+import { shellQuote } from '../base/shell-quote.ts';
 import { isDag } from '../dag/is-dag.ts';
 import { asUtf8 } from '../eventlog/as-utf8.ts';
 import { latin1Text } from '../eventlog/log-text.ts';
@@ -48,35 +49,61 @@ const isSubmitFile = (name: string, text: string): boolean =>
   (/^[ \t]*queue\b/im.test(text) && /^[ \t]*\w+[ \t]*=/m.test(text));
 
 /** A log from a file; `onRead` is called with the bytes of the file that have been read. */
-export const logFrom = (file: DroppedFile, onRead: (bytes: number) => void): LogSource => ({
-  name: file.name,
-  writtenAt: file.writtenAt,
-  open: () => uncompressed(file, onRead),
-});
+export function logFrom(file: DroppedFile, onRead: (bytes: number) => void, partOf?: string): LogSource {
+  const source: LogSource = {
+    name: file.name,
+    writtenAt: file.writtenAt,
+    ...(partOf === undefined ? {} : { partOf }),
+    open: () => uncompressed(file, onRead, source),
+  };
+  return source;
+}
 
 const pieceBytes = 2 * 1024 * 1024;
 
 const uncompressed = (
   file: DroppedFile,
   onRead?: (bytes: number) => void,
-): AsyncGenerator<Uint8Array, void, void> => asUtf8(decompressed(file, onRead));
+  source?: LogSource,
+): AsyncGenerator<Uint8Array, void, void> => asUtf8(decompressed(file, onRead, source));
 
+/** What browsers cannot decompress, by its first bytes. */
+const packed: readonly (readonly [beginning: RegExp, name: string])[] = [
+  [/^\u00fd7zXZ/, 'xz'],
+  [/^BZh/, 'bzip2'],
+  [/^\u0028\u00b5\u002f\u00fd/, 'zstd'],
+];
+
+/** Of a cut or damaged file, as much as can be decompressed; nothing at all is a fault. */
 async function* decompressed(
   { name, blob }: DroppedFile,
   onRead: (bytes: number) => void = () => undefined,
+  source?: LogSource,
 ): AsyncGenerator<Uint8Array, void, void> {
-  const [first, second] = await bytesOf(name, blob.slice(0, 2));
+  const head = await bytesOf(name, blob.slice(0, 6));
   const pieces = piecesOf(name, blob, onRead);
-  if (first !== 0x1f || second !== 0x8b) return yield* pieces;
+  const [, other] = packed.find(([beginning]) => beginning.test(latin1Text(head, 0, head.length))) ?? [];
+  if (other !== undefined)
+    throw new Fault('file-invalid', `${name} is compressed with ${other}, and the page reads only .gz`, {
+      about: name,
+      fix: `use the command, which reads it: updraft report ${shellQuote(name)}`,
+    });
+  if (head[0] !== 0x1f || head[1] !== 0x8b) return yield* pieces;
+  let isSome = false;
   try {
     const parts = membersOf(pieces);
     const left = { isMore: true };
-    while (left.isMore) {
-      const member = streamOf(untilEnd(parts, left));
-      yield* chunks(member.pipeThrough(new DecompressionStream('gzip')));
-    }
+    while (left.isMore)
+      for await (const piece of unpacked(parts, left)) {
+        isSome = true;
+        yield piece;
+      }
   } catch (cause) {
     if (cause instanceof Fault) throw cause;
+    if (isSome && source !== undefined) {
+      source.damage = cause instanceof Error ? cause.message : 'it ends early';
+      return;
+    }
     throw new Fault('data-corrupt', `${name} cannot be unpacked: it is cut off or damaged`, {
       about: name,
       cause,
@@ -157,23 +184,34 @@ async function* untilEnd(
   left.isMore = false;
 }
 
-function streamOf(
-  pieces: AsyncGenerator<Uint8Array<ArrayBuffer>, void, void>,
-): ReadableStream<Uint8Array<ArrayBuffer>> {
-  return new ReadableStream({
-    async pull(stream) {
-      const piece = await pieces.next();
-      if (piece.done === true) stream.close();
-      else stream.enqueue(piece.value);
-    },
-  });
-}
-
-/** Not every browser can iterate over a stream. */
-async function* chunks(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array, void, void> {
-  const reader = stream.getReader();
+/**
+ * One member, unpacked. An error drops what is not read yet, and a cut file is an error only once it is closed: so the
+ * last member is closed when everything before its end has been read.
+ */
+async function* unpacked(
+  parts: AsyncGenerator<Uint8Array<ArrayBuffer> | null, void, void>,
+  left: { isMore: boolean },
+): AsyncGenerator<Uint8Array, void, void> {
+  const { writable, readable } = new DecompressionStream('gzip');
+  const [writer, reader] = [writable.getWriter(), readable.getReader()];
+  let isWaiting = false;
+  const feed = async (): Promise<void> => {
+    for await (const piece of untilEnd(parts, left)) await writer.write(piece);
+    while (!left.isMore) {
+      await new Promise((resolve) => setTimeout(resolve, 0));
+      if (isWaiting) break;
+    }
+    await writer.close();
+  };
+  feed().catch((error: unknown) => writer.abort(error).catch(() => undefined));
   try {
-    for (let piece = await reader.read(); !piece.done; piece = await reader.read()) yield piece.value;
+    for (;;) {
+      isWaiting = true;
+      const piece = await reader.read();
+      isWaiting = false;
+      if (piece.done) return;
+      yield piece.value;
+    }
   } finally {
     await reader.cancel();
   }

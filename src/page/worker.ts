@@ -1,6 +1,7 @@
 import { counted } from '../base/counted.ts';
 import { printable } from '../base/printable.ts';
 import { shellQuote } from '../base/shell-quote.ts';
+import { nodeJobLabel } from '../dag/node-jobs.ts';
 import type { DagRun } from '../dag/not-submitted.ts';
 import type { LogEvent } from '../eventlog/events.ts';
 import type { LogSource } from '../eventlog/scan-log.ts';
@@ -112,10 +113,8 @@ const isDagmansOwn = ({ name }: DroppedFile): boolean =>
   dag?.run.dag.dagmans.some(({ file }) => name === dag?.run.shownAs(`${file}.dagman.log`)) ?? false;
 
 /** The nodes of a DAG need not be named with their log. */
-function sourceOf(file: DroppedFile, onRead: (bytes: number) => void): LogSource {
-  const source = logFrom(file, onRead);
-  return dag === undefined ? source : { ...source, partOf: dag.file };
-}
+const sourceOf = (file: DroppedFile, onRead: (bytes: number) => void): LogSource =>
+  logFrom(file, onRead, dag?.file);
 
 /** The jobs of ads, which have no history to report on. */
 async function readAll(ads: readonly DroppedFile[]): Promise<void> {
@@ -179,8 +178,8 @@ async function explainJob(word: string): Promise<void> {
 }
 
 /** By its id or its node; of several logs, also as the groups (`a.log: 1.0`) and the tables (`a.log 1.0`) name it. */
-const isNamed = ({ id, node = id, log = '' }: JobHistory, word: string): boolean =>
-  [id, node].some(
+const isNamed = ({ id, node = id, siblings, log = '' }: JobHistory, word: string): boolean =>
+  [id, node, nodeJobLabel(id, node, siblings)].some(
     (name) =>
       word === name ||
       (word.endsWith(` ${name}`) &&

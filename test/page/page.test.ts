@@ -191,7 +191,8 @@ test('a file of several compressed members is read to its end', async (t) => {
   const torn = Buffer.concat(members).subarray(0, -20);
   await tab.click('#restart');
   await choose(tab, await written(t, 'torn.log.gz', torn));
-  assert.match(await tab.text('#result'), /torn\.log\.gz cannot be unpacked/);
+  assert.match(await tab.text('#result'), /torn\.log\.gz is cut or damaged \(.+\): only what could be/);
+  assert.match(await tab.text('#summary'), /jobs\s+3\b/, 'what comes before the cut is read');
 });
 
 test('files and folders can be dropped, also while something is read or explained', async (t) => {
@@ -356,8 +357,14 @@ for (const [name, file, content, message] of [
   [
     'a damaged .gz',
     'a.log.gz',
-    gzipSync('x'.repeat(99_999)).subarray(0, 60),
+    gzipSync('x'.repeat(99_999)).subarray(0, 12),
     /a\.log\.gz cannot be unpacked: it is cut off or damaged/,
+  ],
+  [
+    'a log in .xz',
+    'a.log.xz',
+    Uint8Array.from([0xfd, 0x37, 0x7a, 0x58, 0x5a, 0, 0, 4]),
+    /a\.log\.xz is compressed with xz, and the page reads only \.gz[^]+updraft report a\.log\.xz/,
   ],
   ['an empty file', 'empty.log', '', /The log has no events: no job has been submitted yet\./],
 ] as const)
