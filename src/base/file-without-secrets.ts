@@ -82,14 +82,14 @@ const files: readonly SecretRule[] = [
   {
     what: 'secret by its name',
     pattern: new RegExp(
-      `(^[ \\t]*\\+?[\\w.-]*${secretName}[ \\t]+=[ \\t]+)(?!(?:true|false|null|none|\\d{1,6})\\b|\\[removed\\])[^\\n]*[^\\s]`,
+      `(^[ \\t]*\\+?[\\w.-]*${secretName}[ \\t]+=[ \\t]+)(?!(?:true|false|null|none|\\d{1,6})\\b|\\[removed\\])(?:[^\\n]*\\\\\\r?\\n)*[^\\n]*\\S`,
       'gim',
     ),
   },
   {
     what: 'secret by its name',
     pattern: new RegExp(
-      `(${secretName}\\\\*["']?\\s*(?:=>|[=:])\\s*)(?!(?:true|false|null|none|\\d{1,6})\\b|\\[removed\\])(?:${quotedOrWord})`,
+      `(${secretName}\\\\*["']?\\s*(?:(?:=>|:)\\s*|=[ \\t]*(?:\\\\\\r?\\n[ \\t]*)?))(?!(?:true|false|null|none|\\d{1,6})\\b|\\[removed\\])(?:${quotedOrWord})`,
       'gi',
     ),
   },
