@@ -96,14 +96,19 @@ export function alikeAsOne(findings: readonly Finding[]): Finding[] {
   });
 }
 
-/** The last word in which a message differs from another, apart from numbers; empty if in none, undefined if in many. */
+/** The longest word in which a message differs from another, apart from numbers; empty if in none, undefined if in many. */
 function valueIn(words: readonly string[], others: readonly string[]): string | undefined {
   const isNumber = (word: string): boolean => /^\d+$/.test(word);
   const different = words.filter(
     (word, index) => word !== others[index] && !(isNumber(word) && isNumber(others[index] ?? '')),
   );
-  return different.length > 2 ? undefined : (different.at(-1) ?? '').replace(/[:,;]$/, '');
+  const [longest = ''] = different.toSorted((a, b) => b.length - a.length);
+  return different.length > 2 ? undefined : longest.replace(/[:,;]$/, '');
 }
+
+/** All, if only a few would be left out. */
+const someOf = (names: readonly string[]): string =>
+  firstFew(names, names.length > 2 * maxAlike ? maxAlike : names.length);
 
 function asOne(first: Finding, group: readonly { finding: Finding; words: readonly string[] }[]): Finding {
   const others = group.filter(({ finding }) => finding !== first);
@@ -116,9 +121,9 @@ function asOne(first: Finding, group: readonly { finding: Finding; words: readon
   );
   const likewise =
     values.length > 0
-      ? `likewise ${firstFew(values, maxAlike)}`
+      ? `likewise ${someOf(values)}`
       : files.length > 0
-        ? `likewise in ${firstFew(files, maxAlike)}`
+        ? `likewise in ${someOf(files)}`
         : `and at ${counted(others.length, 'other line')}`;
   const isSameFix = others.every(({ finding: { fix } }) => fix === first.fix);
   return {

@@ -154,4 +154,10 @@ test('findings of one cause are one, with the first few values and how many more
   ]);
   const few = await found(['executable = run.sh', 'log = a.log', 'A = 1', 'B = 2', 'C = 3', 'queue']);
   assert.equal(few.filter(({ rule }) => rule === 'unused-name').length, 3, 'a few are apart');
+  const inputs = await found(['executable = run.sh', 'transfer_input_files = a, bb, ccc, dd, e', 'queue']);
+  assert.match(
+    inputs.map(({ message }) => message).join('\n'),
+    /\(likewise bb, ccc, dd, e\)/,
+    'some are all named',
+  );
 });

@@ -18,6 +18,7 @@ const planted: [what: string, text: string][] = [
   ['a block of YAML', 'a: 1\nsecret: |\n  planted\n  planted\nb: 2'],
   ['the key of a storage account', 'AccountName=a;AccountKey=planted/+==;EndpointSuffix=core'],
   ['a spoken password', 'your password is planted12'],
+  ['a value on the next line', 'API_KEY = \\\n  planted1'],
   ['a spoken passwd', 'passwd is planted12'],
   ['a password in a comment', '# password for the db: planted12 (ask Bob)'],
   ['an option called key', 'arguments = --key planted'],
@@ -115,6 +116,7 @@ test('options, sentences and commands without a secret stay', () => {
     'mkdir -p results/run1 && srun -p gpu2 x',
     'password is wrong; passwd was not given: see the page',
     'docker run -u https://h/x',
+    'WANDB_API_KEY =\nRUN_NAME = one',
   ];
   for (const text of texts) assert.equal(fileWithoutSecrets(text, new Map()), text);
 });

@@ -1,4 +1,13 @@
-import { secretInAddress, secretInHeader, secretInQuery, secretInVariable } from './printable.ts';
+import {
+  commandLine,
+  secretInAddress,
+  secretInHeader,
+  secretInOption,
+  secretInQuery,
+  secretInVariable,
+} from './printable.ts';
+
+const { option, gap, inQuotes, word } = commandLine;
 
 /** A kind of secret, and how to find it: the pattern's first group, if it has one, stays. */
 interface SecretRule {
@@ -41,17 +50,6 @@ export const isSecretName = (name: string): boolean => secretNamePattern.test(na
 /** A value in quotes, however often escaped, or up to the end of its line if they do not close; else a word. */
 const quotedOrWord = String.raw`(?<escape>\\*)"[^\n]*?(?<!\\)\k<escape>"|\\*"[^\n]*|'[^'\n]*'?|(?:(?:basic|bearer|token) +)?[^\s"',;&(){}[\]]+`;
 
-/** Where an option begins: also right after a quote, as in `arguments = "--token …"`. */
-const option = '(?<![\\w-])-';
-/** The end of an option's name whose value is a secret. `--pwd /folder` is a folder. */
-const secretOption =
-  '-?[\\w-]{0,64}?(?:token|passw(?:or)?d|passphrase|passin|passout|secret|api[_-]?key|access[_-]?key|credentials?|(?<=[_-])(?:key|auth|pass|pw)|(?<=[_-])pwd(?![\\s"\'=,]{1,6}/))';
-/** Between an option and its value, in a shell, a list or text in quotes; not the end of a line, unless it continues. */
-const gap = '(?:\\\\+[nrt]|[\\\\"\'`=, \\t]|(?<=[\\\\,][ \\t]*)\\r?\\n){1,40}';
-/** Up to the end of quotes that begin just before it. */
-const inQuotes = '(?<=")[^"\\n\\\\]+|(?<=\')[^\'\\n]+|(?<=`)[^`\\n]+';
-const word = '(?:[^\\s"\'`\\\\<]|\\\\(?!["\'])|<(?!/))+';
-
 /** What a file that leaves the machine must not contain: wrongly removed words cost less than a secret. */
 const files: readonly SecretRule[] = [
   ...forms,
@@ -84,14 +82,14 @@ const files: readonly SecretRule[] = [
   {
     what: 'secret by its name',
     pattern: new RegExp(
-      `(^[ \\t]*\\+?[\\w.-]*${secretName}[ \\t]+=[ \\t]+)(?!(?:true|false|null|none|\\d{1,6})\\b|\\[removed\\])[^\\n]*[^\\s]`,
+      `(^[ \\t]*\\+?[\\w.-]*${secretName}[ \\t]+=[ \\t]+)(?!(?:true|false|null|none|\\d{1,6})\\b|\\[removed\\])(?:[^\\n]*\\\\\\r?\\n)*[^\\n]*\\S`,
       'gim',
     ),
   },
   {
     what: 'secret by its name',
     pattern: new RegExp(
-      `(${secretName}\\\\*["']?\\s*(?:=>|[=:])\\s*)(?!(?:true|false|null|none|\\d{1,6})\\b|\\[removed\\])(?:${quotedOrWord})`,
+      `(${secretName}\\\\*["']?\\s*(?:(?:=>|:)\\s*|=[ \\t]*(?:\\\\\\r?\\n[ \\t]*)?))(?!(?:true|false|null|none|\\d{1,6})\\b|\\[removed\\])(?:${quotedOrWord})`,
       'gi',
     ),
   },
@@ -104,10 +102,7 @@ const files: readonly SecretRule[] = [
       'gi',
     ),
   },
-  {
-    what: 'secret option',
-    pattern: new RegExp(`(${option}${secretOption}${gap})(?!--|\\[removed\\])(?:${inQuotes}|${word})`, 'gi'),
-  },
+  { what: 'secret option', pattern: secretInOption },
   // `curl -u me:word`, `mysql -pword`, `redis-cli -a word`, `wandb login key`.
   {
     what: 'login',

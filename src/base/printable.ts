@@ -33,13 +33,33 @@ export const secretInHeader = /(Bearer(?:\s|%20)+)(?=[\w~+/%=-]*[\d.][\w~+/%=-])
 export const secretInVariable =
   /(?<![\w/])(\w*(?:token|secret|passw(?:or)?d|_pass|_pw|api_?key|access_?key)=)(?![./~$]|\w+:\/\/)[^\s"';]{8,}/gi;
 
-/** Text without the passwords, signatures and tokens of its URLs, headers and variables. */
+/** Patterns for the words of a command line, in a shell, a list or text in quotes. */
+export const commandLine = {
+  /** Where an option begins: also right after a quote, as in `arguments = "--token …"`. */
+  option: '(?<![\\w-])-',
+  /** Between an option and its value; not the end of a line, unless it continues. */
+  gap: '(?:\\\\+[nrt]|[\\\\"\'`=, \\t]|(?<=[\\\\,][ \\t]*)\\r?\\n){1,40}',
+  /** Up to the end of quotes that begin just before it. */
+  inQuotes: '(?<=")[^"\\n\\\\]+|(?<=\')[^\'\\n]+|(?<=`)[^`\\n]+',
+  word: '(?:[^\\s"\'`\\\\<]|\\\\(?!["\'])|<(?!/))+',
+};
+/** The end of an option's name whose value is a secret. `--pwd /folder` is a folder. */
+const secretOption =
+  '-?[\\w-]{0,64}?(?:token|passw(?:or)?d|passphrase|passin|passout|secret|api[_-]?key|access[_-]?key|credentials?|(?<=[_-])(?:key|auth|pass|pw)|(?<=[_-])pwd(?![\\s"\'=,]{1,6}/))';
+/** `--token …`, `--wandb_key=…`. */
+export const secretInOption = new RegExp(
+  `(${commandLine.option}${secretOption}${commandLine.gap})(?!--|…|\\[removed\\])(?:${commandLine.inQuotes}|${commandLine.word})`,
+  'gi',
+);
+
+/** Text without the passwords, signatures and tokens of its URLs, headers, variables and command lines. */
 export const withoutSecrets = (text: string): string =>
   text
     .replaceAll(secretInAddress, '$1')
     .replaceAll(secretInQuery, '$1…')
     .replaceAll(secretInHeader, '$1…')
-    .replaceAll(secretInVariable, '$1…');
+    .replaceAll(secretInVariable, '$1…')
+    .replaceAll(secretInOption, '$1…');
 
 /** The first few of many names, and how many more there are: `a, b and 3 more`. */
 export function firstFew(names: readonly string[], max: number): string {

@@ -39,3 +39,12 @@ test('harmless text is unchanged', () => {
   ];
   for (const text of harmless) assert.equal(withoutSecrets(text), text);
 });
+
+test('the values of secret options go, in a command and in a list of its words', () => {
+  assert.equal(
+    withoutSecrets(`Command '['curl', '--token', 'abc1', '--epochs', '3']' failed: curl --password "a b" x`),
+    `Command '['curl', '--token', '…', '--epochs', '3']' failed: curl --password "…" x`,
+  );
+  for (const text of ['--tokenizer bert', 'see --max-tokens 5', 'a --password'])
+    assert.equal(withoutSecrets(text), text);
+});

@@ -7,6 +7,7 @@ import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { systemClock } from '../../src/base/clock.ts';
 import { waitForChange } from '../../src/base/wait-for-change.ts';
+import * as adopt from '../../src/cli/commands/adopt.ts';
 import * as report from '../../src/cli/commands/report.ts';
 import { runCommand } from '../cli/run-command.ts';
 import { meetingPlace, testPool } from '../pool.ts';
@@ -160,6 +161,47 @@ test('NumJobStarts does not end releases if the input does not arrive; the advis
   assert.equal(await said(right, 'NumHolds', 'PeriodicRelease'), '5 false');
   assert.equal(await said(even, 'NumHolds', 'PeriodicRelease'), '5 false');
   assert.equal(await said(odd, 'NumHolds', 'PeriodicRelease'), '1 undefined', 'it is never released');
+});
+
+test('advised lines of a DAG keep the output of every node, and a FINAL node hides no failure', async (t) => {
+  const here = await accessPoint(t);
+  if (here === undefined) return;
+  const { folder, at, tool } = here;
+  const same = [...job('/bin/echo', 'nodes.log'), 'arguments = $(JOB)', 'output = out.txt', 'queue'];
+  const graph = ['JOB A same.sub', 'JOB B same.sub', 'JOB C fails.sub', 'FINAL F works.sub'];
+  const lines = (all: readonly string[]): string => `${all.join('\n')}\n`;
+  await writeFile(at('same.sub'), lines(same));
+  await writeFile(at('fails.sub'), lines([...job('/bin/false', 'nodes.log'), 'queue']));
+  await writeFile(at('works.sub'), lines([...job('/bin/true', 'nodes.log'), 'queue']));
+  await writeFile(at('check.sh'), '#!/bin/sh\n[ "$1" = 0 ]\n', { mode: 0o755 });
+  await writeFile(at('wrong.dag'), lines(graph));
+  const out: string[] = [];
+  const keep = (text: string): void => void out.push(text);
+  await runCommand(adopt, ['--json', 'wrong.dag'], { cwd: folder, env: {}, out: keep }).catch(
+    () => undefined,
+  );
+  const { findings } = JSON.parse(out.join('')) as { findings: { rule: string; fix: string }[] };
+  const fixOf = (rule: string): string => findings.find((one) => one.rule === rule)?.fix ?? '';
+  const [output = ''] = linesIn(fixOf('dag-nodes-overwrite'));
+  const [script = ''] = /SCRIPT POST F check\.sh \$DAG_STATUS/.exec(fixOf('dag-final-hides-failure')) ?? [];
+  const [strict = ''] = /DAGMAN_USE_STRICT = 0/.exec(fixOf('dag-in-tmp')) ?? [];
+  await writeFile(at('dag.config'), lines([strict]));
+  await writeFile(at('wrong.dag'), lines(['CONFIG dag.config', ...graph]));
+  await writeFile(at('own.sub'), lines(withLines(same, [output])));
+  const right = ['CONFIG dag.config', ...graph.map((line) => line.replace('same', 'own')), script];
+  await writeFile(at('right.dag'), lines(right));
+  const run = async (dag: string): Promise<void> => {
+    const [, cluster = ''] = /cluster (\d+)/.exec(await tool('condor_submit_dag', `${dag}.dag`)) ?? [];
+    t.after(() => tool('condor_rm', cluster).catch(() => undefined));
+    await here.ended(`${dag}.dag.dagman.log`);
+  };
+  await Promise.all(['wrong', 'right'].map(run));
+  const status = async (dag: string): Promise<string | undefined> =>
+    /return value (\d+)/.exec(await readFile(at(`${dag}.dag.dagman.log`), 'utf8'))?.[1];
+  assert.equal(await status('wrong'), '0', 'DAGMan takes the failure for a success');
+  assert.notEqual(await status('right'), '0');
+  assert.equal(await readFile(at('out.A.txt'), 'utf8'), 'A\n');
+  assert.equal(await readFile(at('out.B.txt'), 'utf8'), 'B\n');
 });
 
 /** The commands in the mail about the jobs of a log, in their order. */

@@ -82,7 +82,10 @@ for (const [line, expected] of [
     { epoch: 2, done: 2, metrics: { val_loss: 0.5, eval_f1_macro: 0.4 } },
   ],
   ["{'loss': '0.4', 'grad_norm': '1.5', 'epoch': '0.5'}", { loss: 0.4, epoch: 0.5, done: 0.5 }],
-  ["{'train_runtime': 9.5, 'train_loss': 0.7, 'epoch': 3.0}", { epoch: 3, metrics: { train_loss: 0.7 } }],
+  [
+    "{'train_runtime': 9.5, 'train_loss': 0.7, 'epoch': 3.0}",
+    { epoch: 3, done: 3, metrics: { train_loss: 0.7 } },
+  ],
   [
     '{"train_lr": 1e-6, "train_loss": 0.9, "test_loss": 0.8, "test_acc1": 55.0, "epoch": 1, "n_parameters": 57}',
     { epoch: 1, done: 1, loss: 0.9, metrics: { test_loss: 0.8, test_acc1: 0.55 } },
@@ -95,6 +98,24 @@ for (const [line, expected] of [
   ['lossless compression of 3 epochs of geology', {}],
   ['glossy: 5', {}],
   ['', {}],
+  ['F1 score: 0.91', { metrics: { f1_score: 0.91 } }],
+  ['ROC AUC: 0.97', { metrics: { roc_auc: 0.97 } }],
+  ['R2 score = 0.83', { metrics: { r2_score: 0.83 } }],
+  ['Log loss: 0.08', { metrics: { log_loss: 0.08 } }],
+  ['Balanced accuracy: 88', { metrics: { balanced_accuracy: 0.88 } }],
+  ['Average accuracy: 0.5', { accuracy: 0.5 }],
+  ['Test F1-score: 0.81, ROC AUC: 0.9', { metrics: { test_f1_score: 0.81, test_roc_auc: 0.9 } }],
+  ['Precision: 0.9 Recall: 0.8', { metrics: { Precision: 0.9, Recall: 0.8 } }],
+  ['BLEU = 27.3', { metrics: { BLEU: 27.3 } }],
+  ['train_loss 1.2 val_loss 1.3 val_ppl 3.4', { loss: 1.2, metrics: { val_loss: 1.3, val_ppl: 3.4 } }],
+  [
+    'epoch 3 | valid ppl 23.1 | valid loss 3.14',
+    { epoch: 3, done: 3, metrics: { val_ppl: 23.1, val_loss: 3.14 } },
+  ],
+  ['Epoch 5, Loss: 0.3, F1: 0.81', { epoch: 5, done: 5, loss: 0.3, metrics: { F1: 0.81 } }],
+  ['using precision=16, 4 devices', {}],
+  ['error: 3, retry 5', {}],
+  ['recall 5 things; the log loss of 3 files', {}],
 ] as const)
   test(`understands ${JSON.stringify(line)}`, () => assert.deepEqual(progressOfLine(line), expected));
 

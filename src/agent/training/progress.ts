@@ -27,9 +27,21 @@ const fractionsOf = [
 const trainOf = /^\W*train\s*:\s*(\d+)\s*\[/i;
 const waitedOf = new RegExp(String.raw`\bwaited["']?\s*[:=]\s*${numeral}`, 'i');
 
+/** Names of two words, which are one metric: `F1 score` → `f1_score`. */
+const twoWords = /\b(f1|roc|pr|r2|log|balanced|average)[ -](score|auc|loss|accuracy|precision)\b/gi;
+const knownPairs = /^(?:f1_score|roc_auc|pr_auc|r2_score|log_loss|balanced_accuracy|average_precision)$/;
+const joinWords = (text: string): string =>
+  text.replaceAll(twoWords, (words: string) => {
+    const joined = words.toLowerCase().replace(/[ -]/, '_');
+    return knownPairs.test(joined) ? joined : words;
+  });
+
+/** Metrics that count after a pass, as in `val_f1`, or in a line that has nothing but figures. */
+const otherFigures = String.raw`top-?\d|error|f1(?:_score)?|(?:roc_|pr_)?auc|r2(?:_score)?|log_loss|balanced_accuracy|average_precision|precision|recall|ppl|perplexity|bleu|rmse|m[as]e|m?iou|dice|[wc]er|mcc`;
+
 /** `loss: 0.3`, `acc = 91 %`, `Accuracy: 9909/10000`, `Acc@1 71.2`; whose they are is written before them. */
 const figureOf = new RegExp(
-  String.raw`((?:total_)?loss(?:_step)?|acc(?:uracy|@?\d)?(?:_step)?|top-?\d|error|f1|auc)\b\.?${assign}${numeral}(?:\s*/\s*(\d+))?\s*(%)?`,
+  String.raw`((?:total_)?loss(?:_step)?|acc(?:uracy|@?\d)?(?:_step)?|${otherFigures})\b\.?(${assign})${numeral}(?:\s*/\s*(\d+))?\s*(%)?`,
   'gi',
 );
 const passWord = String.raw`(train(?:ing)?|val(?:id(?:ation)?)?|dev|eval(?:uation)?|test(?:ing)?)`;
@@ -49,10 +61,9 @@ const headPass = new RegExp(
 const otherName = /^(?:[\w/@]|\w\.)$/;
 const bestOf = /\b(?:best|lowest|highest|min|max)\b[^\d:=,;|]*$/i;
 
-/** `train` and no pass at all are the same. */
 const passOf = (word: string): string => {
   const lower = word.toLowerCase();
-  if (lower.startsWith('train')) return '';
+  if (lower.startsWith('train')) return 'train_';
   return lower.startsWith('test') ? 'test_' : 'val_';
 };
 
@@ -80,11 +91,13 @@ function addFigures(found: Progress, text: string): void {
   let pass = '';
   figureOf.lastIndex = 0;
   for (let match = figureOf.exec(text); match !== null; match = figureOf.exec(text)) {
+    const [, written = '', sign = '', value = '', total, percent] = match;
     const gap = text.slice(end, match.index);
     end = figureOf.lastIndex;
     const hasPass = anyPass.test(gap);
     const head = hasPass ? (headPass.exec(gap) ?? (isFirst ? firstPass.exec(gap) : null)) : null;
-    if (head?.[1] !== undefined) pass = passOf(head[1]);
+    // What a line about the training has is its own.
+    if (head?.[1] !== undefined) pass = passOf(head[1]).replace('train_', '');
     isFirst = false;
     const own = hasPass ? ownPass.exec(gap) : null;
     const ofFigure = own?.[1] === undefined ? pass : passOf(own[1]);
@@ -93,17 +106,25 @@ function addFigures(found: Progress, text: string): void {
     const words = own === null ? gap : gap.slice(0, own.index);
     if (otherName.test(words.slice(-1)) || otherName.test(words.slice(-2)) || bestOf.test(words)) continue;
     // Of Lightning's bar, the step's value; detectron2 has the sum of several.
-    const word = match[1]?.toLowerCase().replaceAll(/^total_|_step$/g, '') ?? '';
-    const isPercent = match[4] !== undefined || word.includes('@');
-    if (word === 'loss') setMetric(found, `${ofFigure}loss`, toNumber(match[2] ?? ''));
+    const word = written.toLowerCase().replaceAll(/^total_|_step$/g, '');
+    const isPercent = percent !== undefined || word.includes('@');
+    if (word === 'loss') setMetric(found, `${ofFigure}loss`, toNumber(value));
     else if (word === 'acc' || word === 'accuracy')
-      setMetric(found, `${ofFigure}accuracy`, share(match[2] ?? '', match[3], isPercent));
-    else if (own !== null || word.includes('@')) {
-      const name = `${own !== null && ofFigure === '' ? 'train_' : ofFigure}${word.replaceAll(/[@-]/g, '')}`;
-      const value = toNumber(match[2] ?? '');
-      setMetric(found, name, isPercent ? hundredth(value) : valueOf(name, value));
+      setMetric(found, `${ofFigure}accuracy`, share(value, total, isPercent));
+    else if (own !== null || word.includes('@') || (/[:=]/.test(sign) && isOnlyFigures(text))) {
+      const name =
+        ofFigure === '' && !/[@_-]/.test(word) ? written : `${ofFigure}${word.replaceAll(/[@-]/g, '')}`;
+      setMetric(found, name, isPercent ? hundredth(toNumber(value)) : valueOf(name, toNumber(value)));
     }
   }
+}
+
+const passesOf = new RegExp(passWord, 'gi');
+const figuresOf = new RegExp(figureOf, 'gi');
+/** `epoch 3, loss: 0.5 | F1: 0.8`: beside its figures and their place, the line says nothing. */
+function isOnlyFigures(text: string): boolean {
+  const rest = [figuresOf, epochOf, stepOf, passesOf].reduce((left, form) => left.replace(form, ' '), text);
+  return !/[\p{L}\p{N}]/u.test(rest);
 }
 
 /** Words that a metric's name has, and those that only settings have. */
@@ -122,14 +143,12 @@ const itemOf = new RegExp(
 /** `{"loss": 0.3}`, `{'eval_f1': 0.5}`: of tables in tables, `{"test": {"loss": 1}}`, too. */
 function addItems(found: Progress, text: string): void {
   const tables: string[] = [];
-  const isWhole = /["']train_runtime["']/.test(text);
   for (const [, key = '', opens, value, closes] of text.matchAll(itemOf)) {
     if (closes !== undefined) tables.pop();
     else if (opens !== undefined) tables.push(key);
     else if (value !== undefined) {
       const name = [...tables, key].join('/');
-      // Hugging Face's last line has the mean of all its losses.
-      const known = isWhole && key === 'train_loss' ? key : knownName(name);
+      const known = knownName(name);
       if (known !== undefined && isMetricName(name)) setMetric(found, known, valueOf(name, toNumber(value)));
     }
   }
@@ -148,26 +167,62 @@ function addNamed(found: Progress, text: string): void {
 const isKeras = /^\s*\d+\/\d+ .* - [\w./-]*loss: /;
 const isYaml = /^\s*[a-z][\w./@-]{0,60}: [-+.\w]+\s*$/i;
 
+/** `accuracy    0.92    314`: columns of a table, such as scikit-learn's report, where the number is rounded. */
+export const isTableRow = (line: string): boolean =>
+  /^\s*[a-z][\w./@-]*(?: [\w./@-]+)*(?:(?: {2,}|\t\s*)[-+.\d]+){2,}\s*$/i.test(line.slice(0, 200));
+
 /** What one line of a training's output says, by the conventions of common training programs. */
-export function progressOfLine(line: string): Progress {
+export function progressOfLine(line: string, names = new TrainNames()): Progress {
   const text = line.slice(0, 2000);
   const found: Progress = {};
   const epoch = epochOf.exec(text) ?? trainOf.exec(text);
   if (epoch !== null) setPair(found, 'epoch', 'epochs', epoch[1], epoch[2]);
   const step = stepOf.exec(text) ?? fraction(text);
   if (step !== undefined) setPair(found, 'step', 'steps', step[1], step[2]);
+  const joined = joinWords(text);
   if (/(?:^|\|)\s*\{/.test(text)) addItems(found, text);
-  else if (isKeras.test(text) || isYaml.test(text)) addNamed(found, text);
-  else addFigures(found, text);
+  else if (isKeras.test(joined) || isYaml.test(joined)) addNamed(found, joined);
+  else addFigures(found, joined);
   const waited = waitedOf.exec(text)?.[1];
   if (waited !== undefined && Number(waited) >= 0) found.waited = Number(waited);
-  return withDone(found);
+  // Hugging Face's last line has the mean of all its losses.
+  return withDone(/["']train_runtime["']/.test(text) ? found : names.settle(found));
+}
+
+const ownNames = ['loss', 'accuracy'] as const;
+
+/** `train_loss` is the loss, unless the training has a `loss`, too: one is of a pass, the other of a batch. */
+export class TrainNames {
+  readonly #plain = new Set<string>();
+  readonly #shared = new Set<string>();
+  #parted: (typeof ownNames)[number][] = [];
+
+  settle(found: Progress): Progress {
+    for (const name of ownNames) {
+      if (found[name] !== undefined && !this.#plain.has(name)) {
+        this.#plain.add(name);
+        if (this.#shared.has(name)) this.#parted.push(name);
+      }
+      const value = found.metrics?.[`train_${name}`];
+      if (value === undefined || this.#plain.has(name)) continue;
+      this.#shared.add(name);
+      found[name] = value;
+      delete found.metrics?.[`train_${name}`];
+      if (Object.keys(found.metrics ?? {}).length === 0) delete found.metrics;
+    }
+    return found;
+  }
+
+  /** Those that turned out to be two since the last call: what was settled before was of the pass. */
+  takeParted(): (typeof ownNames)[number][] {
+    return this.#parted.splice(0);
+  }
 }
 
 /** Results without a step, beside an epoch, come at its end; `'epoch': 1.5` counts what is done. */
 function withDone(found: Progress): Progress {
   const { epoch, step, loss, accuracy, metrics = {} } = found;
-  const isEvaluated = Object.keys(metrics).some((name) => /^(?:val|test|eval)/i.test(name));
+  const isEvaluated = Object.keys(metrics).some((name) => /^(?:train|val|test|eval)/i.test(name));
   const isAtEnd = step === undefined && ((loss ?? accuracy) !== undefined || isEvaluated);
   if (epoch !== undefined && (isAtEnd || !Number.isInteger(epoch))) found.done = epoch;
   return found;
@@ -187,8 +242,9 @@ const ofPass = new RegExp(String.raw`^(?:${passWord}[ ._/-]+)?(loss|acc|accuracy
 
 /** What a metric is called here: a loss or accuracy by its pass, another as it calls itself; undefined if that is no name. */
 function knownName(name: string): string | undefined {
-  const [, pass = 'train', what] = ofPass.exec(name.replace('. ', ' ')) ?? [];
-  if (what !== undefined) return `${passOf(pass)}${what.toLowerCase() === 'loss' ? 'loss' : 'accuracy'}`;
+  const [, pass, what] = ofPass.exec(name.replace('. ', ' ')) ?? [];
+  if (what !== undefined)
+    return `${pass === undefined ? '' : passOf(pass)}${what.toLowerCase() === 'loss' ? 'loss' : 'accuracy'}`;
   const safe = safeName(name);
   if (!/\p{L}/u.test(safe) || safe.length > maxMetricName) return undefined;
   // What every object has, like `constructor`, is no name to look up.
@@ -198,7 +254,7 @@ function knownName(name: string): string | undefined {
 const valueOf = (name: string, value: number): number => (isAccuracy(name) ? asShare(value) : value);
 
 /** One line of the file that `$UPDRAFT_PROGRESS` names: a JSON object with any of the fields; other numbers are metrics. */
-export function progressOfRecord(line: string): Progress {
+export function progressOfRecord(line: string, names = new TrainNames()): Progress {
   // Python writes NaN and Infinity, which are not JSON.
   const text = line.replace(/:\s*(-?)(NaN|Infinity)\b/g, ': "$1$2"');
   const value = tried(() => JSON.parse(text) as unknown);
@@ -211,13 +267,10 @@ export function progressOfRecord(line: string): Progress {
   for (const [name, field] of fields) if (isOwnField(name)) found[name] = valueOf(name, Number(field));
   for (const [name, field] of fields) {
     if (isOwnField(name)) continue;
-    const known = knownName(name);
-    // Who writes both `loss` and `train_loss` means two.
-    const isTaken = known === 'loss' || known === 'accuracy' ? found[known] !== undefined : false;
     // One that is no name is counted where it is refused.
-    setMetric(found, isTaken ? safeName(name) : (known ?? name), valueOf(name, Number(field)));
+    setMetric(found, knownName(name) ?? name, valueOf(name, Number(field)));
   }
-  return withDone(found);
+  return withDone(names.settle(found));
 }
 
 /** Lightning has `x_step` and `x_epoch` of one metric, and perhaps `x` itself: that, or else the epoch's, counts. */

@@ -127,3 +127,53 @@ test('a bar that counts epochs from 0 does not shift the epochs of the records',
     ],
   });
 });
+
+test('what a table rounds does not replace what a line states', () => {
+  const reported = new ReportedProgress();
+  const row = (accuracy: number): string => `    accuracy                           ${accuracy}       314`;
+  for (const line of [row(0.9), 'Accuracy: 0.9312', row(0.93)]) reported.addPrinted(line);
+  assert.deepEqual(curvesOf(reported.take()).accuracy?.at(-1)?.[1], 0.9312);
+  const alone = new ReportedProgress();
+  for (const line of [row(0.9), row(0.91)]) alone.addPrinted(line);
+  assert.deepEqual(curvesOf(alone.take()).accuracy?.at(-1)?.[1], 0.91, 'without one, the table counts');
+});
+
+for (const takeEvery of [1, 2, 100])
+  test(`a loss of batches and one of the training data are two metrics; to the journal every ${takeEvery} lines`, () => {
+    const reported = new ReportedProgress();
+    const journal: AgentBody[] = [];
+    const lines = [0, 10, 20].flatMap((step) => [
+      `step ${step}: train loss ${step + 3}, val loss ${step + 4}`,
+      `iter ${step}: loss ${step + 1}, time 5.2ms, mfu -100.00%`,
+    ]);
+    for (const [index, line] of lines.entries()) {
+      reported.addPrinted(line);
+      if ((index + 1) % takeEvery === 0) journal.push(...reported.take());
+    }
+    journal.push(...reported.take());
+    const { train_loss = [], ...others } = curvesOf(journal);
+    assert.deepEqual(others, {
+      loss: [0, 10, 20].map((step) => [step, step + 1]),
+      val_loss: [0, 10, 20].map((step) => [step, step + 4]),
+    });
+    const ofPass = [0, 10, 20].map((step) => [step, step + 3]);
+    assert.deepEqual(train_loss, takeEvery === 1 ? ofPass.slice(1) : ofPass);
+  });
+
+test('records that have a loss and at times a train_loss mean two', () => {
+  const reported = new ReportedProgress();
+  for (const step of [1, 2]) {
+    reported.addRecord(JSON.stringify({ step, train_loss: 10 * step }));
+    reported.addRecord(JSON.stringify({ step, loss: step }));
+  }
+  assert.deepEqual(curvesOf(reported.take()), {
+    train_loss: [
+      [1, 10],
+      [2, 20],
+    ],
+    loss: [
+      [1, 1],
+      [2, 2],
+    ],
+  });
+});

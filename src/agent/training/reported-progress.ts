@@ -1,7 +1,7 @@
 import { defined } from '../../base/defined.ts';
 import type { AgentBody, Progress } from '../../journal/entry.ts';
 import { metricsOf } from '../../journal/metrics.ts';
-import { MetricNames, progressOfLine, progressOfRecord } from './progress.ts';
+import { isTableRow, MetricNames, progressOfLine, progressOfRecord, TrainNames } from './progress.ts';
 import { Reports } from './reports.ts';
 
 /**
@@ -13,6 +13,16 @@ export class ReportedProgress {
   /** Apart, so that the lines of one never get the place of the other. */
   readonly #records = new Reports();
   readonly #printed = new Reports();
+  /** Apart for the same reason: what each calls its own. */
+  readonly #recordNames = new TrainNames();
+  readonly #printedNames = new TrainNames();
+  /** Reports of a pass over the training's data, from before it had a loss of batches, too. */
+  readonly #ofPass: Progress[] = [];
+  /** What such reports are in the journal: void. */
+  readonly #parted = new Set<string>();
+  readonly #journaled = new Set<string>();
+  /** Metrics of lines that are no rows of a table. */
+  readonly #stated = new Set<string>();
   /** The fields and metrics that records have had, and the fields that depend on them. */
   readonly #recorded = new Set<string>();
   readonly #printedMetrics = new Set<string>();
@@ -27,7 +37,8 @@ export class ReportedProgress {
 
   /** A line of the training's file. Returns what counts of it. */
   addRecord(line: string): Progress {
-    const found = this.#names.admit(progressOfRecord(line));
+    const found = this.#names.admit(progressOfRecord(line, this.#recordNames));
+    this.#part(this.#recordNames, this.#records);
     this.#learn(found);
     this.#recordedAt = placeAfter(this.#recordedAt, found);
     this.#records.add(found);
@@ -41,7 +52,11 @@ export class ReportedProgress {
 
   /** A printed line. Returns what counts of it. */
   addPrinted(line: string): Progress {
-    const found = this.#names.admit(progressOfLine(line));
+    const read = progressOfLine(line, this.#printedNames);
+    this.#part(this.#printedNames, this.#printed);
+    const isRow = isTableRow(line);
+    if (!isRow) for (const name in metricsOf(read)) this.#stated.add(name);
+    const found = this.#names.admit(isRow ? without(read, this.#stated) : read);
     this.#printsFromZero ||= found.epoch === 0;
     this.#printedAt = placeAfter(this.#printedAt, found);
     const own = this.#recorded.size === 0 ? found : without(found, this.#recorded);
@@ -59,7 +74,8 @@ export class ReportedProgress {
 
   /** What the journal needs of all that was added since the last call. */
   take(): AgentBody[] {
-    const printed = this.#printed.take().map((report) => without(report, this.#void));
+    const ofPass = this.#ofPass.splice(0);
+    const printed = [...ofPass, ...this.#printed.take()].map((report) => without(report, this.#void));
     const recorded = this.#records.take();
     // These come last, and begin where they were.
     const hasMoved = printed.some(({ epoch, step }) => (epoch ?? step) !== undefined);
@@ -68,16 +84,31 @@ export class ReportedProgress {
       recorded[0] = recorded[0] === undefined ? this.#takenAt : { ...defined({ epoch }), ...recorded[0] };
     }
     for (const report of recorded) this.#takenAt = placeAfter(this.#takenAt, report);
-    const metrics = [...this.#void];
+    const metrics = [...this.#void, ...this.#parted];
     const isReplaced = metrics.length > 0 || this.#isRecounted;
     this.#void.clear();
+    this.#parted.clear();
     this.#isRecounted = false;
     const reports = [...printed, ...recorded].filter((report) => Object.keys(report).length > 0);
+    for (const report of reports) for (const name in metricsOf(report)) this.#journaled.add(name);
     return [
       ...(isReplaced ? [{ kind: 'progress-replaced' as const, metrics }] : []),
       ...reports.map((report) => ({ kind: 'progress' as const, ...report })),
       ...this.#names.takeRefused().map((refused) => ({ kind: 'metrics-refused' as const, ...refused })),
     ];
+  }
+
+  /** What was a loss so far was `train_loss`, if the training has both. */
+  #part(names: TrainNames, reports: Reports): void {
+    for (const name of names.takeParted()) {
+      for (const { [name]: value, ...report } of reports.take())
+        this.#ofPass.push(
+          value === undefined
+            ? report
+            : { ...report, metrics: { ...report.metrics, [`train_${name}`]: value } },
+        );
+      if (this.#journaled.has(name)) this.#parted.add(name);
+    }
   }
 
   #learn({ metrics, ...fields }: Progress): void {

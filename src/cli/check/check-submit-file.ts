@@ -8,6 +8,7 @@ import {
   whereSet,
   valueOf,
 } from '../../adopt/submit-facts.ts';
+import { hideInFindings, hideSecretsOf, quotedTexts } from '../../adopt/hide-secrets.ts';
 import { lintSubmission } from '../../adopt/lint.ts';
 import type { Uses } from '../../check/code/uses.ts';
 import { applyRules, type Finding, sortFindings } from '../../base/finding.ts';
@@ -54,13 +55,13 @@ export async function checkSubmitFile(cli: Cli, file: string, image?: string): P
     askSoftware(cli, question, softwareMs),
     askCondor(cli, file, facts),
   ]);
+  const hide = hideSecretsOf(quotedTexts(facts));
   const objectBytes = sizesOf(objects.facts.objects, 'url');
   const findings = sortFindings([
     ...lintSubmission({ ...facts, objectBytes }),
     ...applyRules(objectRules, objects.facts),
     ...applyRules(softwareRules, { uses, software: software.facts }),
-    ...code.findings,
-    ...refusal(path.basename(file), condor),
+    ...hideInFindings([...code.findings, ...refusal(path.basename(file), condor)], hide),
   ]);
   const looked = [...objects.looked, ...software.looked, ...accepted(condor)];
   const unchecked = [...code.unchecked, ...objects.unchecked, ...software.unchecked, ...notAsked(condor)];
