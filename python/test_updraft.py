@@ -852,6 +852,59 @@ class WithTorch(AttemptTest):
         self.assertEqual(self.attempt(lambda end: learn(end, loader), NEVER)[0], 0)
         self.assertEqual(self.said().count("Order changes its places from epoch to epoch, and starts over when"), 1)
 
+    def test_warns_of_a_sampler_and_a_dataset_that_change_lists_in_dicts_weights_or_places(self) -> None:
+        class Balanced:
+            def __init__(self) -> None:
+                self.pool = {0: numpy.arange(30)}
+
+            def __len__(self) -> int:
+                return 30
+
+            def __iter__(self) -> Any:
+                numpy.random.shuffle(self.pool[0])
+                weighted.weights[:] += 1
+                ordered.places.reverse()
+                ordered.cache.append(len(ordered.cache))
+                return iter(self.pool[0].tolist())
+
+        ordered, weighted = Noisy(), torch.utils.data.WeightedRandomSampler(torch.ones(30), 30)
+        ordered.places, ordered.cache = list(range(30)), []
+
+        def train(interruption: Interruption) -> list[Any]:
+            with updraft.training(*handed, every=0) as run:
+                for _ in run.epochs(3):
+                    list(Balanced())
+                    list(run.batches(self.loader(ordered, shuffle=False, sampler=weighted)()))
+            return []
+
+        self.attempt(lambda end: learn(end, self.loader(shuffle=False, sampler=Balanced())), NEVER, UPDRAFT_CHECKPOINT="a")
+        self.assertEqual(self.said().count("Balanced changes its pool from epoch to epoch"), 1)
+        handed = [{"weights": weighted.weights}, ordered.places]
+        self.attempt(train, NEVER, UPDRAFT_CHECKPOINT="b")
+        self.assertNotIn("changes its weights", self.said())
+        self.assertNotIn("Noisy changes its", self.said())
+        handed = [{}]
+        self.attempt(train, NEVER, UPDRAFT_CHECKPOINT="c")
+        self.assertEqual(self.said().count("WeightedRandomSampler changes its weights from epoch to epoch"), 1)
+        self.assertEqual(self.said().count("Noisy changes its places from epoch to epoch"), 1)
+
+    def test_warns_of_another_order_of_files(self) -> None:
+        def make_loader() -> Any:
+            files = Noisy()
+            files.paths = [(f"/scratch/{os.getpid()}/{one}.png", one) for one in range(30)]
+            if is_shuffled:
+                random.Random().shuffle(files.paths)
+            return self.loader(files)()
+
+        is_shuffled = False
+        self.same(make_loader)
+        self.assertNotIn("Noisy has another", self.said() if os.path.exists("stderr.txt") else "")
+        shutil.rmtree("saved")
+        is_shuffled = True
+        self.attempt(lambda end: learn(end, make_loader), (2, signal.SIGKILL))
+        self.attempt(lambda end: learn(end, make_loader), NEVER)
+        self.assertIn("Noisy has another paths than in the checkpoint", self.said())
+
     def test_marks_of_long_lists_and_arrays_are_made_of_some_items(self) -> None:
         class Long(list):
             def __iter__(self) -> Any:

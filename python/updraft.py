@@ -398,21 +398,29 @@ class Training:
         for one in (getattr(loader, "sampler", None), batches, getattr(batches, "sampler", None)):
             # Whatever a sampler is like: this is only a warning.
             with contextlib.suppress(Exception):
-                if _modules(type(one).__module__) and not hasattr(one, "set_epoch"):
-                    self._warn_of_changes(one, _marks_of(one))
+                if not hasattr(one, "set_epoch"):
+                    is_torchs = not _modules(type(one).__module__)
+                    advice = (
+                        "change it between epochs only, and hand it over in a dict, as {'weights': sampler.weights}"
+                        if is_torchs
+                        else "make the order from a generator, or from a set_epoch(epoch) that you call"
+                    )
+                    now = _marks_of(one)
+                    self._warn_of_changes(one, {"weights": now["weights"]} if is_torchs else now, advice)
 
-    def _warn_of_changes(self, one: Any, now: dict[str, Any]) -> None:
+    def _warn_of_changes(self, one: Any, now: dict[str, Any], advice: str) -> None:
         known, first = self._orders.get(id(one), (lambda: None, now))
         if known() is not one:
             # By its id: it may have no hash.
             self._orders[id(one)] = (weakref.ref(one), now)
             return
-        changed = " and ".join(name for name, mark in first.items() if mark != now.get(name))
+        handed = {id(value) for each in self._values().values() for value in each.shared()}
+        others = [name for name, mark in first.items() if mark != now.get(name)]
+        changed = " and ".join(name for name in others if id(vars(one).get(name)) not in handed)
         if changed:
             self._warn(
                 f"{type(one).__name__} changes its {changed} from epoch to epoch, and starts over when it is resumed, "
-                "unless you set that before run.batches: make the order from a generator, or from a "
-                "set_epoch(epoch) that you call"
+                f"unless you set that before run.batches: {advice}"
             )
 
     def _check_samples(self, dataset: Any) -> None:
@@ -420,6 +428,8 @@ class Training:
         early, self._early = self._early, []
         self._samples = now = {"split": _split_of(dataset)}
         saved = (self._resumed or {}).get("samples") or now
+        with contextlib.suppress(Exception):
+            self._check_lists(dataset, saved.get("lists", {}))
         if saved["split"] == now["split"]:
             return
         if self._resumed["epoch_random"] is None:
@@ -432,6 +442,24 @@ class Training:
             "split without a seed differs in every attempt. Give it one, as in random_split(…, "
             "generator=torch.Generator().manual_seed(0)), and remove the folder to start over."
         )
+
+    def _check_lists(self, dataset: Any, saved: dict[str, int]) -> None:
+        """Warns of a dataset that has its samples in another order than in the checkpoint, or than in the last epoch."""
+        if any(hasattr(dataset, name) for name in ("set_epoch", "updraft_seek", "state_dict")):
+            return
+        now = _lists_of(dataset)
+        self._warn_of_changes(dataset, now, "make the order from a generator, or from a set_epoch(epoch) that you call")
+        # What changes while it is read, such as a cache, says nothing about the order.
+        first = self._orders[id(dataset)][1]
+        self._samples["lists"] = {name: mark for name, mark in now.items() if mark == first.get(name)}
+        if self._resumed is not None and self._resumed["epoch_random"] is not None:
+            changed = " and ".join(name for name, mark in now.items() if saved.get(name, mark) != mark)
+            if changed:
+                self._warn(
+                    f"{type(dataset).__name__} has another {changed} than in the checkpoint, so samples may be read twice or "
+                    "not at all: a list that is shuffled without a seed, or as os.listdir returns it, differs in every "
+                    "attempt. Sort it, then shuffle it with random.Random(0)"
+                )
 
     def _find_generators(self) -> None:
         self._loaders.update(_generators_of(self._loader))
@@ -612,6 +640,10 @@ class _Values:
                 values[place] = copy.deepcopy(one)
         self._values.clear()
         (self._values.update if isinstance(self._values, dict) else self._values.extend)(values)
+
+    def shared(self) -> list[Any]:
+        """What stays the same object when it is restored."""
+        return [self._values, *(one for _, one in self._items() if _is_tensor(one))]
 
     def _items(self) -> Iterable[tuple[Any, Any]]:
         return _items_of(self._values)
@@ -1904,10 +1936,28 @@ def _marks_of(sampler: Any) -> dict[str, Any]:
     return {name: mark for name, mark in marks.items() if mark is not None}
 
 
+def _lists_of(dataset: Any) -> dict[str, int]:
+    """What distinguishes one order of a dataset's names or places, of which no two are alike, from another."""
+    marks = {}
+    for name, value in vars(dataset).items():
+        is_array = type(value).__name__ in ("ndarray", "Tensor") and value.ndim == 1
+        with contextlib.suppress(Exception):
+            if isinstance(value, (list, tuple)) or is_array:
+                length, *items = _picked(value)
+                is_order = len(set(map(repr, items))) == len(set(_picked(range(length))[1:])) > 1
+                if is_order and not any(isinstance(one, float) for one in items):
+                    flat = [one for each in items for one in (each if isinstance(each, list) else [each])]
+                    # The same files may be in another folder.
+                    folder = os.path.commonprefix([one for one in flat if isinstance(one, str) and os.sep in one])
+                    texts = [one[len(folder) :] if isinstance(one, str) and os.sep in one else one for one in flat]
+                    marks[name] = zlib.crc32(repr((length, texts)).encode())
+    return marks
+
+
 def _mark_of(value: Any) -> Optional[int]:
     """What distinguishes a list or array of plain values from others, however large it is; nothing if it is none."""
     with contextlib.suppress(Exception):
-        if isinstance(value, (list, tuple, range)) or hasattr(value, "tolist"):
+        if isinstance(value, (list, tuple, range, dict)) or hasattr(value, "tolist"):
             return zlib.crc32(repr(_picked(value)).encode())
     return None
 
@@ -1920,12 +1970,14 @@ def _picked(value: Any, count: int = 500) -> Any:
             return kind(value)
     if value is None:
         return None
-    if not isinstance(value, (list, tuple, range)) and getattr(value, "ndim", 0) == 0:
+    if not isinstance(value, (list, tuple, range, dict)) and getattr(value, "ndim", 0) == 0:
         return os.fspath(value) if hasattr(value, "__fspath__") else _picked(value.item(), 0)
     if getattr(value, "ndim", 1) > 1:
         value = value.flat if hasattr(value, "flat") else value.view(-1)
     if count == 0:
         raise TypeError("too deep")
+    if isinstance(value, dict):
+        return [len(value), *((str(name), _picked(one, count // 10)) for name, one in itertools.islice(value.items(), count))]
     parts = [value[:count], value[-count:], value[:: len(value) // count + 1]]
     items = itertools.chain.from_iterable(one.tolist() if hasattr(one, "tolist") else one for one in parts)
     return [len(value), *(_picked(one, count // 10) for one in items)]
