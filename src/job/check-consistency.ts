@@ -43,7 +43,28 @@ export function checkConsistency(source: SourceFile): SpecProblem[] {
     ...checkCheckpoint(source),
     ...checkPoolSubmit(source),
     ...checkSecrets(source),
+    ...checkDirections(source),
   ];
+}
+
+/** A metric cannot be better both ways. */
+function checkDirections(source: SourceFile): SpecProblem[] {
+  const named = (key: string): unknown[] => {
+    const value = valueAt(source.value, ['results', key]);
+    return Array.isArray(value) ? value : [];
+  };
+  const smaller = new Set(named('smaller_is_better'));
+  return named('larger_is_better').flatMap((name, at) =>
+    smaller.has(name)
+      ? [
+          problemAt(
+            source,
+            ['results', 'larger_is_better', at],
+            'is in smaller_is_better too; keep one of them',
+          ),
+        ]
+      : [],
+  );
 }
 
 /** Finds problems of the matrix, and of the placeholders of its parameters. */

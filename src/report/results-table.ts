@@ -157,9 +157,15 @@ export function* resultsCsv(rows: readonly JobTableRow[], all = rows): Generator
   for (const row of rows) yield csvLine(columns.map(({ of }) => String(of(row) ?? '')));
 }
 
+/** JSON has no NaN: it is the text "NaN", which `float()` of Python and `Number()` of JavaScript read. */
+const asJson = (values: JobTableRow['metrics']): Record<string, number | string> =>
+  Object.fromEntries(
+    Object.entries(values).map(([name, value]) => [name, Number.isFinite(value) ? value : String(value)]),
+  );
+
 /** `{ job, parameters, outcome, valid, metrics, best, … }` of each job. */
 export const resultsJson = (rows: readonly JobTableRow[]): object[] =>
   rows.map(({ job, parameters, outcome, valid, metrics, best, attempts, ...row }) => ({
-    ...{ job, parameters, outcome, valid, metrics, best },
+    ...{ job, parameters, outcome, valid, metrics: asJson(metrics), best: asJson(best) },
     ...{ executeSeconds: row.executeSeconds, executeTotalSeconds: row.executeTotalSeconds, attempts },
   }));
