@@ -21,11 +21,9 @@ export function alternatives(word: string, known: readonly string[]): string {
     one.toLowerCase().includes(lower) ? 0 : editDistance(lower, one.toLowerCase());
   const ranked = known
     .map((one) => ({ one, distance: distanceOf(one) }))
-    .sort((a, b) => a.distance - b.distance);
-  const near = ranked
     .filter(({ distance }) => distance <= lower.length / 2)
-    .slice(0, maxNear)
-    .map(({ one }) => one);
+    .sort((a, b) => a.distance - b.distance);
+  const near = ranked.slice(0, maxNear).map(({ one }) => one);
   if (near.length === 0) return known.join(', ');
   return `${near.join(', ')} or another of the ${known.length}`;
 }

@@ -49,21 +49,11 @@ export function checkConsistency(source: SourceFile): SpecProblem[] {
 
 /** A metric cannot be better both ways. */
 function checkDirections(source: SourceFile): SpecProblem[] {
-  const named = (key: string): unknown[] => {
-    const value = valueAt(source.value, ['results', key]);
-    return Array.isArray(value) ? value : [];
-  };
-  const smaller = new Set(named('smaller_is_better'));
-  return named('larger_is_better').flatMap((name, at) =>
-    smaller.has(name)
-      ? [
-          problemAt(
-            source,
-            ['results', 'larger_is_better', at],
-            'is in smaller_is_better too; keep one of them',
-          ),
-        ]
-      : [],
+  const named = (key: string): unknown[] => [valueAt(source.value, ['results', key]) ?? []].flat();
+  const smaller = named('smaller_is_better');
+  const twice = [...named('larger_is_better').entries()].filter(([, name]) => smaller.includes(name));
+  return twice.map(([at]) =>
+    problemAt(source, ['results', 'larger_is_better', at], 'is in smaller_is_better too; keep one of them'),
   );
 }
 

@@ -158,10 +158,9 @@ export function* resultsCsv(rows: readonly JobTableRow[], all = rows): Generator
 }
 
 /** JSON has no NaN: it is the text "NaN", which `float()` of Python and `Number()` of JavaScript read. */
-const asJson = (values: JobTableRow['metrics']): Record<string, number | string> =>
-  Object.fromEntries(
-    Object.entries(values).map(([name, value]) => [name, Number.isFinite(value) ? value : String(value)]),
-  );
+const asJson = (values: JobTableRow['metrics']): object =>
+  JSON.parse(JSON.stringify(values, (_, one: unknown) => (isOdd(one) ? String(one) : one))) as object;
+const isOdd = (value: unknown): boolean => typeof value === 'number' && !Number.isFinite(value);
 
 /** `{ job, parameters, outcome, valid, metrics, best, … }` of each job. */
 export const resultsJson = (rows: readonly JobTableRow[]): object[] =>
