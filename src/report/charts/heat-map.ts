@@ -44,8 +44,8 @@ export function heatMap(cells: readonly Cell[], { id, title }: { id: string; tit
   });
   const [columnLabel, rowLabel] = [nameLabels(letters, columns), nameLabels(26, rows)];
   const names = [
-    ...columns.map((name) => columnLabel(x(name) + cellWidth / 2, 16, name, { 'text-anchor': 'middle' })),
-    ...rows.map((name) => rowLabel(left - 8, y(name) + 24, name, { 'text-anchor': 'end' })),
+    ...columns.map((name) => columnLabel.draw(x(name) + cellWidth / 2, 16, name, { 'text-anchor': 'middle' })),
+    ...rows.map((name) => rowLabel.draw(left - 8, y(name) + 24, name, { 'text-anchor': 'end' })),
   ];
   const described = shown.map(({ row, column, text, small }) => `${row}, ${column}: ${text}, ${small}`);
   const height = 32 + rows.length * cellHeight;

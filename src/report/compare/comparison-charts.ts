@@ -29,6 +29,9 @@ export function comparisonCharts(report: GroupedReport): FileChart[] {
   ];
 }
 
+/** A chart of more groups is not read; tables have them all. */
+const maxStrips = 60;
+
 function valuesChart({ name, title, groups }: MeasuredGroups, by: string): FileChart[] {
   const values = groups.flatMap((group) => group.values);
   if (values.length === 0) return [];
@@ -43,7 +46,8 @@ function valuesChart({ name, title, groups }: MeasuredGroups, by: string): FileC
   const from = min < 0 || (min > max / 2 && unit(max).name === '') ? min : 0;
   const id = `strip-${slug(name)}`;
   const heading = `${title}, by ${by}`;
-  const svg = stripChart(strips, { id, title: heading, axis: title.toLowerCase(), unit, show, from });
+  const axis = title.toLowerCase();
+  const svg = stripChart(strips, { id, title: heading, axis, unit, show, from, max: maxStrips });
   return [{ file: `${slug(name)}.svg`, section: `measure-${name}`, title: heading, svg }];
 }
 
