@@ -33,7 +33,10 @@ export function completionCurves(all: readonly GroupCurve[], axis: string): stri
     const shareAt = (time: number) => points.findLast(({ seconds }) => seconds <= time)?.share ?? 0;
     const ticks = censoredSeconds.map((time) => `M${x(time)} ${y(shareAt(time)) - 5}v10`).join('');
     const line = { fill: 'none', stroke: colour, 'stroke-width': 2 };
-    const dashed = { ...line, 'stroke-dasharray': dashes[(index + Math.floor(index / groupColours.length)) % dashes.length] };
+    const dashed = {
+      ...line,
+      'stroke-dasharray': dashes[(index + Math.floor(index / groupColours.length)) % dashes.length],
+    };
     const rowY = legend + 12 + index * legendRow;
     const last = points.at(-1);
     const reached = `${name}: ${formatShare(last?.share ?? 0)}`;

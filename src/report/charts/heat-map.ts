@@ -44,7 +44,9 @@ export function heatMap(cells: readonly Cell[], { id, title }: { id: string; tit
   });
   const [columnLabel, rowLabel] = [nameLabels(letters, columns), nameLabels(26, rows)];
   const names = [
-    ...columns.map((name) => columnLabel.draw(x(name) + cellWidth / 2, 16, name, { 'text-anchor': 'middle' })),
+    ...columns.map((name) =>
+      columnLabel.draw(x(name) + cellWidth / 2, 16, name, { 'text-anchor': 'middle' }),
+    ),
     ...rows.map((name) => rowLabel.draw(left - 8, y(name) + 24, name, { 'text-anchor': 'end' })),
   ];
   const described = shown.map(({ row, column, text, small }) => `${row}, ${column}: ${text}, ${small}`);
