@@ -164,14 +164,8 @@ function takeFromWidest(widths: number[], floors: readonly number[], excess: num
   }
 }
 
-/**
- * Names of at most `width` characters, if numbers leave them room. Different ones stay different. `keys` are those that
- * all of them lost: `lr, seed`.
- */
-export function fitNames(
-  names: readonly string[],
-  width: number,
-): { texts: readonly string[]; keys: string } {
+/** Names of at most `width` characters, if numbers allow, that stay different; `keys` are those all lost: `lr, seed`. */
+export function fitNames(names: readonly string[], width: number) {
   if (longestOf(names) <= width) return { texts: names, keys: '' };
   const { title: keys, texts, textWidth } = withoutKeys(lay({ title: '', isSentence: false }, names));
   return { texts: (textWidth <= width ? texts : cutNames(texts, width)).map(plainSpaces), keys };

@@ -11,10 +11,8 @@ const legendRow = 18;
 export function completionCurves(all: readonly GroupCurve[], axis: string): string {
   const curves = all.slice(0, groupColours.length * dashes.length);
   const more = all.length - curves.length;
-  const { keys, draw } = nameLabels(
-    80,
-    curves.map(({ name }) => name),
-  );
+  const names = curves.map(({ name }) => name);
+  const { keys, draw } = nameLabels(80, names);
   const legend = keys === '' ? 0 : legendRow;
   const top = 34 + legend + (curves.length + (more > 0 ? 1 : 0)) * legendRow;
   const edges = { left: 48, right: 704, top, bottom: top + 230 };

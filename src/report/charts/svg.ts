@@ -104,13 +104,10 @@ export function dots(places: readonly Dot[], colour: string, name: (index: numbe
 }
 
 /** The room for names left of bars, and what draws one there. */
-export function nameRoom(names: readonly string[]): {
-  left: number;
-  keys: string;
-  draw: (y: number, name: string) => string;
-} {
+export function nameRoom(names: readonly string[]) {
   const longest = names.reduce((most, name) => Math.max(most, widthOf(name)), 0);
   const [left, chars] = longest > 24 ? [300, 40] : longest > 16 ? [190, 24] : [120, 16];
   const { keys, draw } = nameLabels(chars, names);
-  return { left, keys, draw: (y, name) => draw(left - 8, y, name, { 'text-anchor': 'end' }) };
+  const atEdge = (y: number, name: string) => draw(left - 8, y, name, { 'text-anchor': 'end' });
+  return { left, keys, draw: atEdge };
 }

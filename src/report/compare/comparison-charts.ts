@@ -14,19 +14,11 @@ export interface FileChart extends Chart {
 export function comparisonCharts(report: GroupedReport): FileChart[] {
   const { measures, completion, isByJob, title } = report;
   const started = completion.filter(({ points }) => points.length > 0);
-  const curves: FileChart = {
-    file: 'completion.svg',
-    section: 'cost',
-    title: `Valid results over time, by ${title}`,
-    svg:
-      started.length === 0
-        ? ''
-        : completionCurves(started, isByJob ? 'since the first match' : 'on the slot'),
-  };
-  return [
-    ...(curves.svg === '' ? [] : [curves]),
-    ...measures.flatMap((measured) => valuesChart(measured, title)),
-  ];
+  const values = measures.flatMap((measured) => valuesChart(measured, title));
+  if (started.length === 0) return values;
+  const svg = completionCurves(started, isByJob ? 'since the first match' : 'on the slot');
+  const heading = `Valid results over time, by ${title}`;
+  return [{ file: 'completion.svg', section: 'cost', title: heading, svg }, ...values];
 }
 
 /** A chart of more groups is not read; tables have them all. */
