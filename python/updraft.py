@@ -1062,8 +1062,9 @@ class _SeededReader:
     What reads ahead, shuffles as it goes or starts over within an epoch is then the same when it is read again.
     """
 
-    def __init__(self, iterable: Iterable[Any]) -> None:
-        seed = random.getrandbits(63) if _torch() is None else _draw_seed()
+    def __init__(self, iterable: Iterable[Any], seed: Optional[int] = None) -> None:
+        if seed is None:
+            seed = random.getrandbits(63) if _torch() is None else _draw_seed()
         self._its: Optional[dict[str, Any]] = None
         with self._drawing():
             _seed_all((seed,))
@@ -1323,14 +1324,13 @@ class _Feed:
             _set_random(self.random, self._generators)
         self._training = None
 
-    def order_apart(self, sampler: Any, turn: tuple[int, int]) -> tuple[int, list[Any]]:
-        """The order of a loader beside the first one, or of one that starts over within the epoch; and a seed."""
-        trainings, begin = _random_now({}, devices=False), self.random or {}
-        seed = zlib.crc32(repr((turn, begin["torch"].tolist())).encode())
-        _seed_all((seed,))
-        order = list(sampler)
-        _set_random(trainings, {})
-        return seed, order
+    def is_first(self, turn: tuple[int, int]) -> bool:
+        """Whether the epoch's order is that of the only loader, or of the first one as long as it has not ended."""
+        return len(self._samplers) == 1 or turn == (0, 0)
+
+    def seed_of(self, turn: tuple[int, int]) -> int:
+        """Of a loader beside the first one, or of one that starts over within the epoch."""
+        return zlib.crc32(repr((turn, (self.random or {})["torch"].tolist())).encode())
 
     def before_batch(self, place: tuple[int, ...]) -> None:
         """The training's random numbers are put aside while a batch is read in this process."""
@@ -1358,23 +1358,26 @@ class _FeedSampler(_Sampler):
         super().__init__(sampler, by_batch, sown, 0, feed.rewind, lambda _: None)
         self._feed = feed
         self._number = number
-        self._passes = 0
+        self._ended = 0
 
     def __len__(self) -> int:
         return len(self._sampler)
 
     def begin(self, done: int) -> None:
         self._done = done
-        self._passes = 0
+        self._ended = 0
 
     def __iter__(self) -> Iterator[Any]:
-        self._passes += 1
-        if (self._number, self._passes) == (0, 1):
+        # Who only looks at a batch does not end it, and so changes no order.
+        turn = (self._number, self._ended)
+        if self._feed.is_first(turn):
             yield from super().__iter__()
-            return
-        seed, order = self._feed.order_apart(self._sampler, (self._number, self._passes))
-        for place, index in enumerate(order):
-            yield self._item(seed, place, index)
+        else:
+            seed = self._feed.seed_of(turn)
+            # It may have no end.
+            for place, index in enumerate(_SeededReader(self._sampler, seed)):
+                yield self._item(seed, place, index)
+        self._ended += 1
 
     def _item(self, seed: int, place: int, index: Any) -> Any:
         if not self._sown:
