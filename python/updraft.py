@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import atexit
 import collections
+import collections.abc
 import contextlib
 import copy
 import functools
@@ -574,27 +575,52 @@ class _Values:
         return any(_is_tensor(one) for _, one in self._items())
 
     def state_dict(self) -> dict[str, Any]:
-        return {"values": self._values}
+        # A checkpoint has all tensors on the CPU.
+        devices = {path: str(one.device) for path, one in _tensors_in(self._values) if one.device.type != "cpu"}
+        return {"values": self._values, "devices": devices}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """A tensor stays the same one, on its device: others may have it, too."""
         ours, values = dict(self._items()), copy.copy(state["values"])
+        devices = {path: one for path, one in state.get("devices", {}).items() if _is_there(one)}
         for place, one in list(_items_of(values)):
             old = ours.get(place)
             if _is_tensor(one) and _is_tensor(old) and old.shape == one.shape and old.dtype == one.dtype:
                 old.data.copy_(one)
                 values[place] = old
             else:
-                values[place] = copy.deepcopy(one)
+                found = _tensors_in(one, (place,))
+                moved = {id(each): each.to(devices[path]) for path, each in found if path in devices}
+                values[place] = copy.deepcopy(one, moved)
         self._values.clear()
         (self._values.update if isinstance(self._values, dict) else self._values.extend)(values)
 
     def _items(self) -> Iterable[tuple[Any, Any]]:
-        return _items_of(self._values)
+        # A copy: a checkpoint is written beside the training.
+        return list(_items_of(self._values))
 
 
 def _items_of(values: Any) -> Iterable[tuple[Any, Any]]:
-    return list(values.items()) if hasattr(values, "items") else enumerate(values)
+    return values.items() if isinstance(values, collections.abc.Mapping) else enumerate(values)
+
+
+def _tensors_in(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """The tensors of dicts and lists, by their path."""
+    if _is_tensor(value):
+        yield path, value
+    elif isinstance(value, (dict, list, tuple)):
+        for place, one in _items_of(value):
+            # Long lists are mostly of numbers.
+            if not isinstance(one, (int, float, str)):
+                yield from _tensors_in(one, (*path, place))
+
+
+def _is_there(device: str) -> bool:
+    try:
+        _torch().empty(0, device=device)
+    except (AssertionError, NotImplementedError, RuntimeError):
+        return False
+    return True
 
 
 def _is_tensor(value: Any) -> bool:
@@ -1899,7 +1925,7 @@ def _generators_of(loader: Any, *, sampling: bool = False) -> dict[str, Any]:
 
 
 def _generators_in(holders: dict[str, Any]) -> dict[str, Any]:
-    found = {f"{path}.{name}": one for path, holder in holders.items() for name, one in _items_of(holder)}
+    found = {f"{path}.{name}": one for path, holder in holders.items() for name, one in list(_items_of(holder))}
     return _each_once({path: one for path, one in found.items() if _is_generator(one)})
 
 
