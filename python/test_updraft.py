@@ -5,7 +5,9 @@ Each attempt is a forked process, so that PyTorch is loaded once. Without PyTorc
 
 from __future__ import annotations
 
+import collections
 import contextlib
+import dataclasses
 import errno
 import io
 import itertools
@@ -19,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import traceback
+import types
 import unittest
 import unittest.mock
 from typing import Any, Callable, Optional
@@ -414,6 +417,25 @@ class WithoutTorch(AttemptTest):
         self.attempt(train, NEVER)
         self.assertIn("no checkpoint could be written: best of updraft.training has 'why', which cannot", self.said())
 
+    def test_looks_for_generators_in_parts_of_what_is_large_and_in_tuples_of_any_names(self) -> None:
+        class Large(dict):
+            read = 0
+
+            def items(self) -> Any:
+                for item in super().items():
+                    Large.read += 1
+                    yield item
+
+        class Data:
+            def __init__(self) -> None:
+                self.index = Large((number, None) for number in range(1000))
+                self.one = collections.namedtuple("One", "items rng")(3, random.Random(1))
+
+        data = Data()
+        found = updraft._generators_in(updraft._holders({"data": data}, shared=False))
+        self.assertEqual(list(found.values()), [data.one.rng])
+        self.assertLessEqual(Large.read, updraft._MAX_ITEMS)
+
     def test_epochs_are_a_number(self) -> None:
         with updraft.training(tape=Tape()) as run:
             with self.assertRaisesRegex(TypeError, r"run.epochs takes the number of epochs, .* not a range"):
@@ -801,6 +823,70 @@ class WithTorch(AttemptTest):
         self.assertEqual(self.attempt(lambda end: learn(end, make_loader), NEVER)[0], 1)
         self.assertIn("a random split without a seed differs in every attempt. Give it one, as in", self.said())
 
+    def test_refuses_another_random_split_between_epochs(self) -> None:
+        def make_loader() -> Any:
+            torch.seed()
+            return self.loader(torch.utils.data.random_split(Noisy(), [20, 10])[0])()
+
+        self.assertEqual(self.attempt(lambda end: learn(end, make_loader, 1), NEVER)[0], 0)
+        self.assertEqual(self.attempt(lambda end: learn(end, make_loader), NEVER)[0], 1)
+        self.assertIn("a random split without a seed differs in every attempt. Give it one, as in", self.said())
+
+    def test_same_with_a_subset_of_each_epoch(self) -> None:
+        def train(interruption: Interruption) -> list[Any]:
+            seed_all()
+            subsets, lines = [torch.utils.data.Subset(Noisy(), range(one, one + 10)) for one in (0, 10)], []
+            with updraft.training(lines, every=0) as run:
+                for epoch in run.epochs(3):
+                    drawn = torch.utils.data.Subset(Noisy(), torch.randperm(30)[:10].tolist())
+                    for indices, _ in run.batches(self.loader(drawn if is_drawn else subsets[epoch % 2])()):
+                        lines.append(indices.tolist())
+                        interruption.batch_done(run)
+            return lines
+
+        for is_drawn in (False, True):
+            with self.subTest(is_drawn=is_drawn):
+                # After the last batch of an epoch, the checkpoint is that of its end.
+                self.same_after(train, [(3, signal.SIGTERM), (2, signal.SIGKILL)], f"whole {is_drawn}")
+                shutil.rmtree("saved")
+
+    def test_trains_on_indices_and_with_samplers_of_any_kind(self) -> None:
+        class Pairs(Noisy):
+            dataset = range(3)
+
+            def __init__(self) -> None:
+                self.indices = [[0, 1], [2, 3]]
+
+        @dataclasses.dataclass
+        class Order:
+            places: Any
+
+            def __len__(self) -> int:
+                return 30
+
+            def __iter__(self) -> Any:
+                self.places = self.places[::-1]
+                return iter(self.places)
+
+        loader = self.loader(Pairs(), shuffle=False, sampler=Order(list(range(30))))
+        self.assertEqual(self.attempt(lambda end: learn(end, loader), NEVER)[0], 0)
+        self.assertEqual(self.said().count("Order changes its places from epoch to epoch, and starts over when"), 1)
+
+    def test_marks_of_long_lists_and_arrays_are_made_of_some_items(self) -> None:
+        class Long(list):
+            def __iter__(self) -> Any:
+                raise AssertionError("it reads all of it")
+
+            __repr__ = __iter__
+
+        sampler = types.SimpleNamespace()
+        sampler.places, sampler.order = Long(range(1_000_000)), torch.arange(1_000_000)
+        first = updraft._marks_of(sampler)
+        self.assertEqual(set(first), {"places", "order"})
+        sampler.places[-1], sampler.order[3] = 1, 1
+        now = updraft._marks_of(sampler)
+        self.assertEqual([name for name in now if now[name] == first[name]], [])
+
     def test_warns_of_a_sampler_that_goes_on_by_itself(self) -> None:
         class Shuffled:
             def __init__(self) -> None:
@@ -873,6 +959,22 @@ class WithTorch(AttemptTest):
             return [lines, shadow["weight"].tolist()]
 
         self.same_after(train, SOMETIMES[:3], "whole")
+
+    def test_tensors_of_a_dict_come_back_on_their_device(self) -> None:
+        later: dict[str, Any] = {}
+        values = updraft._Values("later", later)
+        later.update(one=torch.zeros(2, device="meta"), more=[torch.ones(2, device="meta"), {"here": torch.ones(2)}])
+        state = values.state_dict()
+        self.assertEqual(state["devices"], {("one",): "meta", ("more", 0): "meta"})
+        # As it is read from a checkpoint.
+        read = {"one": torch.zeros(2), "more": [torch.ones(2), {"here": torch.ones(2)}], "gone": torch.ones(2)}
+        later.clear()
+        values.load_state_dict({"values": read, "devices": {**state["devices"], ("gone",): "cuda:99"}})
+        self.assertEqual(
+            [str(one.device) for one in (later["one"], later["more"][0], later["more"][1]["here"], later["gone"])],
+            ["meta", "meta", "cpu", "cpu"],
+        )
+        self.assertEqual(later["gone"].tolist(), [1, 1])
 
     def test_same_with_gradients_of_several_batches(self) -> None:
         def train(interruption: Interruption) -> list[Any]:

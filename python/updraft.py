@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import atexit
 import collections
+import collections.abc
 import contextlib
 import copy
 import errno
@@ -125,13 +126,14 @@ class Training:
         self._stream: Any = None
         self._reading: Any = None
         self._batch_size: Optional[int] = None
-        self._split: list[int] = []
+        self._samples: dict[str, Any] = {}
+        self._early: list[Any] = []
         self._held: Optional[dict[str, Any]] = None
         self._is_open = False
         self._has_looped = True
         self._spent: Any = None
         self._warnings: set[str] = set()
-        self._orders: Any = weakref.WeakKeyDictionary()
+        self._orders: dict[int, Any] = {}
         self._restore_loader: Callable[[], None] = lambda: None
         self._wrapped: Any = weakref.WeakKeyDictionary()
 
@@ -170,6 +172,7 @@ class Training:
             # What an epoch draws before its loop, such as an order, it draws again.
             is_between = self._resumed["epoch_random"] is None
             begin = self._resumed["random" if is_between else "begin"]
+            self._early = _datasets() if is_between and self._resumed.get("samples") else []
             _set_random(begin, self._handed)
             for name, values in begin.get("values", {}).items():
                 self._objects[name].load_state_dict(pickle.loads(values))
@@ -217,19 +220,13 @@ class Training:
             )
         self._check_order(_bare(loader))
         self._batch_size = size = _batch_size_of(loader)
-        self._split = split = _split_of(_dataset_of(loader))
+        self._check_samples(_dataset_of(loader))
         # accelerate counts the batches since its last step itself, from 0.
         accumulate = max(accumulate, getattr(getattr(_bare(loader), "gradient_state", None), "num_steps", 1))
         if self._resumed is not None:
             done = self._position.batch
             if done > 0:
                 _check_batch_size(size, self._resumed.get("batch_size"), "the checkpoint")
-                if self._resumed.get("split", split) != split:
-                    raise SystemExit(
-                        f"updraft: the loader's samples are not those of the checkpoint in {self._store.folder}: a random "
-                        "split without a seed differs in every attempt. Give it one, as in random_split(…, "
-                        "generator=torch.Generator().manual_seed(0)), and remove the folder to start over."
-                    )
             for name in _own_states(self._resumed["random"], self._generators):
                 if name.startswith("dataset") and name not in self._generators:
                     todo = "make it together with the dataset, or its samples will not be those of an undisturbed training"
@@ -400,15 +397,42 @@ class Training:
         """Warns of a sampler that goes on from epoch to epoch by itself: a resumed one would begin with the first."""
         batches = getattr(loader, "batch_sampler", None)
         for one in (getattr(loader, "sampler", None), batches, getattr(batches, "sampler", None)):
-            if hasattr(one, "__dict__") and _modules(type(one).__module__) and not hasattr(one, "set_epoch"):
-                now = _marks_of(one)
-                for name, mark in self._orders.setdefault(one, now).items():
-                    if mark != now.get(name):
-                        self._warn(
-                            f"{type(one).__name__} changes its {name} from epoch to epoch, and starts over when it is resumed, "
-                            "unless you set that before run.batches: make the order from a generator, or from a "
-                            "set_epoch(epoch) that you call"
-                        )
+            # Whatever a sampler is like: this is only a warning.
+            with contextlib.suppress(Exception):
+                if _modules(type(one).__module__) and not hasattr(one, "set_epoch"):
+                    self._warn_of_changes(one, _marks_of(one))
+
+    def _warn_of_changes(self, one: Any, now: dict[str, Any]) -> None:
+        known, first = self._orders.get(id(one), (lambda: None, now))
+        if known() is not one:
+            # By its id: it may have no hash.
+            self._orders[id(one)] = (weakref.ref(one), now)
+            return
+        changed = " and ".join(name for name, mark in first.items() if mark != now.get(name))
+        if changed:
+            self._warn(
+                f"{type(one).__name__} changes its {changed} from epoch to epoch, and starts over when it is resumed, "
+                "unless you set that before run.batches: make the order from a generator, or from a "
+                "set_epoch(epoch) that you call"
+            )
+
+    def _check_samples(self, dataset: Any) -> None:
+        """Refuses a random split that is not the checkpoint's: it would train on samples of the validation."""
+        early, self._early = self._early, []
+        self._samples = now = {"split": _split_of(dataset)}
+        saved = (self._resumed or {}).get("samples") or now
+        if saved["split"] == now["split"]:
+            return
+        if self._resumed["epoch_random"] is None:
+            # The next epoch may have another loader than the last one: one that it makes, or another of several.
+            is_early = any(one is dataset for one in early)
+            if not is_early or not saved["split"] or any(_split_of(one) == saved["split"] for one in early[:_MAX_OBJECTS]):
+                return
+        raise SystemExit(
+            f"updraft: the loader's samples are not those of the checkpoint in {self._store.folder}: a random "
+            "split without a seed differs in every attempt. Give it one, as in random_split(…, "
+            "generator=torch.Generator().manual_seed(0)), and remove the folder to start over."
+        )
 
     def _find_generators(self) -> None:
         self._loaders.update(_generators_of(self._loader))
@@ -419,7 +443,7 @@ class Training:
             "format": _FORMAT,
             "position": (self._position.epoch, self._position.batch),
             "batch_size": self._batch_size,
-            "split": self._split,
+            "samples": self._samples,
             "epoch_random": self._epoch_random,
             "begin": self._begin,
             **(self._held or self._place()),
@@ -575,27 +599,52 @@ class _Values:
         return any(_is_tensor(one) for _, one in self._items())
 
     def state_dict(self) -> dict[str, Any]:
-        return {"values": self._values}
+        # A checkpoint has all tensors on the CPU.
+        devices = {path: str(one.device) for path, one in _tensors_in(self._values) if one.device.type != "cpu"}
+        return {"values": self._values, "devices": devices}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """A tensor stays the same one, on its device: others may have it, too."""
         ours, values = dict(self._items()), copy.copy(state["values"])
+        devices = {path: one for path, one in state.get("devices", {}).items() if _is_there(one)}
         for place, one in list(_items_of(values)):
             old = ours.get(place)
             if _is_tensor(one) and _is_tensor(old) and old.shape == one.shape and old.dtype == one.dtype:
                 old.data.copy_(one)
                 values[place] = old
             else:
-                values[place] = copy.deepcopy(one)
+                found = _tensors_in(one, (place,))
+                moved = {id(each): each.to(devices[path]) for path, each in found if path in devices}
+                values[place] = copy.deepcopy(one, moved)
         self._values.clear()
         (self._values.update if isinstance(self._values, dict) else self._values.extend)(values)
 
     def _items(self) -> Iterable[tuple[Any, Any]]:
-        return _items_of(self._values)
+        # A copy: a checkpoint is written beside the training.
+        return list(_items_of(self._values))
 
 
 def _items_of(values: Any) -> Iterable[tuple[Any, Any]]:
-    return list(values.items()) if hasattr(values, "items") else enumerate(values)
+    return values.items() if isinstance(values, collections.abc.Mapping) else enumerate(values)
+
+
+def _tensors_in(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """The tensors of dicts and lists, by their path."""
+    if _is_tensor(value):
+        yield path, value
+    elif isinstance(value, (dict, list, tuple)):
+        for place, one in _items_of(value):
+            # Long lists are mostly of numbers.
+            if not isinstance(one, (int, float, str)):
+                yield from _tensors_in(one, (*path, place))
+
+
+def _is_there(device: str) -> bool:
+    try:
+        _torch().empty(0, device=device)
+    except (AssertionError, NotImplementedError, RuntimeError):
+        return False
+    return True
 
 
 def _is_tensor(value: Any) -> bool:
@@ -1080,8 +1129,9 @@ class _SeededReader:
     What reads ahead, shuffles as it goes or starts over within an epoch is then the same when it is read again.
     """
 
-    def __init__(self, iterable: Iterable[Any]) -> None:
-        seed = random.getrandbits(63) if _torch() is None else _draw_seed()
+    def __init__(self, iterable: Iterable[Any], seed: Optional[int] = None) -> None:
+        if seed is None:
+            seed = random.getrandbits(63) if _torch() is None else _draw_seed()
         self._its: Optional[dict[str, Any]] = None
         with self._drawing():
             _seed_all((seed,))
@@ -1341,14 +1391,13 @@ class _Feed:
             _set_random(self.random, self._generators)
         self._training = None
 
-    def order_apart(self, sampler: Any, turn: tuple[int, int]) -> tuple[int, list[Any]]:
-        """The order of a loader beside the first one, or of one that starts over within the epoch; and a seed."""
-        trainings, begin = _random_now({}, devices=False), self.random or {}
-        seed = zlib.crc32(repr((turn, begin["torch"].tolist())).encode())
-        _seed_all((seed,))
-        order = list(sampler)
-        _set_random(trainings, {})
-        return seed, order
+    def is_first(self, turn: tuple[int, int]) -> bool:
+        """Whether the epoch's order is that of the only loader, or of the first one as long as it has not ended."""
+        return len(self._samplers) == 1 or turn == (0, 0)
+
+    def seed_of(self, turn: tuple[int, int]) -> int:
+        """Of a loader beside the first one, or of one that starts over within the epoch."""
+        return zlib.crc32(repr((turn, (self.random or {})["torch"].tolist())).encode())
 
     def before_batch(self, place: tuple[int, ...]) -> None:
         """The training's random numbers are put aside while a batch is read in this process."""
@@ -1376,23 +1425,26 @@ class _FeedSampler(_Sampler):
         super().__init__(sampler, by_batch, sown, 0, feed.rewind, lambda _: None)
         self._feed = feed
         self._number = number
-        self._passes = 0
+        self._ended = 0
 
     def __len__(self) -> int:
         return len(self._sampler)
 
     def begin(self, done: int) -> None:
         self._done = done
-        self._passes = 0
+        self._ended = 0
 
     def __iter__(self) -> Iterator[Any]:
-        self._passes += 1
-        if (self._number, self._passes) == (0, 1):
+        # Who only looks at a batch does not end it, and so changes no order.
+        turn = (self._number, self._ended)
+        if self._feed.is_first(turn):
             yield from super().__iter__()
-            return
-        seed, order = self._feed.order_apart(self._sampler, (self._number, self._passes))
-        for place, index in enumerate(order):
-            yield self._item(seed, place, index)
+        else:
+            seed = self._feed.seed_of(turn)
+            # It may have no end.
+            for place, index in enumerate(_SeededReader(self._sampler, seed)):
+                yield self._item(seed, place, index)
+        self._ended += 1
 
     def _item(self, seed: int, place: int, index: Any) -> Any:
         if not self._sown:
@@ -1875,22 +1927,53 @@ def _order_of(loader: Any) -> tuple[Optional[Any], Any, bool]:
     return repeats, order if repeats is None else repeats.sampler, by_batch
 
 
-def _split_of(dataset: Any) -> list[int]:
+def _split_of(dataset: Any) -> list[Any]:
     """What distinguishes one random split of a dataset from another."""
-    marks = []
-    while hasattr(dataset, "dataset") and len(marks) < 10:
-        indices = vars(dataset).get("indices", []) if hasattr(dataset, "__dict__") else []
-        first = list(itertools.islice(indices, 1000)) if hasattr(indices, "__iter__") else []
-        marks.append(zlib.crc32(repr(list(map(int, first))).encode()) if all(hasattr(one, "__int__") for one in first) else 0)
-        dataset = dataset.dataset
+    marks: list[Any] = []
+    with contextlib.suppress(Exception):
+        while hasattr(dataset, "dataset") and len(marks) < 10:
+            marks.append(_mark_of(getattr(dataset, "__dict__", {}).get("indices")))
+            dataset = dataset.dataset
     return marks
+
+
+def _datasets() -> list[Any]:
+    """Those of PyTorch that there are."""
+    torch = _torch()
+    return [one for one in gc.get_objects() if torch is not None and torch.utils.data.Dataset in type(one).__mro__]
 
 
 def _marks_of(sampler: Any) -> dict[str, Any]:
     """Its numbers, and what distinguishes one order of its lists and arrays from another."""
-    values = {name: value.tolist() if hasattr(value, "tolist") else value for name, value in vars(sampler).items()}
-    marks = {name: value for name, value in values.items() if isinstance(value, int)}
-    return {**marks, **{name: hash(repr(value)) for name, value in values.items() if isinstance(value, (list, tuple))}}
+    marks = {name: value if isinstance(value, int) else _mark_of(value) for name, value in vars(sampler).items()}
+    return {name: mark for name, mark in marks.items() if mark is not None}
+
+
+def _mark_of(value: Any) -> Optional[int]:
+    """What distinguishes a list or array of plain values from others, however large it is; nothing if it is none."""
+    with contextlib.suppress(Exception):
+        if isinstance(value, (list, tuple, range)) or hasattr(value, "tolist"):
+            return zlib.crc32(repr(_picked(value)).encode())
+    return None
+
+
+def _picked(value: Any, count: int = 500) -> Any:
+    """Its length, and its first items, its last ones, and some in between."""
+    for kind in (str, bytes, int, float):
+        if isinstance(value, kind):
+            # NumPy's versions print their own kinds differently.
+            return kind(value)
+    if value is None:
+        return None
+    if not isinstance(value, (list, tuple, range)) and getattr(value, "ndim", 0) == 0:
+        return os.fspath(value) if hasattr(value, "__fspath__") else _picked(value.item(), 0)
+    if getattr(value, "ndim", 1) > 1:
+        value = value.flat if hasattr(value, "flat") else value.view(-1)
+    if count == 0:
+        raise TypeError("too deep")
+    parts = [value[:count], value[-count:], value[:: len(value) // count + 1]]
+    items = itertools.chain.from_iterable(one.tolist() if hasattr(one, "tolist") else one for one in parts)
+    return [len(value), *(_picked(one, count // 10) for one in items)]
 
 
 def _bare(loader: Any) -> Any:
@@ -1930,7 +2013,7 @@ def _generators_of(loader: Any, *, sampling: bool = False) -> dict[str, Any]:
 
 
 def _generators_in(holders: dict[str, Any]) -> dict[str, Any]:
-    found = {f"{path}.{name}": one for path, holder in holders.items() for name, one in _items_of(holder)}
+    found = {f"{path}.{name}": one for path, holder in holders.items() for name, one in list(_items_of(holder))}
     return _each_once({path: one for path, one in found.items() if _is_generator(one)})
 
 
