@@ -1271,6 +1271,39 @@ assert type(found.__spec__.loader).__module__ != "updraft", found.__spec__
             with self.subTest(f"{imports}; {part}"):
                 self.assertEqual(self.printed(program.format(imports, part), UPDRAFT_PROGRESS="progress"), "")
 
+    def test_whatever_is_asked_of_the_compiler_reaches_the_real_one(self) -> None:
+        for use in (
+            """
+import importlib.util
+spec = importlib.util.find_spec("torch._dynamo.config")
+from torch._dynamo import config, eval_frame
+config.suppress_errors = True
+assert eval_frame.config is config is sys.modules["torch._dynamo.config"] and config.__spec__ is spec
+""",
+            "from torch._dynamo import *; reset()",
+            "assert 'reset' in dir(torch._dynamo)",
+            "assert 'reset' in vars(torch._dynamo)",
+            """
+import unittest.mock
+spared = torch._dynamo
+with unittest.mock.patch.object(spared, "disable", None):
+    assert torch._dynamo.disable is None
+with unittest.mock.patch.object(spared, "one", 1, create=True):
+    assert torch._dynamo.one == 1
+assert callable(torch._dynamo.disable) and not hasattr(spared, "one")
+""",
+            """
+class Unhashable:
+    __hash__ = None
+    def __call__(self):
+        return 1
+assert torch._disable_dynamo(Unhashable())() == 1
+torch._dynamo.reset()
+""",
+        ):
+            with self.subTest(use):
+                self.printed(f"import sys, torch, updraft, torch._dynamo\n{use}", UPDRAFT_PROGRESS="progress")
+
     def printed(self, program: str, **env: str) -> str:
         """By a Python of its own."""
         folder = os.path.dirname(os.path.abspath(updraft.__file__))

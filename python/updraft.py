@@ -1812,7 +1812,7 @@ def _numpy() -> Any:
 _COMPILER = "torch._dynamo"
 
 
-class _SparedCompiler(types.ModuleType):
+class _CompilerStandIn(types.ModuleType):
     """Stands for `torch._dynamo` until something is compiled.
 
     An optimizer imports PyTorch's compiler, 1.4 s of every start, only to have some functions left alone. Until the
@@ -1826,12 +1826,19 @@ class _SparedCompiler(types.ModuleType):
         # PyTorch keeps its answer as an attribute of `fn`, which _CompilerFinder takes back. Others keep it where they like.
         if sys._getframe(1).f_globals.get("__name__") != "torch._compile":
             return _compiler_finder.load().disable(fn, *args, **options)
-        _compiler_finder.left_alone.add(fn)
+        _compiler_finder.left_alone[id(fn)] = fn
         return fn
+
+    @property
+    def __dict__(self) -> Any:
+        return vars(_compiler_finder.load())
+
+    def __dir__(self) -> list[str]:
+        return dir(_compiler_finder.load())
 
     def __getattr__(self, name: str) -> Any:
         # Whoever looks through all modules asks for such names.
-        if name.startswith("__"):
+        if name.startswith("__") and name != "__all__":
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         return getattr(_compiler_finder.load(), name)
 
@@ -1841,25 +1848,26 @@ class _SparedCompiler(types.ModuleType):
         else:
             setattr(_compiler_finder.load(), name, value)
 
+    def __delattr__(self, name: str) -> None:
+        delattr(_compiler_finder.load(), name)
+
 
 class _CompilerFinder:
-    """Has Python find a `_SparedCompiler`; whoever imports a part of the compiler gets all of it."""
+    """Has Python find a `_CompilerStandIn`; whoever imports a part of the compiler gets all of it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self.left_alone: set[Any] = set()
+        self.left_alone: dict[int, Any] = {}
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         if name == _COMPILER:
             spec = importlib.machinery.PathFinder.find_spec(name, path)
-            if spec is not None:
-                spec.loader = _Ready(_SparedCompiler(name))
-            return spec
+            return spec and _Ready.for_once(_CompilerStandIn(name), spec)
         if name.startswith(f"{_COMPILER}."):
             self.load()
             # Python has seen before that this part is not there: it would execute it a second time.
-            part = sys.modules.pop(name, None)
-            return None if part is None else importlib.util.spec_from_loader(name, _Ready(part))
+            part = sys.modules.get(name)
+            return part and _Ready.for_once(part, part.__spec__)
         return None
 
     def load(self) -> Any:
@@ -1867,24 +1875,32 @@ class _CompilerFinder:
             if self in sys.meta_path:
                 sys.meta_path.remove(self)
                 sys.modules.pop(_COMPILER, None)
-                for fn in self.left_alone:
-                    vars(fn).pop("__dynamo_disable", None)
+                for fn in self.left_alone.values():
+                    with contextlib.suppress(AttributeError):
+                        delattr(fn, "__dynamo_disable")
         return importlib.import_module(_COMPILER)
 
 
 class _Ready:
-    """The loader of a module that is there."""
+    """The loader, for one import, of a module that is there."""
 
-    def __init__(self, module: types.ModuleType) -> None:
-        self._module, self._spec = module, module.__spec__
+    def __init__(self, module: types.ModuleType, usual: Any) -> None:
+        self._module, self._usual = module, usual
+
+    @classmethod
+    def for_once(cls, module: types.ModuleType, spec: Any) -> Any:
+        spec.loader = cls(module, spec.loader)
+        return spec
 
     def create_module(self, _: Any) -> types.ModuleType:
         return self._module
 
     def exec_module(self, module: types.ModuleType) -> None:
-        if self._spec is not None:
-            # Python has set it again; modules of settings refuse to be set.
-            vars(module)["__spec__"] = self._spec
+        if module.__spec__ is not None:
+            module.__spec__.loader = self._usual
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._usual, name)
 
 
 _compiler_finder: Any = _CompilerFinder()
