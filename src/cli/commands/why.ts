@@ -97,17 +97,28 @@ function showReasons(cli: Cli, reason: string, { json, verbose }: View): void {
   cli.out(`${json ? JSON.stringify({ jobs: explanations }) : texts.join('\n\n')}\n`);
 }
 
-/** More bytes are no paste. */
-const maxPasted = 64 * 1024;
+/** Enough to recognize reasons. */
+const headBytes = 64 * 1024;
+/** What `condor_q -hold` prints of some ten thousand jobs; more is not read. */
+const maxPasted = 8 * 1024 * 1024;
 
 /** A text with hold reasons instead of events. */
 async function pastedReasons(source: LogSource): Promise<string | undefined> {
-  if ((source.size ?? 0) > maxPasted) return undefined;
+  const pieces: Uint8Array[] = [];
+  let bytes = 0;
   for await (const piece of source.open()) {
-    const words = piece.length > maxPasted ? '' : new TextDecoder().decode(piece);
-    return hasReasons(words) && !isEventLog(piece) ? words : undefined;
+    const head = piece.subarray(0, headBytes);
+    if (bytes === 0 && (isEventLog(head) || !hasReasons(new TextDecoder().decode(head)))) return undefined;
+    bytes += piece.length;
+    if (bytes > maxPasted)
+      throw new Fault('usage', `${printable(source.name)} has more than 8 MiB of hold reasons`, {
+        about: source.name,
+        fix: 'explain those of one cluster: condor_q -hold CLUSTER | updraft why -',
+      });
+    // A copy: the source may reuse its bytes.
+    pieces.push(piece.slice());
   }
-  return undefined;
+  return bytes === 0 ? undefined : new TextDecoder().decode(Buffer.concat(pieces));
 }
 
 async function whyDag(cli: Cli, file: string, node: string | undefined, view: View): Promise<void> {
