@@ -94,6 +94,10 @@ export class Sweep {
     return { name, isLowerBetter, of: this.#of.value === 'best' ? 'best' : 'last' };
   }
 
+  get #isSaved() {
+    return this.#context.resultsOf === undefined;
+  }
+
   /** What jobs have measured, by importance. */
   showMetrics(metrics: readonly BoardMetric[]) {
     this.#metrics = metrics;
@@ -138,7 +142,7 @@ export class Sweep {
     this.#isMissing = curves === undefined;
     this.#curves = curves ?? this.#curves;
     this.#draw();
-    if (curves?.isComplete !== true) this.#schedule(curves === undefined ? refreshMs : 500);
+    if (!this.#isSaved && curves?.isComplete !== true) this.#schedule(curves === undefined ? refreshMs : 500);
   }
 
   #draw() {
@@ -172,7 +176,7 @@ export class Sweep {
   /** Why there are no curves. */
   get #absence() {
     if (!this.#isMissing) return 'Reading …';
-    if (this.#context.resultsOf === undefined) return 'This saved page has no curves of this metric.';
+    if (this.#isSaved) return 'This saved page has no curves of this metric.';
     return 'The curves cannot be read now; trying again …';
   }
 
