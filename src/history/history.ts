@@ -131,7 +131,7 @@ export interface Speed {
 }
 
 /** What one cache sent to an attempt. */
-export interface CacheShare {
+export interface CacheShare extends Pick<ServerShare, 'warmBytes' | 'coldBytes'> {
   name: string;
   bytes: number;
   /** Duration of the whole fetch; 0 if it did not end. */
@@ -140,9 +140,6 @@ export interface CacheShare {
   setbacks: number;
   /** Which setting prefers or avoids it. */
   wanted?: string;
-  /** Of a cache that reports its `Age`: bytes it had before it was asked, and bytes it had to fetch itself. */
-  warmBytes?: number;
-  coldBytes?: number;
 }
 
 /** A resource that was requested and measured. */

@@ -2,7 +2,7 @@ import { shellQuote } from '../base/shell-quote.ts';
 import { isDag } from '../dag/is-dag.ts';
 import { asUtf8 } from '../eventlog/as-utf8.ts';
 import { latin1Text } from '../eventlog/log-text.ts';
-import { isEventLog, type LogSource } from '../eventlog/scan-log.ts';
+import { headBytes, isEventLog, type LogSource } from '../eventlog/scan-log.ts';
 import { Fault } from '../fault/fault.ts';
 import { isJobAds } from '../history/read-ads.ts';
 import type { DroppedFile } from './messages.ts';
@@ -16,9 +16,6 @@ export interface SortedFiles {
   submits: DroppedFile[];
   others: DroppedFile[];
 }
-
-/** Enough to recognize a log. */
-const headBytes = 64 * 1024;
 
 export async function sortFiles(files: readonly DroppedFile[]): Promise<SortedFiles> {
   const sorted: SortedFiles = { logs: [], ads: [], dags: [], submits: [], others: [] };

@@ -105,7 +105,7 @@ export async function createRun(
   }
 }
 
-const writePlan = (file: string, plan: Plan): Promise<void> =>
+export const writePlan = (file: string, plan: Plan): Promise<void> =>
   writeFile(file, `${JSON.stringify(plan, undefined, 2)}\n`, { flush: true, mode: 0o600 });
 
 /** Replaces the plan of a run atomically. */

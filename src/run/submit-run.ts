@@ -61,17 +61,14 @@ async function resumeEarlier(
   pool: Pool,
   options: SubmitOptions,
 ): Promise<Submitted> {
-  const { results } = plan.spec;
-  const isJudgedAnew = stableJson(results ?? {}) !== stableJson(before.spec.results ?? {});
+  const { results, ...others } = before.spec;
+  const isSame = stableJson(results ?? {}) === stableJson(plan.spec.results ?? {});
   // Only readers need it: jobs that run do not change.
-  if (isJudgedAnew) await replacePlan(folder, { ...before, spec: { ...before.spec, results } });
-  const changed = isJudgedAnew ? 'only [results] changed, which counts from now on' : 'nothing changed';
+  if (!isSame)
+    await replacePlan(folder, { ...before, spec: { ...others, ...defined({ results: plan.spec.results }) } });
+  const changed = isSame ? 'nothing changed' : 'only [results] changed';
   if (isEnded)
-    return {
-      folder,
-      how: 'finished',
-      why: await describeEnd(folder, isJudgedAnew ? changed : `${changed} since it ended`),
-    };
+    return { folder, how: 'finished', why: await describeEnd(folder, `${changed} since it ended`) };
   return await continueRun(folder, pool, options, `it has not ended and ${changed}`);
 }
 

@@ -39,7 +39,7 @@ test('a new [results] counts for the run of the same job file', async (t) => {
   await appendFile(path.join(harness.folder, 'updraft.toml'), '[results]\nsmaller_is_better = ["f1"]\n');
   const { err, code } = await harness.updraft('submit');
   assert.equal(code, 0);
-  assert.match(err, /already finished: bench-\S+: only \[results\] changed, which counts from now on; --new/);
+  assert.match(err, /already finished: bench-\S+: only \[results\] changed since it ended; --new/);
   assert.deepEqual(await best(), { val_f1: 0.1 });
   assert.match((await harness.updraft('submit')).err, /nothing changed since it ended/);
 });
