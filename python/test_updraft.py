@@ -6,6 +6,7 @@ Each attempt is a forked process, so that PyTorch is loaded once. Without PyTorc
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import itertools
 import json
@@ -272,6 +273,16 @@ class WithoutTorch(AttemptTest):
         with contextlib.redirect_stderr(io.StringIO()):
             self.assertEqual(store.newest(), older)
 
+    def test_skips_a_checkpoint_that_cannot_be_read(self) -> None:
+        self.attempt(count, (5, signal.SIGKILL))
+        (older, *_) = updraft._Store("checkpoints", 2).paths()
+        dangling = "checkpoints/checkpoint-999999999999-00000000.pt"
+        os.symlink("nowhere", dangling)
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            self.assertEqual(updraft._Store("checkpoints", 2).newest(), older)
+        why = "is damaged; trying the one before it: No such file or directory"
+        self.assertEqual(said.getvalue(), f"updraft: {dangling} {why}\n")
+
     def test_kills_all_workers_before_it_waits_for_one(self) -> None:
         worker = unittest.mock.Mock()
         with unittest.mock.patch.object(updraft, "_workers", return_value=[worker, worker]):
@@ -443,6 +454,27 @@ class WithoutTorch(AttemptTest):
         os.symlink("/dev/full", "saved/.checkpoint.part")
         self.assertEqual(self.attempt(count, (2, signal.SIGKILL), UPDRAFT_CHECKPOINT="saved")[0], -signal.SIGKILL)
         self.assertIn("no checkpoint could be written: [Errno 28] No space left on device", self.said())
+
+    def test_a_disk_that_stays_full_is_reported_once_with_what_is_missing(self) -> None:
+        store = updraft._Store("checkpoints", 2)
+
+        def save(times: int, number: int) -> str:
+            error = OSError(number, os.strerror(number)) if number else None
+            with unittest.mock.patch.object(os, "fsync", side_effect=error):
+                with contextlib.redirect_stderr(io.StringIO()) as said:
+                    for _ in range(times):
+                        store.save_soon(lambda: {"one": b"x" * 3_000_000}, lambda _: None)
+                        self.assertEqual(store.wait(), not number)
+            return said.getvalue()
+
+        full = (
+            r"updraft: no checkpoint could be written: \[Errno 28\] No space left on device: "
+            r"it takes 3\.0 MB, and \d+\.\d MB are free\n"
+        )
+        self.assertRegex(save(3, errno.ENOSPC), rf"\A{full}\Z")
+        self.assertEqual(save(2, errno.EIO), "updraft: no checkpoint could be written: [Errno 5] Input/output error\n")
+        self.assertEqual(save(1, 0), "")
+        self.assertEqual(save(1, errno.EIO).count("\n"), 1)
 
     def test_reports_progress(self) -> None:
         self.attempt(count, NEVER, UPDRAFT_PROGRESS="progress.jsonl")

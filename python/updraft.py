@@ -24,6 +24,7 @@ import atexit
 import collections
 import contextlib
 import copy
+import errno
 import functools
 import gc
 import importlib
@@ -751,6 +752,7 @@ class _Store:
         self._syncs = "UPDRAFT_CHECKPOINT" not in os.environ
         self._writer: Optional[threading.Thread] = None
         self._failure: Optional[BaseException] = None
+        self._said: Any = None
         self._buffers: dict[Any, Any] = {}
         self._number = 0
         self.explain: Callable[[], Optional[str]] = lambda: None
@@ -767,9 +769,13 @@ class _Store:
         for path in self.paths():
             number, crc = path[: -len(".pt")].split("-")[-2:]
             self._number = max(self._number, int(number))
-            if _Reading.crc_of(path) == int(crc, 16):
-                return path
-            print(f"updraft: {path} is damaged; trying the one before it", file=sys.stderr, flush=True)
+            why = ""
+            try:
+                if _Reading.crc_of(path) == int(crc, 16):
+                    return path
+            except OSError as error:
+                why = f": {error.strerror}"
+            print(f"updraft: {path} is damaged; trying the one before it{why}", file=sys.stderr, flush=True)
         return None
 
     def save_now(self, make_state: Callable[[], dict[str, Any]]) -> bool:
@@ -811,8 +817,12 @@ class _Store:
         self._writer = None
         failure, self._failure = self._failure, None
         if failure is not None:
-            why = failure if isinstance(failure, OSError) else self.explain() or failure
-            print(f"updraft: no checkpoint could be written: {why}", file=sys.stderr, flush=True)
+            why = str(failure if isinstance(failure, OSError) else self.explain() or failure)
+            # Figures change each time.
+            kind = getattr(failure, "errno", None) or why
+            if kind != self._said:
+                print(f"updraft: no checkpoint could be written: {why}", file=sys.stderr, flush=True)
+            self._said = kind
         return failure is None
 
     def paths(self) -> list[str]:
@@ -827,6 +837,7 @@ class _Store:
     def _write(self, state: dict[str, Any]) -> None:
         os.makedirs(self.folder, exist_ok=True)
         part = os.path.join(self.folder, ".checkpoint.part")
+        whole = None
         try:
             with open(part, "wb", buffering=0) as file:
                 whole = _WholeFile(file)
@@ -837,10 +848,15 @@ class _Store:
             self._number += 1
             name = f"checkpoint-{self._number:012d}-{whole.crc:08x}.pt"
             os.replace(part, os.path.join(self.folder, name))
-        except BaseException:
+        except BaseException as error:
             with contextlib.suppress(OSError):
                 os.remove(part)
+            if whole is not None and getattr(error, "errno", None) == errno.ENOSPC:
+                free = shutil.disk_usage(self.folder).free
+                figures = f"it takes {whole.size / 1e6:.1f} MB, and {free / 1e6:.1f} MB are free"
+                raise OSError(errno.ENOSPC, f"{os.strerror(errno.ENOSPC)}: {figures}") from error
             raise
+        self._said = None
         self.saves += 1
         for old in [known for known in self._names() if known != name][self._keep - 1 :]:
             with contextlib.suppress(OSError):
@@ -858,8 +874,10 @@ class _WholeFile:
         self._file = io.BufferedWriter(file)
         self._error: Optional[OSError] = None
         self.crc = 0
+        self.size = 0
 
     def write(self, data: Any) -> int:
+        self.size += memoryview(data).nbytes
         if self._error is None:
             try:
                 if memoryview(data).nbytes < _LARGE:
