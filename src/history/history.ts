@@ -2,6 +2,7 @@ import type { Cause } from '../codes/causes.ts';
 import type { Account, Evidence } from '../diagnosis/explanation.ts';
 import type { Resource, Termination } from '../eventlog/details.ts';
 import type { MetricDirections } from '../base/metric-direction.ts';
+import type { ServerShare } from '../journal/entry.ts';
 import type { Metrics } from '../journal/metrics.ts';
 
 /**
