@@ -6,6 +6,7 @@ Each attempt is a forked process, so that PyTorch is loaded once. Without PyTorc
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import errno
 import io
 import itertools
@@ -19,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import traceback
+import types
 import unittest
 import unittest.mock
 from typing import Any, Callable, Optional
@@ -800,6 +802,70 @@ class WithTorch(AttemptTest):
         self.attempt(lambda end: learn(end, make_loader), (2, signal.SIGKILL))
         self.assertEqual(self.attempt(lambda end: learn(end, make_loader), NEVER)[0], 1)
         self.assertIn("a random split without a seed differs in every attempt. Give it one, as in", self.said())
+
+    def test_refuses_another_random_split_between_epochs(self) -> None:
+        def make_loader() -> Any:
+            torch.seed()
+            return self.loader(torch.utils.data.random_split(Noisy(), [20, 10])[0])()
+
+        self.assertEqual(self.attempt(lambda end: learn(end, make_loader, 1), NEVER)[0], 0)
+        self.assertEqual(self.attempt(lambda end: learn(end, make_loader), NEVER)[0], 1)
+        self.assertIn("a random split without a seed differs in every attempt. Give it one, as in", self.said())
+
+    def test_same_with_a_subset_of_each_epoch(self) -> None:
+        def train(interruption: Interruption) -> list[Any]:
+            seed_all()
+            subsets, lines = [torch.utils.data.Subset(Noisy(), range(one, one + 10)) for one in (0, 10)], []
+            with updraft.training(lines, every=0) as run:
+                for epoch in run.epochs(3):
+                    drawn = torch.utils.data.Subset(Noisy(), torch.randperm(30)[:10].tolist())
+                    for indices, _ in run.batches(self.loader(drawn if is_drawn else subsets[epoch % 2])()):
+                        lines.append(indices.tolist())
+                        interruption.batch_done(run)
+            return lines
+
+        for is_drawn in (False, True):
+            with self.subTest(is_drawn=is_drawn):
+                # After the last batch of an epoch, the checkpoint is that of its end.
+                self.same_after(train, [(3, signal.SIGTERM), (2, signal.SIGKILL)], f"whole {is_drawn}")
+                shutil.rmtree("saved")
+
+    def test_trains_on_indices_and_with_samplers_of_any_kind(self) -> None:
+        class Pairs(Noisy):
+            dataset = range(3)
+
+            def __init__(self) -> None:
+                self.indices = [[0, 1], [2, 3]]
+
+        @dataclasses.dataclass
+        class Order:
+            places: Any
+
+            def __len__(self) -> int:
+                return 30
+
+            def __iter__(self) -> Any:
+                self.places = self.places[::-1]
+                return iter(self.places)
+
+        loader = self.loader(Pairs(), shuffle=False, sampler=Order(list(range(30))))
+        self.assertEqual(self.attempt(lambda end: learn(end, loader), NEVER)[0], 0)
+        self.assertEqual(self.said().count("Order changes its places from epoch to epoch, and starts over when"), 1)
+
+    def test_marks_of_long_lists_and_arrays_are_made_of_some_items(self) -> None:
+        class Long(list):
+            def __iter__(self) -> Any:
+                raise AssertionError("it reads all of it")
+
+            __repr__ = __iter__
+
+        sampler = types.SimpleNamespace()
+        sampler.places, sampler.order = Long(range(1_000_000)), torch.arange(1_000_000)
+        first = updraft._marks_of(sampler)
+        self.assertEqual(set(first), {"places", "order"})
+        sampler.places[-1], sampler.order[3] = 1, 1
+        now = updraft._marks_of(sampler)
+        self.assertEqual([name for name in now if now[name] == first[name]], [])
 
     def test_warns_of_a_sampler_that_goes_on_by_itself(self) -> None:
         class Shuffled:

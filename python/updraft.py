@@ -125,13 +125,14 @@ class Training:
         self._stream: Any = None
         self._reading: Any = None
         self._batch_size: Optional[int] = None
-        self._split: list[int] = []
+        self._samples: dict[str, Any] = {}
+        self._early: list[Any] = []
         self._held: Optional[dict[str, Any]] = None
         self._is_open = False
         self._has_looped = True
         self._spent: Any = None
         self._warnings: set[str] = set()
-        self._orders: Any = weakref.WeakKeyDictionary()
+        self._orders: dict[int, Any] = {}
         self._restore_loader: Callable[[], None] = lambda: None
         self._wrapped: Any = weakref.WeakKeyDictionary()
 
@@ -170,6 +171,7 @@ class Training:
             # What an epoch draws before its loop, such as an order, it draws again.
             is_between = self._resumed["epoch_random"] is None
             begin = self._resumed["random" if is_between else "begin"]
+            self._early = _datasets() if is_between and self._resumed.get("samples") else []
             _set_random(begin, self._handed)
             for name, values in begin.get("values", {}).items():
                 self._objects[name].load_state_dict(pickle.loads(values))
@@ -217,19 +219,13 @@ class Training:
             )
         self._check_order(_bare(loader))
         self._batch_size = size = _batch_size_of(loader)
-        self._split = split = _split_of(_dataset_of(loader))
+        self._check_samples(_dataset_of(loader))
         # accelerate counts the batches since its last step itself, from 0.
         accumulate = max(accumulate, getattr(getattr(_bare(loader), "gradient_state", None), "num_steps", 1))
         if self._resumed is not None:
             done = self._position.batch
             if done > 0:
                 _check_batch_size(size, self._resumed.get("batch_size"), "the checkpoint")
-                if self._resumed.get("split", split) != split:
-                    raise SystemExit(
-                        f"updraft: the loader's samples are not those of the checkpoint in {self._store.folder}: a random "
-                        "split without a seed differs in every attempt. Give it one, as in random_split(…, "
-                        "generator=torch.Generator().manual_seed(0)), and remove the folder to start over."
-                    )
             for name in _own_states(self._resumed["random"], self._generators):
                 if name.startswith("dataset") and name not in self._generators:
                     todo = "make it together with the dataset, or its samples will not be those of an undisturbed training"
@@ -400,15 +396,42 @@ class Training:
         """Warns of a sampler that goes on from epoch to epoch by itself: a resumed one would begin with the first."""
         batches = getattr(loader, "batch_sampler", None)
         for one in (getattr(loader, "sampler", None), batches, getattr(batches, "sampler", None)):
-            if hasattr(one, "__dict__") and _modules(type(one).__module__) and not hasattr(one, "set_epoch"):
-                now = _marks_of(one)
-                for name, mark in self._orders.setdefault(one, now).items():
-                    if mark != now.get(name):
-                        self._warn(
-                            f"{type(one).__name__} changes its {name} from epoch to epoch, and starts over when it is resumed, "
-                            "unless you set that before run.batches: make the order from a generator, or from a "
-                            "set_epoch(epoch) that you call"
-                        )
+            # Whatever a sampler is like: this is only a warning.
+            with contextlib.suppress(Exception):
+                if _modules(type(one).__module__) and not hasattr(one, "set_epoch"):
+                    self._warn_of_changes(one, _marks_of(one))
+
+    def _warn_of_changes(self, one: Any, now: dict[str, Any]) -> None:
+        known, first = self._orders.get(id(one), (lambda: None, now))
+        if known() is not one:
+            # By its id: it may have no hash.
+            self._orders[id(one)] = (weakref.ref(one), now)
+            return
+        changed = " and ".join(name for name, mark in first.items() if mark != now.get(name))
+        if changed:
+            self._warn(
+                f"{type(one).__name__} changes its {changed} from epoch to epoch, and starts over when it is resumed, "
+                "unless you set that before run.batches: make the order from a generator, or from a "
+                "set_epoch(epoch) that you call"
+            )
+
+    def _check_samples(self, dataset: Any) -> None:
+        """Refuses a random split that is not the checkpoint's: it would train on samples of the validation."""
+        early, self._early = self._early, []
+        self._samples = now = {"split": _split_of(dataset)}
+        saved = (self._resumed or {}).get("samples") or now
+        if saved["split"] == now["split"]:
+            return
+        if self._resumed["epoch_random"] is None:
+            # The next epoch may have another loader than the last one: one that it makes, or another of several.
+            is_early = any(one is dataset for one in early)
+            if not is_early or not saved["split"] or any(_split_of(one) == saved["split"] for one in early[:_MAX_OBJECTS]):
+                return
+        raise SystemExit(
+            f"updraft: the loader's samples are not those of the checkpoint in {self._store.folder}: a random "
+            "split without a seed differs in every attempt. Give it one, as in random_split(…, "
+            "generator=torch.Generator().manual_seed(0)), and remove the folder to start over."
+        )
 
     def _find_generators(self) -> None:
         self._loaders.update(_generators_of(self._loader))
@@ -419,7 +442,7 @@ class Training:
             "format": _FORMAT,
             "position": (self._position.epoch, self._position.batch),
             "batch_size": self._batch_size,
-            "split": self._split,
+            "samples": self._samples,
             "epoch_random": self._epoch_random,
             "begin": self._begin,
             **(self._held or self._place()),
@@ -1859,22 +1882,53 @@ def _order_of(loader: Any) -> tuple[Optional[Any], Any, bool]:
     return repeats, order if repeats is None else repeats.sampler, by_batch
 
 
-def _split_of(dataset: Any) -> list[int]:
+def _split_of(dataset: Any) -> list[Any]:
     """What distinguishes one random split of a dataset from another."""
-    marks = []
-    while hasattr(dataset, "dataset") and len(marks) < 10:
-        indices = vars(dataset).get("indices", []) if hasattr(dataset, "__dict__") else []
-        first = list(itertools.islice(indices, 1000)) if hasattr(indices, "__iter__") else []
-        marks.append(zlib.crc32(repr(list(map(int, first))).encode()) if all(hasattr(one, "__int__") for one in first) else 0)
-        dataset = dataset.dataset
+    marks: list[Any] = []
+    with contextlib.suppress(Exception):
+        while hasattr(dataset, "dataset") and len(marks) < 10:
+            marks.append(_mark_of(getattr(dataset, "__dict__", {}).get("indices")))
+            dataset = dataset.dataset
     return marks
+
+
+def _datasets() -> list[Any]:
+    """Those of PyTorch that there are."""
+    torch = _torch()
+    return [one for one in gc.get_objects() if torch is not None and torch.utils.data.Dataset in type(one).__mro__]
 
 
 def _marks_of(sampler: Any) -> dict[str, Any]:
     """Its numbers, and what distinguishes one order of its lists and arrays from another."""
-    values = {name: value.tolist() if hasattr(value, "tolist") else value for name, value in vars(sampler).items()}
-    marks = {name: value for name, value in values.items() if isinstance(value, int)}
-    return {**marks, **{name: hash(repr(value)) for name, value in values.items() if isinstance(value, (list, tuple))}}
+    marks = {name: value if isinstance(value, int) else _mark_of(value) for name, value in vars(sampler).items()}
+    return {name: mark for name, mark in marks.items() if mark is not None}
+
+
+def _mark_of(value: Any) -> Optional[int]:
+    """What distinguishes a list or array of plain values from others, however large it is; nothing if it is none."""
+    with contextlib.suppress(Exception):
+        if isinstance(value, (list, tuple, range)) or hasattr(value, "tolist"):
+            return zlib.crc32(repr(_picked(value)).encode())
+    return None
+
+
+def _picked(value: Any, count: int = 500) -> Any:
+    """Its length, and its first items, its last ones, and some in between."""
+    for kind in (str, bytes, int, float):
+        if isinstance(value, kind):
+            # NumPy's versions print their own kinds differently.
+            return kind(value)
+    if value is None:
+        return None
+    if not isinstance(value, (list, tuple, range)) and getattr(value, "ndim", 0) == 0:
+        return os.fspath(value) if hasattr(value, "__fspath__") else _picked(value.item(), 0)
+    if getattr(value, "ndim", 1) > 1:
+        value = value.flat if hasattr(value, "flat") else value.view(-1)
+    if count == 0:
+        raise TypeError("too deep")
+    parts = [value[:count], value[-count:], value[:: len(value) // count + 1]]
+    items = itertools.chain.from_iterable(one.tolist() if hasattr(one, "tolist") else one for one in parts)
+    return [len(value), *(_picked(one, count // 10) for one in items)]
 
 
 def _bare(loader: Any) -> Any:
