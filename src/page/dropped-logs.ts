@@ -192,12 +192,11 @@ async function* unpacked(
   const { writable, readable } = new DecompressionStream('gzip');
   const [writer, reader] = [writable.getWriter(), readable.getReader()];
   let isWaiting = false;
-  let hasLeft = false;
   const feed = async (): Promise<void> => {
     for await (const piece of untilEnd(parts, left)) await writer.write(piece);
     while (!left.isMore) {
       await new Promise((resolve) => setTimeout(resolve, 0));
-      if (isWaiting || hasLeft) break;
+      if (isWaiting) break;
     }
     await writer.close();
   };
@@ -211,7 +210,7 @@ async function* unpacked(
       yield piece.value;
     }
   } finally {
-    hasLeft = true;
+    isWaiting = true;
     await reader.cancel();
   }
 }

@@ -63,7 +63,6 @@ async function resumeEarlier(
 ): Promise<Submitted> {
   const { results, ...others } = before.spec;
   const isSame = stableJson(results ?? {}) === stableJson(plan.spec.results ?? {});
-  // Only readers need it: jobs that run do not change.
   if (!isSame)
     await replacePlan(folder, { ...before, spec: { ...others, ...defined({ results: plan.spec.results }) } });
   const changed = isSame ? 'nothing changed' : 'only [results] changed';

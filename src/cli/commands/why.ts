@@ -97,7 +97,6 @@ function showReasons(cli: Cli, reason: string, { json, verbose }: View): void {
   cli.out(`${json ? JSON.stringify({ jobs: explanations }) : texts.join('\n\n')}\n`);
 }
 
-/** What `condor_q -hold` prints of some ten thousand jobs; more is not read. */
 const maxPasted = 8 * 1024 * 1024;
 
 /** A text with hold reasons instead of events. */
