@@ -1157,6 +1157,34 @@ class WithTorch(AttemptTest):
                 self.same_after(train, [(3, signal.SIGKILL), (9, signal.SIGTERM)], f"whole-{workers}-{has_own}")
                 shutil.rmtree("saved")
 
+    def test_same_with_an_optimizer_inside_another_and_warns_if_it_is_left_out(self) -> None:
+        class Outer(torch.optim.Optimizer):
+            def __init__(self, params: Any) -> None:
+                super().__init__(params, {"lr": 0.1})
+                self.base_optimizer = torch.optim.SGD(self.param_groups, lr=0.1, momentum=0.9)
+                self.param_groups = self.base_optimizer.param_groups
+
+        def train(interruption: Interruption, is_handed: bool = True) -> list[Any]:
+            seed_all()
+            model, tape = torch.nn.Linear(2, 1), Tape()
+            outer = Outer(model.parameters())
+            more = [outer.base_optimizer] if is_handed else []
+            with updraft.training(model, outer, *more, tape=tape, every=0) as run:
+                for epoch in run.epochs(2):
+                    for number in run.batches(range(4)):
+                        outer.param_groups[0]["lr"] = 0.1 / (1 + run.batch)
+                        outer.zero_grad()
+                        model(torch.full((1, 2), number / 4)).pow(2).sum().backward()
+                        outer.base_optimizer.step()
+                        tape.lines.append(model.weight.tolist())
+                        interruption.batch_done(run)
+            return tape.lines
+
+        self.same_after(train, [(2, signal.SIGTERM), (3, signal.SIGTERM)], "whole")
+        self.assertNotIn("starts over", self.said())
+        self.attempt(lambda interruption: train(interruption, False), NEVER, UPDRAFT_CHECKPOINT="without")
+        self.assertIn("Outer.base_optimizer starts over when it is resumed: hand it to updraft.training", self.said())
+
     def test_parameters_of_a_model_that_was_not_handed_over_are_named(self) -> None:
         def train(interruption: Interruption) -> list[Any]:
             head, other = torch.nn.Linear(2, 1), torch.nn.Linear(2, 1)

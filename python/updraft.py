@@ -466,7 +466,19 @@ class Training:
         self._loaders.update(_generators_of(self._loader))
         self._generators = _each_once({**self._handed, **self._loaders})
 
+    def _check_inner_optimizers(self) -> None:
+        """Warns of an optimizer inside another, such as SAM's, whose `state_dict` has only the outer one's state."""
+        kind = getattr(getattr(_torch(), "optim", None), "Optimizer", ())
+        for outer in self._objects.values():
+            if isinstance(outer, kind) and type(outer).state_dict is kind.state_dict:
+                for name, inner in vars(outer).items():
+                    is_left_out = isinstance(inner, kind) and all(inner is not one for one in self._objects.values())
+                    if is_left_out and inner.state and inner.state is not outer.state:
+                        whole = f"{type(outer).__name__}.{name}"
+                        self._warn(f"{whole} starts over when it is resumed: hand it to updraft.training, too")
+
     def _state(self) -> dict[str, Any]:
+        self._check_inner_optimizers()
         return {
             "format": _FORMAT,
             "position": (self._position.epoch, self._position.batch),
@@ -562,6 +574,8 @@ class Training:
 
     def _load(self, state: dict[str, Any], objects: dict[str, Any]) -> None:
         torch = _torch()
+        owners = [one for one in objects.values() if hasattr(one, "param_groups")]
+        pairs = [(a, b) for a, b in itertools.combinations(owners, 2) if a.param_groups is b.param_groups]
         for name, value in objects.items():
             try:
                 self._add_groups(value, state.get("groups", {}).get(name, []))
@@ -577,6 +591,9 @@ class Training:
                     f"updraft: {name} does not fit the checkpoint in {self._store.folder}: {error}\n"
                     "Remove the folder to start over."
                 ) from error
+        # One optimizer inside another steps with the outer one's learning rate.
+        for one, other in pairs:
+            other.param_groups = one.param_groups
 
 
 def _check_can_be_saved(name: str, value: Any) -> None:
