@@ -660,6 +660,8 @@ class WithTorch(AttemptTest):
         class Ahead:
             """As accelerate's, and timm's for a GPU."""
 
+            __module__ = "timm.data.loader"
+
             def __init__(self, *args: Any, **options: Any) -> None:
                 self.loader = data.DataLoader(*args, **options)
 
@@ -680,6 +682,55 @@ class WithTorch(AttemptTest):
                 train = lambda end: learn(end, lambda: kind(Noisy(), **options))
                 self.same_after(train, [(9, signal.SIGKILL), (3, signal.SIGTERM)], f"{kind.__name__}-{workers}")
                 shutil.rmtree("saved")
+
+    def test_same_with_loaders_that_read_several(self) -> None:
+        class Reader:
+            def __init__(self, make: Callable[[], Any]) -> None:
+                # A loader that the training does not read may come first.
+                self.validation, self.first, self.second = make(), make(), make()
+
+            def __len__(self) -> int:
+                return 4
+
+        class Pairs(Reader):
+            def __iter__(self) -> Any:
+                batches = iter(self.first)
+                return ([torch.cat(both) for both in zip(one, next(batches))] for one in batches)
+
+        class Zipped(Reader):
+            def __iter__(self) -> Any:
+                both = zip(self.first, self.second)
+                return itertools.islice(([torch.cat(parts) for parts in zip(*two)] for two in both), 4)
+
+        for kind in (Pairs, Zipped):
+            with self.subTest(kind=kind.__name__):
+                train = lambda end: learn(end, lambda: kind(self.loader(num_workers=1)))
+                self.same_after(train, [(5, signal.SIGKILL), (2, signal.SIGTERM)], kind.__name__)
+                shutil.rmtree("saved")
+
+    def test_a_loader_inside_another_is_put_back_once(self) -> None:
+        class Outer:
+            __module__ = "timm.data.loader"
+
+            def __init__(self, loader: Any) -> None:
+                self.loader = loader
+
+            def __len__(self) -> int:
+                return len(self.loader)
+
+            def __iter__(self) -> Any:
+                return iter(self.loader)
+
+        first, second = (self.loader(num_workers=1)() for _ in range(2))
+        outer = Outer(first)
+        with updraft.training(tape=Tape()) as run:
+            for epoch in run.epochs(2):
+                for _ in run.batches(range(3) if epoch else outer):
+                    self.assertIsNot(outer.loader, first)
+                if epoch == 0:
+                    self.assertIs(outer.loader, first)
+                    outer.loader = second
+        self.assertIs(outer.loader, second)
 
     def test_says_what_cannot_be_resumed_exactly(self) -> None:
         class Samples(torch.utils.data.IterableDataset):

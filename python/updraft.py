@@ -277,6 +277,8 @@ class Training:
         finally:
             self._reading = self._held = None
             self._restore_loader()
+            # Once: it is the training's own again.
+            self._restore_loader = lambda: None
 
     def log(self, **metrics: Any) -> None:
         """Reports metrics, such as `loss` and `accuracy`. They are written, and a GPU's are read, about once a second."""
@@ -297,14 +299,15 @@ class Training:
             setattr(loader, name, self._beginning_after(done, inner))
             self._restore_loader = lambda: setattr(loader, name, inner)
             return iter(loader)
-        if getattr(_bare(loader), "persistent_workers", False):
+        bare = _bare(loader)
+        if any(getattr(one, "persistent_workers", False) for one in (bare, *_loaders_of(bare).values())):
             kind = type(_dataset_of(loader)).__name__
             self._warn(
                 f"with persistent_workers=True, a loader of {kind} may not resume exactly: workers that outlive an epoch "
                 "draw other random numbers than new ones; leave it off"
             )
         # Reading and dropping is slow, but right for any iterable.
-        iterator = iter(loader) if isinstance(loader, (list, tuple, range)) else _Apart(loader)
+        iterator = iter(loader) if isinstance(loader, (list, tuple, range)) else _SeededReader(loader)
         next(itertools.islice(iterator, done, done), None)
         self._caught_up(done, self._loaders.values())
         return iterator
@@ -1053,7 +1056,7 @@ class _Wrapped:
         self.loader = _torch().utils.data.DataLoader(_Dataset(loader.dataset, loader.collate_fn) if sown else loader.dataset, **options)
 
 
-class _Apart:
+class _SeededReader:
     """Reads an iterable with random numbers that begin with the epoch, apart from those that the training draws meanwhile.
 
     What reads ahead, shuffles as it goes or starts over within an epoch is then the same when it is read again.
@@ -1805,11 +1808,23 @@ def _can_begin_anywhere(loader: Any) -> bool:
 
 
 def _inside(loader: Any) -> tuple[str, Any]:
-    """A DataLoader with workers that something around it reads, and the name it has there: accelerate's loader, or timm's."""
-    for name, value in getattr(loader, "__dict__", {}).items():
-        if _can_begin_anywhere(value) and value.num_workers > 0:
-            return name, value
+    """The DataLoader with workers in one of accelerate, timm or tqdm, and the name it has there.
+
+    Whatever else has loaders may combine their batches, or read one of them only.
+    """
+    loaders = _loaders_of(loader)
+    if type(loader).__module__.split(".")[0] in ("accelerate", "timm", "tqdm") and len(loaders) == 1:
+        [(name, inner)] = loaders.items()
+        if _can_begin_anywhere(inner) and inner.num_workers > 0 and _length(inner) == _length(loader):
+            return name, inner
     return "", None
+
+
+def _loaders_of(loader: Any) -> dict[str, Any]:
+    """The DataLoaders that are attributes of another loader."""
+    torch = _torch()
+    own = {} if torch is None else getattr(loader, "__dict__", {})
+    return {name: one for name, one in own.items() if isinstance(one, torch.utils.data.DataLoader)}
 
 
 def _is_stateful(loader: Any) -> bool:

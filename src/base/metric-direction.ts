@@ -39,9 +39,19 @@ export const joinDirections = (all: readonly MetricDirections[]): MetricDirectio
   largerIsBetter: [...new Set(all.flatMap((one) => one.largerIsBetter ?? []))],
 });
 
-/** Names of metrics, those first that most likely decide: of the validation, then the test; an accuracy before a loss. */
+export const isAccuracy = (name: string): boolean =>
+  /(?:^|[ _./-])(?:acc(?:uracy|@?\d+)?|top-?\d+)$/i.test(name);
+
+/**
+ * Names of metrics, those first that most likely decide: of the validation, then the test, then the rest. Of each, the
+ * accuracy and the loss come first; but the training's loss decides after all that is better the larger it is.
+ */
 export const byImportance = (names: readonly string[], said?: MetricDirections): string[] => {
-  const rank = (name: string): number =>
-    (/^(?:val|eval)/i.test(name) ? 0 : name.startsWith('test') ? 2 : 4) + (isLowerBetter(name, said) ? 1 : 0);
+  const rank = (name: string): number => {
+    const pass = /^(?:val|eval)/i.test(name) ? 0 : /^test/i.test(name) ? 10 : 20;
+    if (isAccuracy(name)) return pass;
+    if (pass < 20 && /(?:^|[ _./-])loss$/i.test(name)) return pass + 1;
+    return pass + (isLowerBetter(name, said) ? 3 : 2);
+  };
   return names.toSorted((a, b) => rank(a) - rank(b));
 };

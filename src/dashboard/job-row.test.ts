@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AgentBody, Entry } from '../journal/entry.ts';
 import { fold } from '../journal/fold.ts';
-import { jobRow } from './job-row.ts';
+import type { JobState } from '../journal/state.ts';
+import { jobRow, measurementsOf } from './job-row.ts';
 
 const job = '0000';
 const at = (second: number) => ({ v: 1 as const, t: new Date(second * 1000).toISOString(), seq: second });
@@ -38,6 +39,19 @@ test('the bar of an attempt begins with its set-up, so that the rest is at the r
     ['training', 80_000],
     ['overhead', 5_000],
   ]);
+});
+
+test('a loss that ended in NaN is known as such, with its best value', () => {
+  const training = { command: '', loss: NaN, accuracy: 0.5, best: { loss: 2, accuracy: 0.5 } };
+  const attempts = [{ attempt: 1, agent: { training } }] as unknown as JobState['attempts'];
+  const ended = { id: '0', status: 'ended' as const, stopRequested: false, attempts };
+  const { metrics, best, diverged } = measurementsOf(ended);
+  assert.deepEqual(
+    { metrics, best, diverged },
+    {
+      ...{ metrics: { accuracy: 0.5 }, best: { loss: 2 }, diverged: { loss: 'NaN' } },
+    },
+  );
 });
 
 test('whole commands that differ at their ends stay different on the page', () => {

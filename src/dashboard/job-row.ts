@@ -43,11 +43,18 @@ function shortParameters({ parameters = {} }: JobState): BoardRow['parameters'] 
 }
 
 /** What can be sorted by; more digits than anyone reads would only make the page larger. */
-function measurementsOf(job: JobState): Pick<BoardRow, 'metrics' | 'best'> {
+export function measurementsOf(job: JobState): Pick<BoardRow, 'metrics' | 'best' | 'diverged'> {
   const all = jobMetrics(job);
   const metrics = finite(all.metrics);
   const best = Object.entries(finite(all.best)).filter(([name, value]) => metrics[name] !== value);
-  return { metrics, ...(best.length > 0 && { best: Object.fromEntries(best) }) };
+  const diverged = Object.entries(all.metrics).filter(([, value]) => !Number.isFinite(value));
+  return {
+    metrics,
+    ...(best.length > 0 && { best: Object.fromEntries(best) }),
+    ...(diverged.length > 0 && {
+      diverged: Object.fromEntries(diverged.map(([name, value]) => [name, String(value)])),
+    }),
+  };
 }
 
 function finite(metrics: BoardRow['metrics']): BoardRow['metrics'] {

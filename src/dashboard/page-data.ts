@@ -115,6 +115,8 @@ export interface BoardRow {
   metrics: Readonly<Record<string, number>>;
   /** Its best values, where they are not the last. */
   best?: Readonly<Record<string, number>>;
+  /** What it measured last where that is no finite number: NaN, Infinity or -Infinity. */
+  diverged?: Readonly<Record<string, string>>;
   state: string;
   tone: Tone;
   where: string;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { BoardRow } from './page-data.ts';
-import { bestFirst, firstOrder, measuredBy, sortRows } from './row-order.ts';
+import { bestFirst, divergedText, firstOrder, measuredBy, sortRows } from './row-order.ts';
 
 const row = (
   id: string,
@@ -41,6 +41,23 @@ test('jobs are ranked by their last or their best values; where these are the sa
   assert.deepEqual(ids(bestFirst(peaked, { ...accuracy, of: 'last' })), ['0002', '0000']);
   assert.deepEqual(ids(bestFirst(peaked, { ...accuracy, of: 'best' })), ['0000', '0002']);
   assert.equal(measuredBy(last!, { ...accuracy, of: 'best' }), 0.9);
+});
+
+test('jobs that diverged come last, are counted, and have a rank by their best', () => {
+  const loss = { name: 'loss', isLowerBetter: true };
+  const diverged = (id: string, end: string) => ({ ...row(id, {}), diverged: { loss: end } });
+  const some = [
+    { ...diverged('0003', 'NaN'), best: { loss: 0.5 } },
+    ...[diverged('0004', 'Infinity'), diverged('0005', 'NaN'), ...rows],
+  ];
+  const [last, best] = [
+    { ...loss, of: 'last' as const },
+    { ...loss, of: 'best' as const },
+  ];
+  assert.deepEqual(ids(bestFirst(some, last)), ['0002', '0000', '0003', '0004', '0005']);
+  assert.equal(divergedText(some, last), '2 ended in NaN, 1 ended in Infinity');
+  assert.deepEqual(ids(bestFirst(some, best)).slice(0, 2), ['0003', '0002']);
+  assert.equal(divergedText(rows, last), '');
 });
 
 test('what the run says about a metric decides, not its name', () => {

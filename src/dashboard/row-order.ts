@@ -10,6 +10,17 @@ export const titleOf = ({ of, name }: Measured): string => (of === 'best' ? `bes
 export const measuredBy = ({ metrics, best }: BoardRow, { of, name }: Measured): number | undefined =>
   (of === 'best' ? best?.[name] : undefined) ?? metrics[name];
 
+/** `NaN` or `Infinity`, where that is all there is to say. */
+export const divergedBy = (row: BoardRow, measured: Measured): string | undefined =>
+  measuredBy(row, measured) === undefined ? row.diverged?.[measured.name] : undefined;
+
+/** `12 ended in NaN, 1 ended in Infinity`, or nothing. */
+export function divergedText(rows: readonly BoardRow[], measured: Measured): string {
+  const ends = Map.groupBy(rows, (row) => divergedBy(row, measured));
+  ends.delete(undefined);
+  return [...ends].map(([end, { length }]) => `${length} ended in ${end}`).join(', ');
+}
+
 /** What the table of jobs is sorted by: a column of it, a parameter, or the metric that it shows. */
 export interface RowOrder {
   of: 'column' | 'parameter' | 'metric';
@@ -34,10 +45,10 @@ export function sortRows(rows: readonly BoardRow[], order: RowOrder, measured?: 
   return [...known, ...lacking].map(({ row }) => row);
 }
 
-/** The jobs that have measured it. */
+/** The jobs that have measured it; those that diverged come last. */
 export const bestFirst = (rows: readonly BoardRow[], measured: Measured): BoardRow[] =>
   sortRows(
-    rows.filter((row) => measuredBy(row, measured) !== undefined),
+    rows.filter((row) => (measuredBy(row, measured) ?? divergedBy(row, measured)) !== undefined),
     firstOrder('metric', '', measured),
     measured,
   );

@@ -193,7 +193,7 @@ export interface JobHistory {
   /** The log with its first event, if several logs were read. */
   log?: string;
   cause?: Cause;
-  /** How its data reaches it: known only of a run's own jobs. */
+  /** How its data reaches it, known only of a run's own jobs; empty without data. */
   method?: string;
   trained?: Trained;
   /** How often it was put on hold. */

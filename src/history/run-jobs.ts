@@ -25,6 +25,8 @@ export interface PlannedJob {
   gpus?: number;
   /** Empty without data. */
   method?: string;
+  /** The number of its combination in the order of the job file. */
+  rank?: number;
 }
 
 /** What is known about a run besides its journals. */
@@ -37,10 +39,13 @@ export interface RunContext {
 
 /**
  * The jobs of a run in the same form as jobs of an event log, so that both are counted and shown alike. A phase that
- * came several times is one span; only training after the last checkpoint has its own.
+ * came several times is one span; only training after the last checkpoint has its own. They come in the order of the
+ * job file, as tables need them, and not in that of the queue, where values take turns.
  */
 export function runJobs(state: RunState, context: RunContext = {}): JobHistory[] {
-  return state.jobs.map((job) => ({
+  const ranked = state.jobs.map((job) => ({ job, rank: context.plannedFor?.(job.id)?.rank ?? 0 }));
+  const jobs = ranked.sort((a, b) => (a.rank === b.rank ? 0 : a.rank - b.rank)).map(({ job }) => job);
+  return jobs.map((job) => ({
     ...runJob(job, state.createdAt, context),
     trained: defined({
       parameters: job.parameters,
@@ -74,7 +79,7 @@ function runJob(job: JobState, createdAt: string | undefined, context: RunContex
     attempts,
     after: [],
     outcome,
-    ...defined({ holds: job.holds, method: planned?.method || undefined }),
+    ...defined({ holds: job.holds, method: planned?.method }),
     ...(isOver ? defined({ cause: causeOfJob(job), reason: fault?.message }) : {}),
     ...(lost && { cause: 'disconnected' as const, reason: describeConnection(lost) }),
   };

@@ -1,3 +1,4 @@
+import type { Parameters } from './describe-parameters.ts';
 import type { RunOptions, Scalar } from './spec.ts';
 
 /** Parameters with their values, and groups of parameters, whose values belong together. */
@@ -29,6 +30,14 @@ export function combinations(matrix: Matrix): Record<string, Scalar>[] {
       ),
     [{}],
   );
+}
+
+/** The number of a job's combination, in the order of the job file; undefined for one that the matrix does not have. */
+export function combinationNumbers(matrix: Matrix): (parameters: Parameters) => number | undefined {
+  const names = parameterNames(matrix);
+  const keyOf = (values: Parameters): string => JSON.stringify(names.map((name) => values[name] ?? null));
+  const numbers = new Map(combinations(matrix).map((one, at) => [keyOf(one), at]));
+  return (parameters) => numbers.get(keyOf(parameters));
 }
 
 /**

@@ -129,7 +129,7 @@ const agentShapes: Shapes<AgentBody> = {
     done: optional(number),
     metrics: optional(recordOf(number)),
   },
-  'progress-replaced': { metrics: texts },
+  'progress-replaced': { metrics: texts, recounted: optional(bool) },
   'metrics-refused': { why: oneOf(refusedReasons), count: number, examples: texts },
   'first-epoch': { seconds: number, said: optional(text) },
   heartbeat: { memoryBytes: number, quietSeconds: number, gpuPercent: optional(number) },

@@ -182,7 +182,12 @@ export type AgentBody =
   | { kind: 'training-started'; pid: number; command: string }
   | ({ kind: 'progress' } & Progress)
   /** What the attempt has reported of these metrics is void: it was printed, and now the training's file has them. */
-  | { kind: 'progress-replaced'; metrics: string[] }
+  | {
+      kind: 'progress-replaced';
+      metrics: string[];
+      /** The file counts epochs from 1, and what was printed from 0. */
+      recounted?: boolean;
+    }
   /** Counts all of this reason since the training started. */
   | ({ kind: 'metrics-refused' } & RefusedMetrics)
   /** The first epoch has ended; or, with `said`, takes far too long, and why the attempt stays anyway. */

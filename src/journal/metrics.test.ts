@@ -34,6 +34,10 @@ test('what the job file says of a metric counts, with and without its pass', () 
 test('the validation decides before the test, and both before the training', () => {
   const names = ['loss', 'accuracy', 'test_accuracy', 'val_loss', 'val_accuracy'];
   assert.deepEqual(byImportance(names), ['val_accuracy', 'val_loss', 'test_accuracy', 'accuracy', 'loss']);
+  assert.deepEqual(byImportance(['val/mcc', 'val_f1', 'val_mae', 'val_loss', 'val/top1']), [
+    ...['val/top1', 'val_loss', 'val/mcc', 'val_f1', 'val_mae'],
+  ]);
+  assert.deepEqual(byImportance(['loss', 'F1_score']), ['F1_score', 'loss']);
 });
 
 test('the best of all attempts is kept, as the job file says, and a number is better than NaN', () => {

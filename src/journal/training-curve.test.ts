@@ -150,7 +150,7 @@ test('a file that counts epochs from 1 is not mistaken for what was printed from
     cutFrom: () => undefined,
     forget: () => undefined,
   };
-  const replaced = { ...printed!, kind: 'progress-replaced' as const, metrics: [] };
+  const replaced = { ...printed!, kind: 'progress-replaced' as const, metrics: [], recounted: true };
   for (const entry of [printed!, replaced, recorded!]) stitcher.add(entry, curve);
   assert.deepEqual(found, [1, 2]);
 });

@@ -64,8 +64,7 @@ export class CurveStitcher {
   /** Adds an entry to a curve: the first point of an attempt voids all at its step or later, as it resumed before them. */
   add(entry: CurveEntry, curve: Curve): void {
     if (entry.kind === 'progress-replaced') {
-      // The file counts from 1.
-      this.#isFromZero = false;
+      if (entry.recounted === true) this.#isFromZero = false;
       if (entry.attempt === this.#drawn) curve.forget(entry.metrics, this.#firstStep);
       return;
     }

@@ -195,11 +195,12 @@ async function* unpacked(
   const { writable, readable } = new DecompressionStream('gzip');
   const [writer, reader] = [writable.getWriter(), readable.getReader()];
   let isWaiting = false;
+  let hasLeft = false;
   const feed = async (): Promise<void> => {
     for await (const piece of untilEnd(parts, left)) await writer.write(piece);
     while (!left.isMore) {
       await new Promise((resolve) => setTimeout(resolve, 0));
-      if (isWaiting) break;
+      if (isWaiting || hasLeft) break;
     }
     await writer.close();
   };
@@ -213,6 +214,7 @@ async function* unpacked(
       yield piece.value;
     }
   } finally {
+    hasLeft = true;
     await reader.cancel();
   }
 }

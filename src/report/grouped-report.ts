@@ -14,6 +14,7 @@ import {
 } from './compare/comparison.ts';
 import { knownMeasure, metricNames } from './compare/measures.ts';
 import { sampleGroups } from './compare/samples.ts';
+import type { Interval } from '../statistics/intervals.ts';
 import { groupingOf, type Grouping } from './groupings.ts';
 import { type GroupKey, type GroupReport, groupReports } from './groups.ts';
 import type { ReadLogs } from './read-logs.ts';
@@ -128,7 +129,9 @@ const orUnknown = (key: GroupKey): GroupKey =>
 /** A header with the keys of the JSON, then a row per group. */
 export function* groupCsv({ by, groups, measures }: GroupedReport): Generator<string> {
   const time = measures.find(({ name }) => name === 'time')?.groups ?? [];
-  yield csvLine([by, ...figures, ...timeFigures.map((key) => `time.${key}`), ...columns]);
+  const test = measures.find(({ name }) => name === 'time')?.test;
+  const head = [by, ...figures, ...timeFigures.map((key) => `time.${key}`), ...columns];
+  yield csvLine([...head, 'time.interval_low', 'time.interval_high', 'time.p', ...costInterval]);
   for (const group of groups) {
     const own = time.find(({ name }) => name === group.name);
     yield csvLine([
@@ -136,6 +139,9 @@ export function* groupCsv({ by, groups, measures }: GroupedReport): Generator<st
       ...figures.map((key) => String(group[key] ?? '')),
       ...timeFigures.map((key) => String(own?.[key] ?? '')),
       ...columns.map((column) => String(group.slotSeconds[column])),
+      ...ends(own?.interval),
+      String(test?.p ?? ''),
+      ...ends(group.slotSecondsPerValidInterval),
     ]);
   }
 }
@@ -157,20 +163,24 @@ const figures = [
   'gpuSecondsPerValid',
 ] as const satisfies readonly (keyof ComparedGroup)[];
 
+const costInterval = ['slotSecondsPerValid_low', 'slotSecondsPerValid_high'];
+/** Empty without an interval. */
+const ends = (interval: Interval | null | undefined): string[] => (interval ?? ['', '']).map(String);
+
 const timeFigures = ['n', 'mean', 'median', 'p95', 'q1', 'q3', 'deviation'] as const;
 
 /** A header, then a row per measure and group: what `compare --csv` prints. */
 export function* comparisonCsv({ by, groups, measures }: GroupedReport): Generator<string> {
   const head = ['metric', by, 'jobs', 'valid', ...timeFigures, 'interval_low', 'interval_high', 'p'];
-  yield csvLine([...head, 'slotSecondsPerValid', 'gpuSecondsPerValid']);
+  yield csvLine([...head, 'slotSecondsPerValid', 'gpuSecondsPerValid', ...costInterval]);
   for (const { name: metric, groups: measured, test } of measures)
     for (const one of measured) {
       const cost = groups.find(({ name }) => name === one.name);
-      const [low = '', high = ''] = one.interval ?? [];
       const cells = [
         ...[metric, one.name, cost?.n, cost?.valid],
         ...timeFigures.map((key) => one[key]),
-        ...[low, high, test?.p, cost?.slotSecondsPerValid, cost?.gpuSecondsPerValid],
+        ...[...ends(one.interval), test?.p, cost?.slotSecondsPerValid, cost?.gpuSecondsPerValid],
+        ...ends(cost?.slotSecondsPerValidInterval),
       ];
       yield csvLine(cells.map((cell) => String(cell ?? '')));
     }

@@ -1,4 +1,5 @@
 import { alternatives } from '../base/nearest.ts';
+import { shortNames } from '../base/shorten.ts';
 import { Fault } from '../fault/fault.ts';
 import type { AttemptHistory, JobHistory } from '../history/history.ts';
 import { distinguishingParameters, showValue } from '../job/describe-parameters.ts';
@@ -13,6 +14,9 @@ export interface Grouping {
   /** How a log comes to name it, if most do not. */
   lack?: string;
 }
+
+/** What has neither data nor GPUs is not unknown. */
+const none = 'none';
 
 const named = (name: string | undefined): string | undefined => (name === '' ? undefined : name);
 
@@ -32,7 +36,7 @@ export const groupings = {
   machine: { title: 'machine', key: () => ({ attempt: ({ machine }) => named(hostOf(machine)) }) },
   gpu: {
     title: 'GPU model',
-    key: () => ({ attempt: ({ gpu }) => named(gpu) }),
+    key: () => ({ attempt: ({ gpu, gpus }) => named(gpu) ?? (gpus === 0 ? none : undefined) }),
     lack: 'A log names GPUs with `ulog_execute_attrs = GPUs_DeviceName` in the submit file.',
   },
 } as const satisfies Record<string, Grouping>;
@@ -43,14 +47,19 @@ export const groupingNames = Object.keys(groupings) as GroupingName[];
 /** What only a run's own journals name. */
 const runGroupings: Record<string, Grouping> = {
   run: { title: 'run', key: groupings.log.key },
-  method: { title: 'method', key: () => ({ job: ({ method }) => method }) },
-  cache: { title: 'cache', key: () => ({ attempt: mainCache }) },
+  method: { title: 'method', key: () => ({ job: ({ method }) => (method === '' ? none : method) }) },
+  cache: { title: 'cache', key: () => ({ attempt: orNone(mainCache) }) },
   warmth: {
     title: 'warmth',
-    key: () => ({ attempt: warmth }),
+    key: () => ({ attempt: orNone(warmth) }),
     lack: 'Only caches that report the `Age` of what they send say whether they had it.',
   },
 };
+
+const orNone =
+  (nameOf: (attempt: AttemptHistory) => string | undefined) =>
+  (attempt: AttemptHistory, { method }: JobHistory): string | undefined =>
+    nameOf(attempt) ?? (method === '' ? none : undefined);
 
 /** The server that sent most of an attempt's data. */
 function mainCache({ caches = [] }: AttemptHistory): string | undefined {
@@ -73,29 +82,44 @@ export function groupingOf(by: string, jobs: readonly JobHistory[]): Grouping {
     const name = each.trim();
     return /^parameters?$/.test(name) && !parameters.includes(name) ? variedParameters(jobs) : [name];
   });
-  const [first, ...more] = names.map((name) => oneGrouping(name, jobs));
-  if (first === undefined || more.length === 0) return first ?? oneGrouping(by, jobs);
-  const all = [first, ...more];
+  const titles = parameterTitles(parameters);
+  const [first, ...more] = names.map((name) => oneGrouping(name, titles));
+  if (first === undefined || more.length === 0) return first ?? oneGrouping(by, titles);
+  const all = [first, ...more].map(({ title, key }, at) => {
+    const name = names[at] ?? '';
+    return { name: known[name]?.title === title ? name : title, key };
+  });
   return {
-    title: all.map(({ title }) => title).join(', '),
-    key: (...read) => joinedKey(all.map(({ key }, at) => ({ name: names[at] ?? '', key: key(...read) }))),
+    title: all.map(({ name }) => name).join(', '),
+    key: (...read) => joinedKey(all.map(({ name, key }) => ({ name, key: key(...read) }))),
   };
 }
 
-function oneGrouping(name: string, jobs: readonly JobHistory[]): Grouping {
-  const parameters = parameterNames(jobs);
+const known: Record<string, Grouping> = { ...groupings, ...runGroupings };
+
+/** How tables call each parameter: in short, as in the results, unless another grouping has that name. */
+function parameterTitles(parameters: readonly string[]): Map<string, string> {
+  const short = shortNames(parameters);
+  const titleOf = (name: string, at: number): string => {
+    const title = short[at] ?? name;
+    return Object.hasOwn(known, title) ? name : title;
+  };
+  return new Map(parameters.map((name, at) => [name, titleOf(name, at)]));
+}
+
+function oneGrouping(name: string, titles: ReadonlyMap<string, string>): Grouping {
   // A parameter of this name says what the user meant.
-  if (parameters.includes(name)) return parameterGrouping(name);
-  const known: Record<string, Grouping> = { ...groupings, ...runGroupings };
+  const whole = titles.has(name) ? name : [...titles].find(([, title]) => title === name)?.[0];
+  if (whole !== undefined) return parameterGrouping(whole, titles.get(whole) ?? whole);
   const found = Object.hasOwn(known, name) ? known[name] : undefined;
   if (found !== undefined) return found;
-  const names = [...new Set([...parameters, ...Object.keys(known)])];
+  const names = [...new Set([...titles.values(), ...Object.keys(known)])];
   const fix = `use ${alternatives(name, names)}`;
   throw new Fault('usage', `nothing to group by is called "${name}"`, { about: name, fix });
 }
 
-const parameterGrouping = (name: string): Grouping => ({
-  title: name,
+const parameterGrouping = (name: string, title: string): Grouping => ({
+  title,
   key: () => ({
     job: ({ trained }) => {
       const value = trained?.parameters?.[name];

@@ -17,10 +17,16 @@ export const minOrdered = 6;
 /** The 97.5 % quantiles of Student's t for so few: with 1, 2, 3 and 4 degrees of freedom. */
 const student95 = [12.706205, 4.302653, 3.182446, 2.776445];
 
-/** The interval of the median, between two of the values; of fewer than six, that of the mean; null for one. */
-export function medianInterval(sorted: ArrayLike<number>): Interval | null {
+/** What a figure that may have any value is between. */
+const noLimits: Interval = [-Infinity, Infinity];
+
+/**
+ * The interval of the median, between two of the values; of fewer than six, that of the mean; null for one. `limits` are
+ * those of the figure: no time is below 0, no share above 1.
+ */
+export function medianInterval(sorted: ArrayLike<number>, limits = noLimits): Interval | null {
   const size = sorted.length;
-  if (size < minOrdered) return meanInterval(sorted);
+  if (size < minOrdered) return meanInterval(sorted, limits);
   const reach = (normal95 * Math.sqrt(size)) / 2;
   const rank = size > maxExact ? Math.floor(size / 2 - reach) : exactRank(size);
   return [sorted[rank] ?? 0, sorted[size - 1 - rank] ?? 0];
@@ -35,12 +41,12 @@ function exactRank(size: number): number {
   return rank;
 }
 
-/** By Student's t. Values of which none is negative have a mean that is not. */
-function meanInterval(values: ArrayLike<number>): Interval | null {
+/** By Student's t. */
+function meanInterval(values: ArrayLike<number>, [least, most]: Interval): Interval | null {
   const [middle, deviation] = [mean(values) ?? 0, standardDeviation(values)];
   if (deviation === null) return null;
   const reach = ((student95[values.length - 2] ?? normal95) * deviation) / Math.sqrt(values.length);
-  return [(values[0] ?? 0) < 0 ? middle - reach : Math.max(0, middle - reach), middle + reach];
+  return [Math.max(least, middle - reach), Math.min(most, middle + reach)];
 }
 
 /**

@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
-import path from 'node:path';
 import { type TestContext, test } from 'node:test';
 import * as compare from '../../src/cli/commands/compare.ts';
 import * as report from '../../src/cli/commands/report.ts';
@@ -9,12 +7,11 @@ import * as runs from '../../src/cli/commands/runs.ts';
 import * as status from '../../src/cli/commands/status.ts';
 import { liveView } from '../../src/cli/run-view/live-view.ts';
 import { glyphsFor } from '../../src/cli/text/glyphs.ts';
-import { runFiles } from '../../src/job/layout.ts';
-import { loadPlan } from '../../src/job/load-plan.ts';
 import { readRunState } from '../../src/run/run-states.ts';
 import { growingRun } from '../growing-run.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { runCommand } from './run-command.ts';
+import { sweptRun } from './swept-run.ts';
 
 const models = [
   'google/electra-small-discriminator',
@@ -37,22 +34,10 @@ seed = [42, 20260101]
 
 /** A sweep as strangers write them: long names, a long value that is the same in all jobs, several metrics. */
 async function wideSweep(t: TestContext): Promise<{ cwd: string; folder: string }> {
-  const cwd = await temporaryFolder(t, { 'updraft.toml': jobFile });
-  const plan = await loadPlan(path.join(cwd, 'updraft.toml'));
-  const ids = plan.jobs.map(({ id }) => id);
-  const growing = await growingRun(t, cwd, ids, 'sweep-k3v9q1');
-  await writeFile(path.join(growing.folder, runFiles.plan), JSON.stringify(plan));
-  for (const [at, job] of ids.entries()) {
-    const metrics = { matthews_correlation: 0.25 + at / 64, f1: 0.75 };
-    await growing.agent(
-      job,
-      1,
-      { kind: 'training-started', pid: 2, command: 't' },
-      { kind: 'progress', epoch: 3, epochs: 3, loss: 0.5, accuracy: 0.5 + at / 64, metrics },
-    );
-    await growing.succeed(job);
-  }
-  return { cwd, folder: growing.folder };
+  return sweptRun(t, jobFile, (at) => ({
+    ...{ epoch: 3, epochs: 3, loss: 0.5, accuracy: 0.5 + at / 64 },
+    metrics: { matthews_correlation: 0.25 + at / 64, f1: 0.75 },
+  }));
 }
 
 const onTerminal = (cwd: string, columns = 80) => ({

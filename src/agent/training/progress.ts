@@ -1,4 +1,5 @@
 import { tried } from '../../base/error-reason.ts';
+import { isAccuracy } from '../../base/metric-direction.ts';
 import {
   maxMetricName,
   maxMetrics,
@@ -66,8 +67,6 @@ const passOf = (word: string): string => {
   if (lower.startsWith('train')) return 'train_';
   return lower.startsWith('test') ? 'test_' : 'val_';
 };
-
-const isAccuracy = (name: string): boolean => /(?:^|[ _./-])(?:acc(?:uracy|@?\d+)?|top-?\d+)$/i.test(name);
 
 /** Accuracies are shares of one: `61` of a hundred is 0.61. */
 const asShare = (value: number): number => (value > 1 && value <= 100 ? hundredth(value) : value);

@@ -128,6 +128,29 @@ test('a bar that counts epochs from 0 does not shift the epochs of the records',
   });
 });
 
+for (const printedEpochs of [false, true])
+  test(`epochs that records count from 0 stay so${printedEpochs ? ', as printed ones do' : ''}`, () => {
+    const reported = new ReportedProgress();
+    const journal: AgentBody[] = [];
+    for (const epoch of [0, 1, 2]) {
+      if (epoch > 0)
+        reported.addPrinted(`${printedEpochs ? `epoch ${epoch} ` : ''}val_loss=${epoch} f1=0.${epoch}`);
+      else if (printedEpochs) reported.addPrinted('epoch 0 step 1/10 loss 9');
+      journal.push(...reported.take());
+      const val_loss = epoch === 0 ? undefined : epoch;
+      reported.addRecord(JSON.stringify({ epoch, step: 5, steps: 10, loss: epoch, val_loss }));
+      journal.push(...reported.take());
+    }
+    const { loss, val_loss, f1 } = curvesOf(journal);
+    const expected = [0, 1, 2].map((epoch) => [epoch * 10 + 5, epoch]);
+    assert.deepEqual({ loss, val_loss }, { loss: expected, val_loss: expected.slice(1) });
+    if (printedEpochs)
+      assert.deepEqual(f1, [
+        [20, 0.1],
+        [30, 0.2],
+      ]);
+  });
+
 test('what a table rounds does not replace what a line states', () => {
   const reported = new ReportedProgress();
   const row = (accuracy: number): string => `    accuracy                           ${accuracy}       314`;

@@ -32,6 +32,7 @@ export class ReportedProgress {
   #recordedAt: Progress = {};
   #printedAt: Progress = {};
   #printsFromZero = false;
+  #recordsFromZero = false;
   /** Where the last record was that went to the journal. */
   #takenAt: Progress = {};
 
@@ -86,13 +87,14 @@ export class ReportedProgress {
     for (const report of recorded) this.#takenAt = placeAfter(this.#takenAt, report);
     const metrics = [...this.#void, ...this.#parted];
     const isReplaced = metrics.length > 0 || this.#isRecounted;
+    const replaced = { metrics, ...(this.#isRecounted && { recounted: true }) };
     this.#void.clear();
     this.#parted.clear();
     this.#isRecounted = false;
     const reports = [...printed, ...recorded].filter((report) => Object.keys(report).length > 0);
     for (const report of reports) for (const name in metricsOf(report)) this.#journaled.add(name);
     return [
-      ...(isReplaced ? [{ kind: 'progress-replaced' as const, metrics }] : []),
+      ...(isReplaced ? [{ kind: 'progress-replaced' as const, ...replaced }] : []),
       ...reports.map((report) => ({ kind: 'progress' as const, ...report })),
       ...this.#names.takeRefused().map((refused) => ({ kind: 'metrics-refused' as const, ...refused })),
     ];
@@ -112,7 +114,9 @@ export class ReportedProgress {
   }
 
   #learn({ metrics, ...fields }: Progress): void {
-    if (fields.epoch !== undefined && !this.#recorded.has('epoch')) this.#isRecounted = this.#printsFromZero;
+    this.#recordsFromZero ||= fields.epoch === 0;
+    if (fields.epoch !== undefined && !this.#recorded.has('epoch'))
+      this.#isRecounted = this.#printsFromZero && !this.#recordsFromZero;
     for (const name of Object.keys({ ...fields, ...metrics })) {
       this.#recorded.add(name);
       if (this.#printedMetrics.delete(name)) this.#void.add(name);
@@ -131,7 +135,8 @@ export class ReportedProgress {
       return defined({ epoch: records.epoch, step: records.step });
     const scale = steps === undefined || steps === 0 ? 1 : (records.steps ?? steps) / steps;
     return defined({
-      epoch: epoch === undefined ? undefined : epoch + (this.#printsFromZero ? 1 : 0),
+      epoch:
+        epoch === undefined ? undefined : epoch + (this.#printsFromZero && !this.#recordsFromZero ? 1 : 0),
       step: step === undefined ? undefined : Math.round(step * scale),
     });
   }

@@ -8,6 +8,7 @@ import { logSources } from '../../eventlog/log-sources.ts';
 import type { LogSource } from '../../eventlog/scan-log.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { PlannedJob, RunContext } from '../../history/run-jobs.ts';
+import { combinationNumbers } from '../../job/matrix.ts';
 import type { Plan } from '../../job/plan.ts';
 import { variantsOf } from '../../job/variants.ts';
 import type { RunState } from '../../journal/state.ts';
@@ -146,13 +147,15 @@ export async function runContext(folder: string, { pool }: RunState): Promise<Ru
   return { plannedFor: plan && plannedJobs(plan), logged: read ? read.jobs : undefined };
 }
 
-/** What each job of the plan requests, by its variant. */
+/** What each job of the plan requests, by its variant, and its place in the job file. */
 function plannedJobs(plan: Plan): RunContext['plannedFor'] {
   const byId = new Map<string, PlannedJob>();
+  const rankOf = combinationNumbers(plan.spec.run.matrix);
   for (const { spec, data, jobs } of variantsOf(plan)) {
     const { memoryBytes, gpus } = spec.resources;
     const method = [...new Set(data.map((source) => source.method))].join('+');
-    for (const { id } of jobs) byId.set(id, { memoryBytes, gpus, method });
+    for (const { id, parameters } of jobs)
+      byId.set(id, { memoryBytes, gpus, method, rank: rankOf(parameters) ?? Infinity });
   }
   return (job) => byId.get(job);
 }

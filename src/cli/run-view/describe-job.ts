@@ -26,8 +26,8 @@ export function describeState(job: JobState): string {
 }
 
 /**
- * Jobs as a table of text; `barOf` draws how far each is, for a screen that is redrawn. The metric that most likely
- * decides stays longest; figures of transfers have columns only where there is room for all.
+ * Jobs as a table of text; `barOf` draws how far each is, for a screen that is redrawn. The metrics that most likely
+ * decide stay longest; figures of transfers have columns only where there is room for all.
  */
 export function jobListing(
   jobs: readonly JobState[],
@@ -36,28 +36,28 @@ export function jobListing(
 ): { columns: FitColumn[]; rows: string[][] } {
   const measured = new Map(jobs.map((job) => [job, jobMetrics(job).metrics]));
   const metrics = [...new Set(measured.values().flatMap(Object.keys))];
-  const [deciding] = byImportance(metrics, jobs[0]?.directions);
+  const [deciding, second] = byImportance(metrics, jobs[0]?.directions);
   const right = (title: string, rank: number, of: (job: JobState) => string) => ({
     ...{ title, rank, of, align: 'right' as const },
   });
   const fetchesOf = (job: JobState) => latestAttempt(job)?.agent?.fetches ?? [];
   const columns: (FitColumn & { of: (job: JobState) => string })[] = [
     { title: 'JOB', of: ({ id, name }) => printable(jobLabel(id, name)) },
-    right('TRY', 3, (job) => String(latestAttempt(job)?.attempt ?? '')),
+    right('TRY', 4, (job) => String(latestAttempt(job)?.attempt ?? '')),
     { title: 'STATE', rank: 0, of: describeState },
     ...(barOf === undefined ? [] : [{ title: '', of: barOf }]),
-    { title: 'WHERE', rank: 4, of: (job) => printable(displaySite(latestAttempt(job))) },
+    { title: 'WHERE', rank: 5, of: (job) => printable(displaySite(latestAttempt(job))) },
     ...(barOf === undefined
       ? [
-          right('BYTES', 7, (job) =>
+          right('BYTES', 8, (job) =>
             fetchesOf(job).length === 0 ? '' : formatSize(fetchTotals(fetchesOf(job)).bytes),
           ),
-          right('RATE', 8, (job) => rateOf(fetchTotals(fetchesOf(job)).rate).join('')),
+          right('RATE', 9, (job) => rateOf(fetchTotals(fetchesOf(job)).rate).join('')),
         ]
       : []),
-    right('EPOCH', 5, (job) => formatEpoch(latestAttempt(job)?.agent?.training ?? {})),
+    right('EPOCH', 6, (job) => formatEpoch(latestAttempt(job)?.agent?.training ?? {})),
     ...metrics.map((name) =>
-      right(name.toUpperCase(), name === deciding ? 2 : 6, (job) => {
+      right(name.toUpperCase(), name === deciding ? 2 : name === second ? 3 : 7, (job) => {
         const value = measured.get(job)?.[name];
         return value === undefined ? '' : formatLoss(value);
       }),
@@ -206,10 +206,10 @@ function trainingFigures(training: TrainingState | undefined): string[] {
     ...(step === undefined || epoch !== '' ? [] : [`step ${step}${steps === undefined ? '' : `/${steps}`}`]),
     ...(loss === undefined ? [] : [`loss ${formatLoss(loss)}`]),
     ...(accuracy === undefined ? [] : [`acc ${(accuracy * 100).toFixed(1)} %`]),
-    ...Object.entries(metrics)
-      .filter(([name]) => /^(?:val|test|eval)/i.test(name))
+    ...byImportance(Object.keys(metrics))
+      .filter((name) => /^(?:val|test|eval)/i.test(name))
       .slice(0, 2)
-      .map(([name, value]) => `${name} ${formatLoss(value)}`),
+      .map((name) => `${name} ${formatLoss(metrics[name] ?? NaN)}`),
     ...(waited < shownWaitSeconds ? [] : [`waited ${formatDuration(Math.round(waited))} for data`]),
   ];
 }

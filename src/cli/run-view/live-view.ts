@@ -134,10 +134,11 @@ function jobLines(jobs: readonly JobState[], frame: Frame, room: number): string
   ];
 }
 
-/** The bars are as wide as leaves room for every column, or gone. */
+/** The bars are as wide as leaves room for every column, or gone; those of jobs that have all ended say nothing. */
 function tableOf(jobs: readonly JobState[], { columns: width, now, glyphs }: Frame): FittedTable {
+  const isActive = jobs.some(({ status }) => status !== 'ended');
   const fit = (bar: number): FittedTable => {
-    const { columns, rows } = jobListing(jobs, now, (job) => progressBar(job, bar, glyphs));
+    const { columns, rows } = jobListing(jobs, now, (job) => (isActive ? progressBar(job, bar, glyphs) : ''));
     return fitTable(columns, rows, width);
   };
   const table = fit(width >= 120 ? 20 : 10);

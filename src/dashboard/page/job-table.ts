@@ -8,7 +8,15 @@ import {
 } from '../../job/describe-parameters.ts';
 import { shortNumber } from '../axes.ts';
 import type { Board, BoardRow } from '../page-data.ts';
-import { firstOrder, type Measured, measuredBy, type RowOrder, sortRows, titleOf } from '../row-order.ts';
+import {
+  divergedBy,
+  firstOrder,
+  type Measured,
+  measuredBy,
+  type RowOrder,
+  sortRows,
+  titleOf,
+} from '../row-order.ts';
 import { html, symbolOf } from './dom.ts';
 import { phaseLegend, timeline } from './pictures.ts';
 
@@ -228,7 +236,11 @@ export class JobTable {
       ),
       this.#measured === undefined
         ? null
-        : html('td', { class: 'metric' }, measured === undefined ? '' : shortNumber(measured)),
+        : html(
+            'td',
+            { class: 'metric' },
+            measured === undefined ? (divergedBy(row, this.#measured) ?? '') : shortNumber(measured),
+          ),
       ...this.#parameters.map(({ name, isNumber, textOf }) => {
         const value = row.parameters[name];
         if (value === undefined) return html('td', { class: 'parameter' });

@@ -3,7 +3,7 @@ import { jobLabel } from '../../job/describe-parameters.ts';
 import { formatSize } from '../../job/units.ts';
 import { shortNumber } from '../axes.ts';
 import type { BoardMetric, BoardRow, MetricCurves, ResultFile } from '../page-data.ts';
-import { bestFirst, type Measured, measuredBy, titleOf } from '../row-order.ts';
+import { bestFirst, divergedBy, divergedText, type Measured, measuredBy, titleOf } from '../row-order.ts';
 import { curveChart } from './curve-chart.ts';
 import { html, show } from './dom.ts';
 import type { LineChart } from './line-layer.ts';
@@ -30,7 +30,8 @@ export class Sweep {
   readonly element: HTMLElement;
   readonly #context: SweepContext;
   #rows: BoardRow[] = [];
-  /** Best first. */
+  /** Best first; those that diverged have no rank, and come last. */
+  #ordered: BoardRow[] = [];
   #ranked: BoardRow[] = [];
   #curves: MetricCurves | undefined;
   /** They were asked for in vain. */
@@ -143,12 +144,13 @@ export class Sweep {
 
   #draw() {
     const measured = this.#measured;
-    this.#ranked = bestFirst(this.#rows, measured);
+    this.#ordered = bestFirst(this.#rows, measured);
+    this.#ranked = this.#ordered.filter((row) => measuredBy(row, measured) !== undefined);
     const best = this.#ranked.slice(0, inColour).map(({ id }) => id);
     const width = this.#curveBox.clientWidth;
     if (width === 0) return;
     const size = { width, height: width < 500 ? 260 : 320 };
-    const parallel = parallelChart(this.#ranked, measured, best, size);
+    const parallel = parallelChart(this.#ordered, measured, best, size);
     const curves =
       this.#curves === undefined
         ? undefined
@@ -164,9 +166,10 @@ export class Sweep {
   }
 
   #titleOf() {
-    const jobs = counted(this.#ranked.length, 'job');
+    const jobs = counted(this.#ordered.length, 'job');
+    const diverged = divergedText(this.#ordered, this.#measured);
     const reading = this.#curves?.isComplete === false ? '; reading the journals …' : '';
-    return `${titleOf(this.#measured)} of ${jobs}${this.#ranked.length > inColour ? `, the best ${inColour} in colour` : ''}${reading}`;
+    return `${titleOf(this.#measured)} of ${jobs}${this.#ranked.length > inColour ? `, the best ${inColour} in colour` : ''}${diverged && `; ${diverged}`}${reading}`;
   }
 
   /** Why there are no curves. */
@@ -238,8 +241,8 @@ export class Sweep {
 
   /** Arrows go through the jobs, best first. */
   #onKey(event: KeyboardEvent) {
-    const rank = this.#ranked.findIndex(({ id }) => id === this.#picked);
-    const last = this.#ranked.length - 1;
+    const rank = this.#ordered.findIndex(({ id }) => id === this.#picked);
+    const last = this.#ordered.length - 1;
     const next: Record<string, number> = {
       ArrowRight: Math.min(rank + 1, last),
       ArrowDown: Math.min(rank + 1, last),
@@ -253,14 +256,14 @@ export class Sweep {
     const at = next[event.key];
     if (at === undefined) return;
     event.preventDefault();
-    this.#pick(this.#ranked[at]?.id ?? '');
+    this.#pick(this.#ordered[at]?.id ?? '');
   }
 
   #pick(id: string) {
     this.#picked = id;
     for (const chart of this.#charts) chart.pick(id);
-    const rank = this.#ranked.findIndex((row) => row.id === id);
-    const row = this.#ranked[rank];
+    const rank = this.#ordered.findIndex((row) => row.id === id);
+    const row = this.#ordered[rank];
     if (row === undefined) {
       show(
         this.#readout,
@@ -268,12 +271,15 @@ export class Sweep {
       );
       return;
     }
-    const value = `${titleOf(this.#measured)} ${shortNumber(measuredBy(row, this.#measured) ?? NaN)}`;
-    const place = `${rank + 1} of ${this.#ranked.length}`;
+    const number = measuredBy(row, this.#measured);
+    const value =
+      number === undefined
+        ? `ended in ${divergedBy(row, this.#measured)}`
+        : `${shortNumber(number)}, ${rank + 1} of ${this.#ranked.length}`;
     show(
       this.#readout,
       html('button', { type: 'button', class: 'link' }, labelOf(row)),
-      ` ${value}, ${place}`,
+      ` ${titleOf(this.#measured)} ${value}`,
     );
     const button = this.#readout.querySelector('button');
     if (button !== null) button.onclick = () => this.#context.openJob(id);

@@ -70,11 +70,11 @@ function measureSection(
     ]);
   const head = `${report.title} | n> | median> | 95 % interval> | mean> | p95> | IQR>`;
   const tested = test === null ? [] : [`${test.name} test, ${test.method}.`];
-  const how = [
-    `Intervals are of the median; with fewer than ${minOrdered} values, of the mean (Student's t).`,
-  ];
+  const how = groups.some((group) => isShown(group) && group.interval !== null)
+    ? [`Intervals are of the median; with fewer than ${minOrdered} values, of the mean (Student's t).`]
+    : [];
   return sectionTable(`measure-${name}`, `${title}, by ${report.title}`, head, rows, {
-    after: [...said, [...tested, ...how].join(' ')],
+    after: [...said, [...tested, ...how].join(' ')].filter((text) => text !== ''),
   });
 }
 

@@ -36,7 +36,9 @@ export interface GroupCost {
 const maxTested = 20;
 
 export function measureGroups(groups: readonly SampleGroup[], measure: Measure): MeasuredGroups {
-  const described = groups.map(({ name, samples }) => describeValues(name, valuesOf(samples, measure)));
+  const found = groups.map(({ name, samples }) => ({ name, values: valuesOf(samples, measure) }));
+  const limits = measure.limits?.(found.flatMap(({ values }) => values));
+  const described = found.map(({ name, values }) => describeValues(name, values, limits));
   const several = described.filter(({ name, n }) => name !== unknownSite && n > 1);
   const tested = several.slice(0, maxTested);
   const test = testOf(tested);
@@ -59,14 +61,14 @@ function leftOut(groups: readonly SampleGroup[], { isNotFinite = () => false }: 
 const valuesOf = (samples: readonly ComparedSample[], { of }: Measure): number[] =>
   samples.flatMap((sample) => of(sample) ?? []);
 
-function describeValues(name: string, values: number[]): GroupValues {
+function describeValues(name: string, values: number[], limits?: Interval): GroupValues {
   const sorted = ascending(values);
   return {
     name,
     n: values.length,
     mean: mean(sorted),
     median: quantile(sorted, 0.5),
-    interval: medianInterval(sorted),
+    interval: medianInterval(sorted, limits),
     p95: quantile(sorted, 0.95),
     q1: quantile(sorted, 0.25),
     q3: quantile(sorted, 0.75),
@@ -209,7 +211,7 @@ export interface GroupValues {
   n: number;
   mean: number | null;
   median: number | null;
-  /** 95 %: of the median, exact; with fewer than six values, of the mean, by Student's t. */
+  /** 95 %: of the median, exact; with fewer than six values, of the mean, by Student's t, within the limits of the measure. */
   interval: Interval | null;
   p95: number | null;
   q1: number | null;

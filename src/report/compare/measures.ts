@@ -1,6 +1,7 @@
 import { isLowerBetter, type MetricDirections } from '../../base/metric-direction.ts';
 import { alternatives } from '../../base/nearest.ts';
 import { Fault } from '../../fault/fault.ts';
+import type { Interval } from '../../statistics/intervals.ts';
 import { timeUnit, type Unit } from '../charts/axis.ts';
 import { formatPerSecond, formatSeconds, formatShare } from '../format.ts';
 import type { ComparedSample } from './samples.ts';
@@ -12,6 +13,8 @@ export interface Measure {
   /** `A … B`, of the better one. */
   phrase: string;
   isLowerBetter: boolean;
+  /** What these values, and so their mean, are between; without any, all values are possible. */
+  limits?: (values: readonly number[]) => Interval | undefined;
   of: (sample: ComparedSample) => number | null;
   /** Whether it has a value without a rank: NaN, or infinite. */
   isNotFinite?: (sample: ComparedSample) => boolean;
@@ -26,12 +29,25 @@ const ofValid =
   (sample: ComparedSample): number | null =>
     sample.isValid === true ? (value(sample) ?? null) : null;
 
+const notNegative = (): Interval => [0, Infinity];
+const aShare = (): Interval => [0, 1];
+
 const duration = (name: string, title: string, phrase: string, value: Value): Measure => ({
   ...{ name, title, phrase, isLowerBetter: true, show: formatSeconds, unit: timeUnit, of: ofValid(value) },
+  limits: notNegative,
 });
 
-const plain = { show: formatPerSecond, unit: (): Unit => ({ name: '', size: 1 }) };
-const percent = { show: formatShare, unit: (): Unit => ({ name: '%', size: 0.01 }) };
+const plain = { show: formatPerSecond, unit: (): Unit => ({ name: '', size: 1 }), limits: notNegative };
+const percent = { show: formatShare, unit: (): Unit => ({ name: '%', size: 0.01 }), limits: aShare };
+
+/** Metrics that are shares, unless a value says that they are percentages. */
+const shares =
+  /(?:accuracy|precision|recall|sensitivity|specificity|(?:^|[^a-z])(?:[bm]?acc|f1|auc|auroc|auprc|m?iou|dice|jaccard|m?ap))(?![a-z])/i;
+
+const limitsOfMetric =
+  (name: string) =>
+  (values: readonly number[]): Interval | undefined =>
+    shares.test(name) && values.every((value) => value >= 0 && value <= 1) ? aShare() : undefined;
 
 const ownMeasures: readonly Measure[] = [
   duration('time', 'Time to a valid result', 'is faster than', ({ seconds }) => seconds),
@@ -93,6 +109,7 @@ export function measureNamed(name: string, directions?: MetricDirections): Measu
     title: name,
     phrase: `has a ${isLower ? 'lower' : 'higher'} ${name} than`,
     isLowerBetter: isLower,
+    limits: limitsOfMetric(name),
     of: (sample) => (Number.isFinite(of(sample)) ? of(sample) : null),
     isNotFinite: (sample) => of(sample) !== null && !Number.isFinite(of(sample)),
     show: (value) => String(Number(value.toPrecision(4))),
