@@ -107,7 +107,7 @@ test('a secret in the arguments is reported, and the job file says how to give i
     /^command = ".\/run.sh --api-key '\[removed\]' --pw '\[removed\]' --lr 0.1 --tokenizer bert-base-cased"$/m,
   );
   const all = said.join('');
-  assert.match(all, /to fill in: command: a secret was left out at \[removed\].*\[train\.secrets\]/);
+  assert.match(all, /to fill in: \[removed\]: a secret was here.*a file.*\[train\.secrets\]/);
   assert.match(all, /`--api-key` is a secret in `arguments`/);
   assert.match(all, /`--pw` is a secret in `arguments`/);
   assert.doesNotMatch(all + written, leak);

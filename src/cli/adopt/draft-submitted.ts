@@ -15,7 +15,7 @@ import {
 import type { SubmittedJob, SubmittedQueue } from '../../adopt/submission.ts';
 import { counted } from '../../base/counted.ts';
 import { defined } from '../../base/defined.ts';
-import { textWithoutSecrets } from '../../base/file-without-secrets.ts';
+import { textWithoutSecrets, wordsWithoutSecrets } from '../../base/file-without-secrets.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { isInside } from '../../job/inside.ts';
 import { looksSecret } from '../../job/secrets.ts';
@@ -29,7 +29,7 @@ import {
   markedNames,
   textsOfJobs,
 } from './job-texts.ts';
-import { commandWithoutSecrets, draftWithoutSecrets, leftOver, matrixWithoutSecrets } from './left-over.ts';
+import { draftWithoutSecrets, leftOver } from './left-over.ts';
 import { draftInputs, type Notes, programOf } from './submitted-inputs.ts';
 
 /** Commands that have a key in the job file. */
@@ -67,7 +67,7 @@ export function draftSubmitted(file: string, facts: SubmitFacts): JobDraft | und
   if ((batch.queue.template ?? batch.job).commands['initialdir'] !== undefined)
     notes.hints.push('initialdir: inputs are taken from there, but results return to the folder of the run');
   const checkpoint = fileList(valueOf(batch, 'transfer_checkpoint_files')).find(isInside);
-  const draft: JobDraft = {
+  return draftWithoutSecrets({
     name: nameOf(textWithoutSecrets(valueOf(batch, 'batch_name') ?? path.parse(file).name)),
     command: run.command,
     others: [],
@@ -93,8 +93,7 @@ export function draftSubmitted(file: string, facts: SubmitFacts): JobDraft | und
         project: projectOf(batch),
       }),
     },
-  };
-  return draftWithoutSecrets(draft, notes);
+  });
 }
 
 const nameOf = (text: string): string =>
@@ -156,14 +155,13 @@ function runOf(
   notes: Notes,
 ): RunDraft {
   const wordsOf = ({ commands }: SubmittedJob): string[] =>
-    commandWithoutSecrets(
+    wordsWithoutSecrets(
       commands['executable'] === undefined
         ? ['/bin/sh', '-c', commands['shell'] ?? '']
         : [
             programOf(commands),
             ...splitWords(splitArguments, commands['arguments'] ?? '', 'arguments', notes),
           ],
-      notes,
     );
   const [first] = all;
   const words = first && all.length === 1 ? textsOfJobs(first.queue, wordsOf) : undefined;
@@ -189,7 +187,7 @@ function runOf(
       env,
       outputs,
     };
-  const known = isUnknown ? fillIn(matrix) : matrixWithoutSecrets(matrix, notes);
+  const known = isUnknown ? fillIn(matrix) : matrix;
   return {
     command: words.map(asWord).join(' '),
     parts: {

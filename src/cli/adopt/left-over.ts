@@ -1,12 +1,10 @@
 import { markedName } from '../../adopt/resolve-jobs.ts';
 import { type Batch, valueOf } from '../../adopt/submit-facts.ts';
 import type { SubmittedJob } from '../../adopt/submission.ts';
-import { defined } from '../../base/defined.ts';
-import { textWithoutSecrets, wordsWithoutSecrets } from '../../base/file-without-secrets.ts';
+import { isSecretName, textWithoutSecrets } from '../../base/file-without-secrets.ts';
 import { poolLineProblem } from '../../job/check-pool-submit.ts';
 import type { Scalar } from '../../job/spec.ts';
 import type { JobDraft } from '../init/draft-job.ts';
-import type { Notes } from './submitted-inputs.ts';
 
 /** Commands that Updraft does not need: it writes them, or does what they are for. */
 const doneByUpdraft =
@@ -74,61 +72,17 @@ function addLine(left: LeftOver, name: string, template: string, value: Scalar |
   else left.lines[name] = value;
 }
 
-/** The words of a command without secrets, and a note about those. */
-export function commandWithoutSecrets(words: readonly string[], notes: Notes): string[] {
-  const kept = wordsWithoutSecrets(words);
-  if (kept.some((word, index) => word !== words[index])) noteSecret('command', notes);
-  return kept;
-}
-
-function noteSecret(what: string, { open }: Notes): void {
+/** A draft without secrets, which says how to give them; the words of its command are clean already. */
+export function draftWithoutSecrets(draft: JobDraft): JobDraft {
+  const clean = JSON.parse(JSON.stringify(draft), (key, value: unknown) =>
+    typeof value === 'string'
+      ? textWithoutSecrets(value)
+      : Array.isArray(value) && isSecretName(key)
+        ? ['[removed]']
+        : value,
+  ) as JobDraft;
   const why =
-    'a secret was left out at [removed]: keep it in a file, name that in [train.secrets], and let the training read the variable (`updraft docs secrets`)';
-  if (!open.some((one) => one.what === what && one.why === why)) open.push({ what, why });
-}
-
-/** Values whose names say that they are secrets, or that look like some. */
-export const matrixWithoutSecrets = (
-  matrix: Record<string, string[]>,
-  notes: Notes,
-): Record<string, string[]> =>
-  Object.fromEntries(
-    Object.entries(matrix).map(([name, values]) => {
-      const isSecret = (value: string): boolean => {
-        const line = `${name} = ${value}`;
-        return textWithoutSecrets(line) !== line;
-      };
-      if (!values.some(isSecret)) return [name, values];
-      noteSecret(`run.matrix.${name}`, notes);
-      return [name, ['[removed]', ...values.filter((value) => !isSecret(value))]];
-    }),
-  );
-
-/** A draft whose command and matrix are clean already, without secrets in names of files, the image and conditions. */
-export function draftWithoutSecrets(draft: JobDraft, notes: Notes): JobDraft {
-  const clean = (what: string, text: string): string => {
-    const kept = textWithoutSecrets(text);
-    if (kept !== text) noteSecret(what, notes);
-    return kept;
-  };
-  const cleanIf = (what: string, text: string | undefined): string | undefined =>
-    text === undefined ? undefined : clean(what, text);
-  const { files, outputs, checkpoint, submitted } = draft;
-  return {
-    ...draft,
-    files: files.map((file) => clean('files', file)),
-    outputs: outputs.map((file) => clean('outputs', file)),
-    ...defined({ checkpoint: cleanIf('checkpoint', checkpoint) }),
-    ...(submitted === undefined
-      ? {}
-      : {
-          submitted: {
-            ...submitted,
-            ...defined({
-              image: cleanIf('image', submitted.image),
-              requirements: cleanIf('requirements', submitted.requirements),
-            }),
-          },
-        }),
-  };
+    'a secret was here: keep it in a file, name that in [train.secrets], and let the training read the variable (`updraft docs secrets`)';
+  const isLeftOut = JSON.stringify({ ...clean, hints: [], open: [] }).includes('[removed]');
+  return isLeftOut ? { ...clean, open: [...clean.open, { what: '[removed]', why }] } : clean;
 }
