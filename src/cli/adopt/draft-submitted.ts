@@ -263,7 +263,7 @@ function envOf(all: readonly Batch[], notes: Notes): Record<string, JobText> {
     const [, name = '', value = ''] =
       /^([^=]+)=(.*)$/s.exec((first && 'literal' in first && first.literal) || '') ?? [];
     if (looksSecret(name))
-      notes.hints.push(`environment: ${name} looks like a secret, which belongs into [train.secrets]`);
+      notes.hints.push(`environment: ${name} looks like a secret, which belongs in [train.secrets]`);
     else if (markedNames([text]).includes('cluster'))
       notes.open.push({ what: `env.${name}`, why: 'it has the number of the cluster in its value' });
     else if (/^(?!UPDRAFT_)[A-Za-z_]\w*$/.test(name))

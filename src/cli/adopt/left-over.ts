@@ -63,7 +63,7 @@ function addLine(left: LeftOver, name: string, template: string, value: Scalar |
   const problem = differs
     ? 'it differs between jobs'
     : textWithoutSecrets(line) !== line
-      ? 'it looks like a secret, which belongs into [train.secrets]'
+      ? 'it looks like a secret, which belongs in [train.secrets]'
       : value === undefined
         ? 'it is an expression'
         : poolLineProblem(name, value);
