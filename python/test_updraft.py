@@ -5,6 +5,7 @@ Each attempt is a forked process, so that PyTorch is loaded once. Without PyTorc
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import dataclasses
 import errno
@@ -415,6 +416,25 @@ class WithoutTorch(AttemptTest):
 
         self.attempt(train, NEVER)
         self.assertIn("no checkpoint could be written: best of updraft.training has 'why', which cannot", self.said())
+
+    def test_looks_for_generators_in_parts_of_what_is_large_and_in_tuples_of_any_names(self) -> None:
+        class Large(dict):
+            read = 0
+
+            def items(self) -> Any:
+                for item in super().items():
+                    Large.read += 1
+                    yield item
+
+        class Data:
+            def __init__(self) -> None:
+                self.index = Large((number, None) for number in range(1000))
+                self.one = collections.namedtuple("One", "items rng")(3, random.Random(1))
+
+        data = Data()
+        found = updraft._generators_in(updraft._holders({"data": data}, shared=False))
+        self.assertEqual(list(found.values()), [data.one.rng])
+        self.assertLessEqual(Large.read, updraft._MAX_ITEMS)
 
     def test_epochs_are_a_number(self) -> None:
         with updraft.training(tape=Tape()) as run:
@@ -939,6 +959,22 @@ class WithTorch(AttemptTest):
             return [lines, shadow["weight"].tolist()]
 
         self.same_after(train, SOMETIMES[:3], "whole")
+
+    def test_tensors_of_a_dict_come_back_on_their_device(self) -> None:
+        later: dict[str, Any] = {}
+        values = updraft._Values("later", later)
+        later.update(one=torch.zeros(2, device="meta"), more=[torch.ones(2, device="meta"), {"here": torch.ones(2)}])
+        state = values.state_dict()
+        self.assertEqual(state["devices"], {("one",): "meta", ("more", 0): "meta"})
+        # As it is read from a checkpoint.
+        read = {"one": torch.zeros(2), "more": [torch.ones(2), {"here": torch.ones(2)}], "gone": torch.ones(2)}
+        later.clear()
+        values.load_state_dict({"values": read, "devices": {**state["devices"], ("gone",): "cuda:99"}})
+        self.assertEqual(
+            [str(one.device) for one in (later["one"], later["more"][0], later["more"][1]["here"], later["gone"])],
+            ["meta", "meta", "cpu", "cpu"],
+        )
+        self.assertEqual(later["gone"].tolist(), [1, 1])
 
     def test_same_with_gradients_of_several_batches(self) -> None:
         def train(interruption: Interruption) -> list[Any]:

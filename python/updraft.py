@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import atexit
 import collections
+import collections.abc
 import contextlib
 import copy
 import errno
@@ -598,27 +599,52 @@ class _Values:
         return any(_is_tensor(one) for _, one in self._items())
 
     def state_dict(self) -> dict[str, Any]:
-        return {"values": self._values}
+        # A checkpoint has all tensors on the CPU.
+        devices = {path: str(one.device) for path, one in _tensors_in(self._values) if one.device.type != "cpu"}
+        return {"values": self._values, "devices": devices}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """A tensor stays the same one, on its device: others may have it, too."""
         ours, values = dict(self._items()), copy.copy(state["values"])
+        devices = {path: one for path, one in state.get("devices", {}).items() if _is_there(one)}
         for place, one in list(_items_of(values)):
             old = ours.get(place)
             if _is_tensor(one) and _is_tensor(old) and old.shape == one.shape and old.dtype == one.dtype:
                 old.data.copy_(one)
                 values[place] = old
             else:
-                values[place] = copy.deepcopy(one)
+                found = _tensors_in(one, (place,))
+                moved = {id(each): each.to(devices[path]) for path, each in found if path in devices}
+                values[place] = copy.deepcopy(one, moved)
         self._values.clear()
         (self._values.update if isinstance(self._values, dict) else self._values.extend)(values)
 
     def _items(self) -> Iterable[tuple[Any, Any]]:
-        return _items_of(self._values)
+        # A copy: a checkpoint is written beside the training.
+        return list(_items_of(self._values))
 
 
 def _items_of(values: Any) -> Iterable[tuple[Any, Any]]:
-    return list(values.items()) if hasattr(values, "items") else enumerate(values)
+    return values.items() if isinstance(values, collections.abc.Mapping) else enumerate(values)
+
+
+def _tensors_in(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """The tensors of dicts and lists, by their path."""
+    if _is_tensor(value):
+        yield path, value
+    elif isinstance(value, (dict, list, tuple)):
+        for place, one in _items_of(value):
+            # Long lists are mostly of numbers.
+            if not isinstance(one, (int, float, str)):
+                yield from _tensors_in(one, (*path, place))
+
+
+def _is_there(device: str) -> bool:
+    try:
+        _torch().empty(0, device=device)
+    except (AssertionError, NotImplementedError, RuntimeError):
+        return False
+    return True
 
 
 def _is_tensor(value: Any) -> bool:
@@ -1103,8 +1129,9 @@ class _SeededReader:
     What reads ahead, shuffles as it goes or starts over within an epoch is then the same when it is read again.
     """
 
-    def __init__(self, iterable: Iterable[Any]) -> None:
-        seed = random.getrandbits(63) if _torch() is None else _draw_seed()
+    def __init__(self, iterable: Iterable[Any], seed: Optional[int] = None) -> None:
+        if seed is None:
+            seed = random.getrandbits(63) if _torch() is None else _draw_seed()
         self._its: Optional[dict[str, Any]] = None
         with self._drawing():
             _seed_all((seed,))
@@ -1364,14 +1391,13 @@ class _Feed:
             _set_random(self.random, self._generators)
         self._training = None
 
-    def order_apart(self, sampler: Any, turn: tuple[int, int]) -> tuple[int, list[Any]]:
-        """The order of a loader beside the first one, or of one that starts over within the epoch; and a seed."""
-        trainings, begin = _random_now({}, devices=False), self.random or {}
-        seed = zlib.crc32(repr((turn, begin["torch"].tolist())).encode())
-        _seed_all((seed,))
-        order = list(sampler)
-        _set_random(trainings, {})
-        return seed, order
+    def is_first(self, turn: tuple[int, int]) -> bool:
+        """Whether the epoch's order is that of the only loader, or of the first one as long as it has not ended."""
+        return len(self._samplers) == 1 or turn == (0, 0)
+
+    def seed_of(self, turn: tuple[int, int]) -> int:
+        """Of a loader beside the first one, or of one that starts over within the epoch."""
+        return zlib.crc32(repr((turn, (self.random or {})["torch"].tolist())).encode())
 
     def before_batch(self, place: tuple[int, ...]) -> None:
         """The training's random numbers are put aside while a batch is read in this process."""
@@ -1399,23 +1425,26 @@ class _FeedSampler(_Sampler):
         super().__init__(sampler, by_batch, sown, 0, feed.rewind, lambda _: None)
         self._feed = feed
         self._number = number
-        self._passes = 0
+        self._ended = 0
 
     def __len__(self) -> int:
         return len(self._sampler)
 
     def begin(self, done: int) -> None:
         self._done = done
-        self._passes = 0
+        self._ended = 0
 
     def __iter__(self) -> Iterator[Any]:
-        self._passes += 1
-        if (self._number, self._passes) == (0, 1):
+        # Who only looks at a batch does not end it, and so changes no order.
+        turn = (self._number, self._ended)
+        if self._feed.is_first(turn):
             yield from super().__iter__()
-            return
-        seed, order = self._feed.order_apart(self._sampler, (self._number, self._passes))
-        for place, index in enumerate(order):
-            yield self._item(seed, place, index)
+        else:
+            seed = self._feed.seed_of(turn)
+            # It may have no end.
+            for place, index in enumerate(_SeededReader(self._sampler, seed)):
+                yield self._item(seed, place, index)
+        self._ended += 1
 
     def _item(self, seed: int, place: int, index: Any) -> Any:
         if not self._sown:
@@ -1968,7 +1997,7 @@ def _generators_of(loader: Any, *, sampling: bool = False) -> dict[str, Any]:
 
 
 def _generators_in(holders: dict[str, Any]) -> dict[str, Any]:
-    found = {f"{path}.{name}": one for path, holder in holders.items() for name, one in _items_of(holder)}
+    found = {f"{path}.{name}": one for path, holder in holders.items() for name, one in list(_items_of(holder))}
     return _each_once({path: one for path, one in found.items() if _is_generator(one)})
 
 
