@@ -872,6 +872,59 @@ class WithTorch(AttemptTest):
         self.assertEqual(self.attempt(lambda end: learn(end, loader), NEVER)[0], 0)
         self.assertEqual(self.said().count("Order changes its places from epoch to epoch, and starts over when"), 1)
 
+    def test_warns_of_a_sampler_and_a_dataset_that_change_lists_in_dicts_weights_or_places(self) -> None:
+        class Balanced:
+            def __init__(self) -> None:
+                self.pool = {0: numpy.arange(30)}
+
+            def __len__(self) -> int:
+                return 30
+
+            def __iter__(self) -> Any:
+                numpy.random.shuffle(self.pool[0])
+                weighted.weights[:] += 1
+                ordered.places.reverse()
+                ordered.cache.append(len(ordered.cache))
+                return iter(self.pool[0].tolist())
+
+        ordered, weighted = Noisy(), torch.utils.data.WeightedRandomSampler(torch.ones(30), 30)
+        ordered.places, ordered.cache = list(range(30)), []
+
+        def train(interruption: Interruption) -> list[Any]:
+            with updraft.training(*handed, every=0) as run:
+                for _ in run.epochs(3):
+                    list(Balanced())
+                    list(run.batches(self.loader(ordered, shuffle=False, sampler=weighted)()))
+            return []
+
+        self.attempt(lambda end: learn(end, self.loader(shuffle=False, sampler=Balanced())), NEVER, UPDRAFT_CHECKPOINT="a")
+        self.assertEqual(self.said().count("Balanced changes its pool from epoch to epoch"), 1)
+        handed = [{"weights": weighted.weights}, ordered.places]
+        self.attempt(train, NEVER, UPDRAFT_CHECKPOINT="b")
+        self.assertNotIn("changes its weights", self.said())
+        self.assertNotIn("Noisy changes its", self.said())
+        handed = [{}]
+        self.attempt(train, NEVER, UPDRAFT_CHECKPOINT="c")
+        self.assertEqual(self.said().count("WeightedRandomSampler changes its weights from epoch to epoch"), 1)
+        self.assertEqual(self.said().count("Noisy changes its places from epoch to epoch"), 1)
+
+    def test_warns_of_another_order_of_files(self) -> None:
+        def make_loader() -> Any:
+            files = Noisy()
+            files.paths = [(f"/scratch/{os.getpid()}/{one}.png", one) for one in range(30)]
+            if is_shuffled:
+                random.Random().shuffle(files.paths)
+            return self.loader(files)()
+
+        is_shuffled = False
+        self.same(make_loader)
+        self.assertNotIn("Noisy has another", self.said() if os.path.exists("stderr.txt") else "")
+        shutil.rmtree("saved")
+        is_shuffled = True
+        self.attempt(lambda end: learn(end, make_loader), (2, signal.SIGKILL))
+        self.attempt(lambda end: learn(end, make_loader), NEVER)
+        self.assertIn("Noisy has another paths than in the checkpoint", self.said())
+
     def test_marks_of_long_lists_and_arrays_are_made_of_some_items(self) -> None:
         class Long(list):
             def __iter__(self) -> Any:
@@ -1217,6 +1270,39 @@ assert type(found.__spec__.loader).__module__ != "updraft", found.__spec__
         ):
             with self.subTest(f"{imports}; {part}"):
                 self.assertEqual(self.printed(program.format(imports, part), UPDRAFT_PROGRESS="progress"), "")
+
+    def test_whatever_is_asked_of_the_compiler_reaches_the_real_one(self) -> None:
+        for use in (
+            """
+import importlib.util
+spec = importlib.util.find_spec("torch._dynamo.config")
+from torch._dynamo import config, eval_frame
+config.suppress_errors = True
+assert eval_frame.config is config is sys.modules["torch._dynamo.config"] and config.__spec__ is spec
+""",
+            "from torch._dynamo import *; reset()",
+            "assert 'reset' in dir(torch._dynamo)",
+            "assert 'reset' in vars(torch._dynamo)",
+            """
+import unittest.mock
+spared = torch._dynamo
+with unittest.mock.patch.object(spared, "disable", None):
+    assert torch._dynamo.disable is None
+with unittest.mock.patch.object(spared, "one", 1, create=True):
+    assert torch._dynamo.one == 1
+assert callable(torch._dynamo.disable) and not hasattr(spared, "one")
+""",
+            """
+class Unhashable:
+    __hash__ = None
+    def __call__(self):
+        return 1
+assert torch._disable_dynamo(Unhashable())() == 1
+torch._dynamo.reset()
+""",
+        ):
+            with self.subTest(use):
+                self.printed(f"import sys, torch, updraft, torch._dynamo\n{use}", UPDRAFT_PROGRESS="progress")
 
     def printed(self, program: str, **env: str) -> str:
         """By a Python of its own."""

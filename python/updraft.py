@@ -399,21 +399,29 @@ class Training:
         for one in (getattr(loader, "sampler", None), batches, getattr(batches, "sampler", None)):
             # Whatever a sampler is like: this is only a warning.
             with contextlib.suppress(Exception):
-                if _modules(type(one).__module__) and not hasattr(one, "set_epoch"):
-                    self._warn_of_changes(one, _marks_of(one))
+                if not hasattr(one, "set_epoch"):
+                    is_torchs = not _modules(type(one).__module__)
+                    advice = (
+                        "change it between epochs only, and hand it over in a dict, as {'weights': sampler.weights}"
+                        if is_torchs
+                        else "make the order from a generator, or from a set_epoch(epoch) that you call"
+                    )
+                    now = _marks_of(one)
+                    self._warn_of_changes(one, {"weights": now["weights"]} if is_torchs else now, advice)
 
-    def _warn_of_changes(self, one: Any, now: dict[str, Any]) -> None:
+    def _warn_of_changes(self, one: Any, now: dict[str, Any], advice: str) -> None:
         known, first = self._orders.get(id(one), (lambda: None, now))
         if known() is not one:
             # By its id: it may have no hash.
             self._orders[id(one)] = (weakref.ref(one), now)
             return
-        changed = " and ".join(name for name, mark in first.items() if mark != now.get(name))
+        handed = {id(value) for each in self._values().values() for value in each.shared()}
+        others = [name for name, mark in first.items() if mark != now.get(name)]
+        changed = " and ".join(name for name in others if id(vars(one).get(name)) not in handed)
         if changed:
             self._warn(
                 f"{type(one).__name__} changes its {changed} from epoch to epoch, and starts over when it is resumed, "
-                "unless you set that before run.batches: make the order from a generator, or from a "
-                "set_epoch(epoch) that you call"
+                f"unless you set that before run.batches: {advice}"
             )
 
     def _check_samples(self, dataset: Any) -> None:
@@ -421,6 +429,8 @@ class Training:
         early, self._early = self._early, []
         self._samples = now = {"split": _split_of(dataset)}
         saved = (self._resumed or {}).get("samples") or now
+        with contextlib.suppress(Exception):
+            self._check_lists(dataset, saved.get("lists", {}))
         if saved["split"] == now["split"]:
             return
         if self._resumed["epoch_random"] is None:
@@ -433,6 +443,24 @@ class Training:
             "split without a seed differs in every attempt. Give it one, as in random_split(…, "
             "generator=torch.Generator().manual_seed(0)), and remove the folder to start over."
         )
+
+    def _check_lists(self, dataset: Any, saved: dict[str, int]) -> None:
+        """Warns of a dataset that has its samples in another order than in the checkpoint, or than in the last epoch."""
+        if any(hasattr(dataset, name) for name in ("set_epoch", "updraft_seek", "state_dict")):
+            return
+        now = _lists_of(dataset)
+        self._warn_of_changes(dataset, now, "make the order from a generator, or from a set_epoch(epoch) that you call")
+        # What changes while it is read, such as a cache, says nothing about the order.
+        first = self._orders[id(dataset)][1]
+        self._samples["lists"] = {name: mark for name, mark in now.items() if mark == first.get(name)}
+        if self._resumed is not None and self._resumed["epoch_random"] is not None:
+            changed = " and ".join(name for name, mark in now.items() if saved.get(name, mark) != mark)
+            if changed:
+                self._warn(
+                    f"{type(dataset).__name__} has another {changed} than in the checkpoint, so samples may be read twice or "
+                    "not at all: a list that is shuffled without a seed, or as os.listdir returns it, differs in every "
+                    "attempt. Sort it, then shuffle it with random.Random(0)"
+                )
 
     def _find_generators(self) -> None:
         self._loaders.update(_generators_of(self._loader))
@@ -618,6 +646,10 @@ class _Values:
                 values[place] = copy.deepcopy(one, moved)
         self._values.clear()
         (self._values.update if isinstance(self._values, dict) else self._values.extend)(values)
+
+    def shared(self) -> list[Any]:
+        """What stays the same object when it is restored."""
+        return [self._values, *(one for _, one in self._items() if _is_tensor(one))]
 
     def _items(self) -> Iterable[tuple[Any, Any]]:
         # A copy: a checkpoint is written beside the training.
@@ -1780,7 +1812,7 @@ def _numpy() -> Any:
 _COMPILER = "torch._dynamo"
 
 
-class _SparedCompiler(types.ModuleType):
+class _CompilerStandIn(types.ModuleType):
     """Stands for `torch._dynamo` until something is compiled.
 
     An optimizer imports PyTorch's compiler, 1.4 s of every start, only to have some functions left alone. Until the
@@ -1794,12 +1826,19 @@ class _SparedCompiler(types.ModuleType):
         # PyTorch keeps its answer as an attribute of `fn`, which _CompilerFinder takes back. Others keep it where they like.
         if sys._getframe(1).f_globals.get("__name__") != "torch._compile":
             return _compiler_finder.load().disable(fn, *args, **options)
-        _compiler_finder.left_alone.add(fn)
+        _compiler_finder.left_alone[id(fn)] = fn
         return fn
+
+    @property
+    def __dict__(self) -> Any:
+        return vars(_compiler_finder.load())
+
+    def __dir__(self) -> list[str]:
+        return dir(_compiler_finder.load())
 
     def __getattr__(self, name: str) -> Any:
         # Whoever looks through all modules asks for such names.
-        if name.startswith("__"):
+        if name.startswith("__") and name != "__all__":
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         return getattr(_compiler_finder.load(), name)
 
@@ -1809,25 +1848,26 @@ class _SparedCompiler(types.ModuleType):
         else:
             setattr(_compiler_finder.load(), name, value)
 
+    def __delattr__(self, name: str) -> None:
+        delattr(_compiler_finder.load(), name)
+
 
 class _CompilerFinder:
-    """Has Python find a `_SparedCompiler`; whoever imports a part of the compiler gets all of it."""
+    """Has Python find a `_CompilerStandIn`; whoever imports a part of the compiler gets all of it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self.left_alone: set[Any] = set()
+        self.left_alone: dict[int, Any] = {}
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         if name == _COMPILER:
             spec = importlib.machinery.PathFinder.find_spec(name, path)
-            if spec is not None:
-                spec.loader = _Ready(_SparedCompiler(name))
-            return spec
+            return spec and _Ready.for_once(_CompilerStandIn(name), spec)
         if name.startswith(f"{_COMPILER}."):
             self.load()
             # Python has seen before that this part is not there: it would execute it a second time.
-            part = sys.modules.pop(name, None)
-            return None if part is None else importlib.util.spec_from_loader(name, _Ready(part))
+            part = sys.modules.get(name)
+            return part and _Ready.for_once(part, part.__spec__)
         return None
 
     def load(self) -> Any:
@@ -1835,24 +1875,32 @@ class _CompilerFinder:
             if self in sys.meta_path:
                 sys.meta_path.remove(self)
                 sys.modules.pop(_COMPILER, None)
-                for fn in self.left_alone:
-                    vars(fn).pop("__dynamo_disable", None)
+                for fn in self.left_alone.values():
+                    with contextlib.suppress(AttributeError):
+                        delattr(fn, "__dynamo_disable")
         return importlib.import_module(_COMPILER)
 
 
 class _Ready:
-    """The loader of a module that is there."""
+    """The loader, for one import, of a module that is there."""
 
-    def __init__(self, module: types.ModuleType) -> None:
-        self._module, self._spec = module, module.__spec__
+    def __init__(self, module: types.ModuleType, usual: Any) -> None:
+        self._module, self._usual = module, usual
+
+    @classmethod
+    def for_once(cls, module: types.ModuleType, spec: Any) -> Any:
+        spec.loader = cls(module, spec.loader)
+        return spec
 
     def create_module(self, _: Any) -> types.ModuleType:
         return self._module
 
     def exec_module(self, module: types.ModuleType) -> None:
-        if self._spec is not None:
-            # Python has set it again; modules of settings refuse to be set.
-            vars(module)["__spec__"] = self._spec
+        if module.__spec__ is not None:
+            module.__spec__.loader = self._usual
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._usual, name)
 
 
 _compiler_finder: Any = _CompilerFinder()
@@ -1933,10 +1981,28 @@ def _marks_of(sampler: Any) -> dict[str, Any]:
     return {name: mark for name, mark in marks.items() if mark is not None}
 
 
+def _lists_of(dataset: Any) -> dict[str, int]:
+    """What distinguishes one order of a dataset's names or places, of which no two are alike, from another."""
+    marks = {}
+    for name, value in vars(dataset).items():
+        is_array = type(value).__name__ in ("ndarray", "Tensor") and value.ndim == 1
+        with contextlib.suppress(Exception):
+            if isinstance(value, (list, tuple)) or is_array:
+                length, *items = _picked(value)
+                is_order = len(set(map(repr, items))) == len(set(_picked(range(length))[1:])) > 1
+                if is_order and not any(isinstance(one, float) for one in items):
+                    flat = [one for each in items for one in (each if isinstance(each, list) else [each])]
+                    # The same files may be in another folder.
+                    folder = os.path.commonprefix([one for one in flat if isinstance(one, str) and os.sep in one])
+                    texts = [one[len(folder) :] if isinstance(one, str) and os.sep in one else one for one in flat]
+                    marks[name] = zlib.crc32(repr((length, texts)).encode())
+    return marks
+
+
 def _mark_of(value: Any) -> Optional[int]:
     """What distinguishes a list or array of plain values from others, however large it is; nothing if it is none."""
     with contextlib.suppress(Exception):
-        if isinstance(value, (list, tuple, range)) or hasattr(value, "tolist"):
+        if isinstance(value, (list, tuple, range, dict)) or hasattr(value, "tolist"):
             return zlib.crc32(repr(_picked(value)).encode())
     return None
 
@@ -1949,12 +2015,14 @@ def _picked(value: Any, count: int = 500) -> Any:
             return kind(value)
     if value is None:
         return None
-    if not isinstance(value, (list, tuple, range)) and getattr(value, "ndim", 0) == 0:
+    if not isinstance(value, (list, tuple, range, dict)) and getattr(value, "ndim", 0) == 0:
         return os.fspath(value) if hasattr(value, "__fspath__") else _picked(value.item(), 0)
     if getattr(value, "ndim", 1) > 1:
         value = value.flat if hasattr(value, "flat") else value.view(-1)
     if count == 0:
         raise TypeError("too deep")
+    if isinstance(value, dict):
+        return [len(value), *((str(name), _picked(one, count // 10)) for name, one in itertools.islice(value.items(), count))]
     parts = [value[:count], value[-count:], value[:: len(value) // count + 1]]
     items = itertools.chain.from_iterable(one.tolist() if hasattr(one, "tolist") else one for one in parts)
     return [len(value), *(_picked(one, count // 10) for one in items)]
