@@ -5,7 +5,10 @@ Each attempt is a forked process, so that PyTorch is loaded once. Without PyTorc
 
 from __future__ import annotations
 
+import collections
 import contextlib
+import dataclasses
+import errno
 import io
 import itertools
 import json
@@ -18,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import traceback
+import types
 import unittest
 import unittest.mock
 from typing import Any, Callable, Optional
@@ -272,6 +276,16 @@ class WithoutTorch(AttemptTest):
         with contextlib.redirect_stderr(io.StringIO()):
             self.assertEqual(store.newest(), older)
 
+    def test_skips_a_checkpoint_that_cannot_be_read(self) -> None:
+        self.attempt(count, (5, signal.SIGKILL))
+        (older, *_) = updraft._Store("checkpoints", 2).paths()
+        dangling = "checkpoints/checkpoint-999999999999-00000000.pt"
+        os.symlink("nowhere", dangling)
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            self.assertEqual(updraft._Store("checkpoints", 2).newest(), older)
+        why = "is damaged; trying the one before it: No such file or directory"
+        self.assertEqual(said.getvalue(), f"updraft: {dangling} {why}\n")
+
     def test_kills_all_workers_before_it_waits_for_one(self) -> None:
         worker = unittest.mock.Mock()
         with unittest.mock.patch.object(updraft, "_workers", return_value=[worker, worker]):
@@ -403,6 +417,25 @@ class WithoutTorch(AttemptTest):
         self.attempt(train, NEVER)
         self.assertIn("no checkpoint could be written: best of updraft.training has 'why', which cannot", self.said())
 
+    def test_looks_for_generators_in_parts_of_what_is_large_and_in_tuples_of_any_names(self) -> None:
+        class Large(dict):
+            read = 0
+
+            def items(self) -> Any:
+                for item in super().items():
+                    Large.read += 1
+                    yield item
+
+        class Data:
+            def __init__(self) -> None:
+                self.index = Large((number, None) for number in range(1000))
+                self.one = collections.namedtuple("One", "items rng")(3, random.Random(1))
+
+        data = Data()
+        found = updraft._generators_in(updraft._holders({"data": data}, shared=False))
+        self.assertEqual(list(found.values()), [data.one.rng])
+        self.assertLessEqual(Large.read, updraft._MAX_ITEMS)
+
     def test_epochs_are_a_number(self) -> None:
         with updraft.training(tape=Tape()) as run:
             with self.assertRaisesRegex(TypeError, r"run.epochs takes the number of epochs, .* not a range"):
@@ -443,6 +476,27 @@ class WithoutTorch(AttemptTest):
         os.symlink("/dev/full", "saved/.checkpoint.part")
         self.assertEqual(self.attempt(count, (2, signal.SIGKILL), UPDRAFT_CHECKPOINT="saved")[0], -signal.SIGKILL)
         self.assertIn("no checkpoint could be written: [Errno 28] No space left on device", self.said())
+
+    def test_a_disk_that_stays_full_is_reported_once_with_what_is_missing(self) -> None:
+        store = updraft._Store("checkpoints", 2)
+
+        def save(times: int, number: int) -> str:
+            error = OSError(number, os.strerror(number)) if number else None
+            with unittest.mock.patch.object(os, "fsync", side_effect=error):
+                with contextlib.redirect_stderr(io.StringIO()) as said:
+                    for _ in range(times):
+                        store.save_soon(lambda: {"one": b"x" * 3_000_000}, lambda _: None)
+                        self.assertEqual(store.wait(), not number)
+            return said.getvalue()
+
+        full = (
+            r"updraft: no checkpoint could be written: \[Errno 28\] No space left on device: "
+            r"it takes 3\.0 MB, and \d+\.\d MB are free\n"
+        )
+        self.assertRegex(save(3, errno.ENOSPC), rf"\A{full}\Z")
+        self.assertEqual(save(2, errno.EIO), "updraft: no checkpoint could be written: [Errno 5] Input/output error\n")
+        self.assertEqual(save(1, 0), "")
+        self.assertEqual(save(1, errno.EIO).count("\n"), 1)
 
     def test_reports_progress(self) -> None:
         self.attempt(count, NEVER, UPDRAFT_PROGRESS="progress.jsonl")
@@ -769,6 +823,123 @@ class WithTorch(AttemptTest):
         self.assertEqual(self.attempt(lambda end: learn(end, make_loader), NEVER)[0], 1)
         self.assertIn("a random split without a seed differs in every attempt. Give it one, as in", self.said())
 
+    def test_refuses_another_random_split_between_epochs(self) -> None:
+        def make_loader() -> Any:
+            torch.seed()
+            return self.loader(torch.utils.data.random_split(Noisy(), [20, 10])[0])()
+
+        self.assertEqual(self.attempt(lambda end: learn(end, make_loader, 1), NEVER)[0], 0)
+        self.assertEqual(self.attempt(lambda end: learn(end, make_loader), NEVER)[0], 1)
+        self.assertIn("a random split without a seed differs in every attempt. Give it one, as in", self.said())
+
+    def test_same_with_a_subset_of_each_epoch(self) -> None:
+        def train(interruption: Interruption) -> list[Any]:
+            seed_all()
+            subsets, lines = [torch.utils.data.Subset(Noisy(), range(one, one + 10)) for one in (0, 10)], []
+            with updraft.training(lines, every=0) as run:
+                for epoch in run.epochs(3):
+                    drawn = torch.utils.data.Subset(Noisy(), torch.randperm(30)[:10].tolist())
+                    for indices, _ in run.batches(self.loader(drawn if is_drawn else subsets[epoch % 2])()):
+                        lines.append(indices.tolist())
+                        interruption.batch_done(run)
+            return lines
+
+        for is_drawn in (False, True):
+            with self.subTest(is_drawn=is_drawn):
+                # After the last batch of an epoch, the checkpoint is that of its end.
+                self.same_after(train, [(3, signal.SIGTERM), (2, signal.SIGKILL)], f"whole {is_drawn}")
+                shutil.rmtree("saved")
+
+    def test_trains_on_indices_and_with_samplers_of_any_kind(self) -> None:
+        class Pairs(Noisy):
+            dataset = range(3)
+
+            def __init__(self) -> None:
+                self.indices = [[0, 1], [2, 3]]
+
+        @dataclasses.dataclass
+        class Order:
+            places: Any
+
+            def __len__(self) -> int:
+                return 30
+
+            def __iter__(self) -> Any:
+                self.places = self.places[::-1]
+                return iter(self.places)
+
+        loader = self.loader(Pairs(), shuffle=False, sampler=Order(list(range(30))))
+        self.assertEqual(self.attempt(lambda end: learn(end, loader), NEVER)[0], 0)
+        self.assertEqual(self.said().count("Order changes its places from epoch to epoch, and starts over when"), 1)
+
+    def test_warns_of_a_sampler_and_a_dataset_that_change_lists_in_dicts_weights_or_places(self) -> None:
+        class Balanced:
+            def __init__(self) -> None:
+                self.pool = {0: numpy.arange(30)}
+
+            def __len__(self) -> int:
+                return 30
+
+            def __iter__(self) -> Any:
+                numpy.random.shuffle(self.pool[0])
+                weighted.weights[:] += 1
+                ordered.places.reverse()
+                ordered.cache.append(len(ordered.cache))
+                return iter(self.pool[0].tolist())
+
+        ordered, weighted = Noisy(), torch.utils.data.WeightedRandomSampler(torch.ones(30), 30)
+        ordered.places, ordered.cache = list(range(30)), []
+
+        def train(interruption: Interruption) -> list[Any]:
+            with updraft.training(*handed, every=0) as run:
+                for _ in run.epochs(3):
+                    list(Balanced())
+                    list(run.batches(self.loader(ordered, shuffle=False, sampler=weighted)()))
+            return []
+
+        self.attempt(lambda end: learn(end, self.loader(shuffle=False, sampler=Balanced())), NEVER, UPDRAFT_CHECKPOINT="a")
+        self.assertEqual(self.said().count("Balanced changes its pool from epoch to epoch"), 1)
+        handed = [{"weights": weighted.weights}, ordered.places]
+        self.attempt(train, NEVER, UPDRAFT_CHECKPOINT="b")
+        self.assertNotIn("changes its weights", self.said())
+        self.assertNotIn("Noisy changes its", self.said())
+        handed = [{}]
+        self.attempt(train, NEVER, UPDRAFT_CHECKPOINT="c")
+        self.assertEqual(self.said().count("WeightedRandomSampler changes its weights from epoch to epoch"), 1)
+        self.assertEqual(self.said().count("Noisy changes its places from epoch to epoch"), 1)
+
+    def test_warns_of_another_order_of_files(self) -> None:
+        def make_loader() -> Any:
+            files = Noisy()
+            files.paths = [(f"/scratch/{os.getpid()}/{one}.png", one) for one in range(30)]
+            if is_shuffled:
+                random.Random().shuffle(files.paths)
+            return self.loader(files)()
+
+        is_shuffled = False
+        self.same(make_loader)
+        self.assertNotIn("Noisy has another", self.said() if os.path.exists("stderr.txt") else "")
+        shutil.rmtree("saved")
+        is_shuffled = True
+        self.attempt(lambda end: learn(end, make_loader), (2, signal.SIGKILL))
+        self.attempt(lambda end: learn(end, make_loader), NEVER)
+        self.assertIn("Noisy has another paths than in the checkpoint", self.said())
+
+    def test_marks_of_long_lists_and_arrays_are_made_of_some_items(self) -> None:
+        class Long(list):
+            def __iter__(self) -> Any:
+                raise AssertionError("it reads all of it")
+
+            __repr__ = __iter__
+
+        sampler = types.SimpleNamespace()
+        sampler.places, sampler.order = Long(range(1_000_000)), torch.arange(1_000_000)
+        first = updraft._marks_of(sampler)
+        self.assertEqual(set(first), {"places", "order"})
+        sampler.places[-1], sampler.order[3] = 1, 1
+        now = updraft._marks_of(sampler)
+        self.assertEqual([name for name in now if now[name] == first[name]], [])
+
     def test_warns_of_a_sampler_that_goes_on_by_itself(self) -> None:
         class Shuffled:
             def __init__(self) -> None:
@@ -841,6 +1012,22 @@ class WithTorch(AttemptTest):
             return [lines, shadow["weight"].tolist()]
 
         self.same_after(train, SOMETIMES[:3], "whole")
+
+    def test_tensors_of_a_dict_come_back_on_their_device(self) -> None:
+        later: dict[str, Any] = {}
+        values = updraft._Values("later", later)
+        later.update(one=torch.zeros(2, device="meta"), more=[torch.ones(2, device="meta"), {"here": torch.ones(2)}])
+        state = values.state_dict()
+        self.assertEqual(state["devices"], {("one",): "meta", ("more", 0): "meta"})
+        # As it is read from a checkpoint.
+        read = {"one": torch.zeros(2), "more": [torch.ones(2), {"here": torch.ones(2)}], "gone": torch.ones(2)}
+        later.clear()
+        values.load_state_dict({"values": read, "devices": {**state["devices"], ("gone",): "cuda:99"}})
+        self.assertEqual(
+            [str(one.device) for one in (later["one"], later["more"][0], later["more"][1]["here"], later["gone"])],
+            ["meta", "meta", "cpu", "cpu"],
+        )
+        self.assertEqual(later["gone"].tolist(), [1, 1])
 
     def test_same_with_gradients_of_several_batches(self) -> None:
         def train(interruption: Interruption) -> list[Any]:
@@ -1083,6 +1270,39 @@ assert type(found.__spec__.loader).__module__ != "updraft", found.__spec__
         ):
             with self.subTest(f"{imports}; {part}"):
                 self.assertEqual(self.printed(program.format(imports, part), UPDRAFT_PROGRESS="progress"), "")
+
+    def test_whatever_is_asked_of_the_compiler_reaches_the_real_one(self) -> None:
+        for use in (
+            """
+import importlib.util
+spec = importlib.util.find_spec("torch._dynamo.config")
+from torch._dynamo import config, eval_frame
+config.suppress_errors = True
+assert eval_frame.config is config is sys.modules["torch._dynamo.config"] and config.__spec__ is spec
+""",
+            "from torch._dynamo import *; reset()",
+            "assert 'reset' in dir(torch._dynamo)",
+            "assert 'reset' in vars(torch._dynamo)",
+            """
+import unittest.mock
+spared = torch._dynamo
+with unittest.mock.patch.object(spared, "disable", None):
+    assert torch._dynamo.disable is None
+with unittest.mock.patch.object(spared, "one", 1, create=True):
+    assert torch._dynamo.one == 1
+assert callable(torch._dynamo.disable) and not hasattr(spared, "one")
+""",
+            """
+class Unhashable:
+    __hash__ = None
+    def __call__(self):
+        return 1
+assert torch._disable_dynamo(Unhashable())() == 1
+torch._dynamo.reset()
+""",
+        ):
+            with self.subTest(use):
+                self.printed(f"import sys, torch, updraft, torch._dynamo\n{use}", UPDRAFT_PROGRESS="progress")
 
     def printed(self, program: str, **env: str) -> str:
         """By a Python of its own."""

@@ -67,9 +67,14 @@ def ending(interruption: Interruption) -> Callable[[], None]:
     return batch_done
 
 
-def with_lightning(interruption: Interruption, workers: int = 0, also: int = 0, **options: Any) -> list[Any]:
-    """With `also`, the number of its samples, a second loader is read beside the first one, more than once."""
-    from lightning.pytorch import LightningModule, Trainer
+def with_lightning(
+    interruption: Interruption, workers: int = 0, also: int = 0, endless: bool = False, peeks: bool = False, **options: Any
+) -> list[Any]:
+    """With `also`, the number of its samples, a second loader is read beside the first one, more than once.
+
+    If `endless`, that one has no end; if `peeks`, a callback looks at a batch as each epoch starts.
+    """
+    from lightning.pytorch import Callback, LightningModule, Trainer
 
     quiet("lightning.pytorch", "lightning.fabric")
     torch.manual_seed(1)
@@ -97,18 +102,33 @@ def with_lightning(interruption: Interruption, workers: int = 0, also: int = 0, 
             optimizer = torch.optim.AdamW(self.parameters(), lr=0.01)
             return [optimizer], [torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.5)]
 
+    class Peek(Callback):
+        def on_train_epoch_start(self, trainer: Any, module: Any) -> None:
+            for one in [*trainer.train_dataloader.values()] if also else [trainer.train_dataloader]:
+                next(iter(one))
+
     saving = updraft.LightningCheckpoint(every=0)
     more = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False, "accelerator": "cpu"}
-    trainer = Trainer(max_epochs=3, callbacks=[saving], enable_model_summary=False, **more, **options)
+    trainer = Trainer(max_epochs=3, callbacks=[saving, *[Peek()] * peeks], enable_model_summary=False, **more, **options)
     model = Model()
-    how = {"batch_size": 4, "shuffle": True, "num_workers": workers, "persistent_workers": workers > 0}
+    how = {"batch_size": 4, "shuffle": True, "num_workers": workers}
+    # Who looks at a batch of workers that persist takes it from the training.
+    how["persistent_workers"] = workers > 0 and not peeks
     loader = torch.utils.data.DataLoader(Noisy(), **how)
     if also:
         fewer = torch.utils.data.Subset(Noisy(), range(also))
+        if endless:
+            how.update(shuffle=False, sampler=Endless())
         loader = {"a": loader, "b": torch.utils.data.DataLoader(fewer, **how)}
     validation = torch.utils.data.DataLoader(Noisy(), batch_size=15)
     trainer.fit(model, loader, validation, ckpt_path=saving.last)
     return [record.read(), [one.tolist() for one in model.parameters()]]
+
+
+class Endless:
+    def __iter__(self) -> Any:
+        while True:
+            yield random.randrange(14)
 
 
 def with_trainer(interruption: Interruption, workers: int = 0, collect: int = 1) -> list[Any]:
@@ -216,6 +236,18 @@ class WithLightning(AttemptTest):
             with self.subTest(workers=workers):
                 train = lambda end: with_lightning(end, workers, also=14)
                 self.same_after(train, at_random(5 + workers, 24), f"whole-{workers}")
+                shutil.rmtree("saved")
+                os.remove("saved.jsonl")
+
+    def test_same_with_a_second_loader_that_has_no_end(self) -> None:
+        train = lambda end: with_lightning(end, also=14, endless=True, limit_train_batches=8)
+        self.same_after(train, at_random(7, 24), "whole")
+
+    def test_same_with_a_callback_that_looks_at_a_batch(self) -> None:
+        for also, workers in ((0, 0), (0, 2), (14, 0)):
+            with self.subTest(also=also, workers=workers):
+                train = lambda end: with_lightning(end, workers, also, peeks=True)
+                self.same_after(train, at_random(8 + workers, 24), f"whole-{also}-{workers}")
                 shutil.rmtree("saved")
                 os.remove("saved.jsonl")
 

@@ -22,8 +22,10 @@ from __future__ import annotations
 
 import atexit
 import collections
+import collections.abc
 import contextlib
 import copy
+import errno
 import functools
 import gc
 import importlib
@@ -124,13 +126,14 @@ class Training:
         self._stream: Any = None
         self._reading: Any = None
         self._batch_size: Optional[int] = None
-        self._split: list[int] = []
+        self._samples: dict[str, Any] = {}
+        self._early: list[Any] = []
         self._held: Optional[dict[str, Any]] = None
         self._is_open = False
         self._has_looped = True
         self._spent: Any = None
         self._warnings: set[str] = set()
-        self._orders: Any = weakref.WeakKeyDictionary()
+        self._orders: dict[int, Any] = {}
         self._restore_loader: Callable[[], None] = lambda: None
         self._wrapped: Any = weakref.WeakKeyDictionary()
 
@@ -169,6 +172,7 @@ class Training:
             # What an epoch draws before its loop, such as an order, it draws again.
             is_between = self._resumed["epoch_random"] is None
             begin = self._resumed["random" if is_between else "begin"]
+            self._early = _datasets() if is_between and self._resumed.get("samples") else []
             _set_random(begin, self._handed)
             for name, values in begin.get("values", {}).items():
                 self._objects[name].load_state_dict(pickle.loads(values))
@@ -216,19 +220,13 @@ class Training:
             )
         self._check_order(_bare(loader))
         self._batch_size = size = _batch_size_of(loader)
-        self._split = split = _split_of(_dataset_of(loader))
+        self._check_samples(_dataset_of(loader))
         # accelerate counts the batches since its last step itself, from 0.
         accumulate = max(accumulate, getattr(getattr(_bare(loader), "gradient_state", None), "num_steps", 1))
         if self._resumed is not None:
             done = self._position.batch
             if done > 0:
                 _check_batch_size(size, self._resumed.get("batch_size"), "the checkpoint")
-                if self._resumed.get("split", split) != split:
-                    raise SystemExit(
-                        f"updraft: the loader's samples are not those of the checkpoint in {self._store.folder}: a random "
-                        "split without a seed differs in every attempt. Give it one, as in random_split(…, "
-                        "generator=torch.Generator().manual_seed(0)), and remove the folder to start over."
-                    )
             for name in _own_states(self._resumed["random"], self._generators):
                 if name.startswith("dataset") and name not in self._generators:
                     todo = "make it together with the dataset, or its samples will not be those of an undisturbed training"
@@ -399,15 +397,70 @@ class Training:
         """Warns of a sampler that goes on from epoch to epoch by itself: a resumed one would begin with the first."""
         batches = getattr(loader, "batch_sampler", None)
         for one in (getattr(loader, "sampler", None), batches, getattr(batches, "sampler", None)):
-            if hasattr(one, "__dict__") and _modules(type(one).__module__) and not hasattr(one, "set_epoch"):
-                now = _marks_of(one)
-                for name, mark in self._orders.setdefault(one, now).items():
-                    if mark != now.get(name):
-                        self._warn(
-                            f"{type(one).__name__} changes its {name} from epoch to epoch, and starts over when it is resumed, "
-                            "unless you set that before run.batches: make the order from a generator, or from a "
-                            "set_epoch(epoch) that you call"
-                        )
+            # Whatever a sampler is like: this is only a warning.
+            with contextlib.suppress(Exception):
+                if not hasattr(one, "set_epoch"):
+                    is_torchs = not _modules(type(one).__module__)
+                    advice = (
+                        "change it between epochs only, and hand it over in a dict, as {'weights': sampler.weights}"
+                        if is_torchs
+                        else "make the order from a generator, or from a set_epoch(epoch) that you call"
+                    )
+                    now = _marks_of(one)
+                    self._warn_of_changes(one, {"weights": now["weights"]} if is_torchs else now, advice)
+
+    def _warn_of_changes(self, one: Any, now: dict[str, Any], advice: str) -> None:
+        known, first = self._orders.get(id(one), (lambda: None, now))
+        if known() is not one:
+            # By its id: it may have no hash.
+            self._orders[id(one)] = (weakref.ref(one), now)
+            return
+        handed = {id(value) for each in self._values().values() for value in each.shared()}
+        others = [name for name, mark in first.items() if mark != now.get(name)]
+        changed = " and ".join(name for name in others if id(vars(one).get(name)) not in handed)
+        if changed:
+            self._warn(
+                f"{type(one).__name__} changes its {changed} from epoch to epoch, and starts over when it is resumed, "
+                f"unless you set that before run.batches: {advice}"
+            )
+
+    def _check_samples(self, dataset: Any) -> None:
+        """Refuses a random split that is not the checkpoint's: it would train on samples of the validation."""
+        early, self._early = self._early, []
+        self._samples = now = {"split": _split_of(dataset)}
+        saved = (self._resumed or {}).get("samples") or now
+        with contextlib.suppress(Exception):
+            self._check_lists(dataset, saved.get("lists", {}))
+        if saved["split"] == now["split"]:
+            return
+        if self._resumed["epoch_random"] is None:
+            # The next epoch may have another loader than the last one: one that it makes, or another of several.
+            is_early = any(one is dataset for one in early)
+            if not is_early or not saved["split"] or any(_split_of(one) == saved["split"] for one in early[:_MAX_OBJECTS]):
+                return
+        raise SystemExit(
+            f"updraft: the loader's samples are not those of the checkpoint in {self._store.folder}: a random "
+            "split without a seed differs in every attempt. Give it one, as in random_split(…, "
+            "generator=torch.Generator().manual_seed(0)), and remove the folder to start over."
+        )
+
+    def _check_lists(self, dataset: Any, saved: dict[str, int]) -> None:
+        """Warns of a dataset that has its samples in another order than in the checkpoint, or than in the last epoch."""
+        if any(hasattr(dataset, name) for name in ("set_epoch", "updraft_seek", "state_dict")):
+            return
+        now = _lists_of(dataset)
+        self._warn_of_changes(dataset, now, "make the order from a generator, or from a set_epoch(epoch) that you call")
+        # What changes while it is read, such as a cache, says nothing about the order.
+        first = self._orders[id(dataset)][1]
+        self._samples["lists"] = {name: mark for name, mark in now.items() if mark == first.get(name)}
+        if self._resumed is not None and self._resumed["epoch_random"] is not None:
+            changed = " and ".join(name for name, mark in now.items() if saved.get(name, mark) != mark)
+            if changed:
+                self._warn(
+                    f"{type(dataset).__name__} has another {changed} than in the checkpoint, so samples may be read twice or "
+                    "not at all: a list that is shuffled without a seed, or as os.listdir returns it, differs in every "
+                    "attempt. Sort it, then shuffle it with random.Random(0)"
+                )
 
     def _find_generators(self) -> None:
         self._loaders.update(_generators_of(self._loader))
@@ -418,7 +471,7 @@ class Training:
             "format": _FORMAT,
             "position": (self._position.epoch, self._position.batch),
             "batch_size": self._batch_size,
-            "split": self._split,
+            "samples": self._samples,
             "epoch_random": self._epoch_random,
             "begin": self._begin,
             **(self._held or self._place()),
@@ -574,27 +627,56 @@ class _Values:
         return any(_is_tensor(one) for _, one in self._items())
 
     def state_dict(self) -> dict[str, Any]:
-        return {"values": self._values}
+        # A checkpoint has all tensors on the CPU.
+        devices = {path: str(one.device) for path, one in _tensors_in(self._values) if one.device.type != "cpu"}
+        return {"values": self._values, "devices": devices}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """A tensor stays the same one, on its device: others may have it, too."""
         ours, values = dict(self._items()), copy.copy(state["values"])
+        devices = {path: one for path, one in state.get("devices", {}).items() if _is_there(one)}
         for place, one in list(_items_of(values)):
             old = ours.get(place)
             if _is_tensor(one) and _is_tensor(old) and old.shape == one.shape and old.dtype == one.dtype:
                 old.data.copy_(one)
                 values[place] = old
             else:
-                values[place] = copy.deepcopy(one)
+                found = _tensors_in(one, (place,))
+                moved = {id(each): each.to(devices[path]) for path, each in found if path in devices}
+                values[place] = copy.deepcopy(one, moved)
         self._values.clear()
         (self._values.update if isinstance(self._values, dict) else self._values.extend)(values)
 
+    def shared(self) -> list[Any]:
+        """What stays the same object when it is restored."""
+        return [self._values, *(one for _, one in self._items() if _is_tensor(one))]
+
     def _items(self) -> Iterable[tuple[Any, Any]]:
-        return _items_of(self._values)
+        # A copy: a checkpoint is written beside the training.
+        return list(_items_of(self._values))
 
 
 def _items_of(values: Any) -> Iterable[tuple[Any, Any]]:
-    return list(values.items()) if hasattr(values, "items") else enumerate(values)
+    return values.items() if isinstance(values, collections.abc.Mapping) else enumerate(values)
+
+
+def _tensors_in(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """The tensors of dicts and lists, by their path."""
+    if _is_tensor(value):
+        yield path, value
+    elif isinstance(value, (dict, list, tuple)):
+        for place, one in _items_of(value):
+            # Long lists are mostly of numbers.
+            if not isinstance(one, (int, float, str)):
+                yield from _tensors_in(one, (*path, place))
+
+
+def _is_there(device: str) -> bool:
+    try:
+        _torch().empty(0, device=device)
+    except (AssertionError, NotImplementedError, RuntimeError):
+        return False
+    return True
 
 
 def _is_tensor(value: Any) -> bool:
@@ -751,6 +833,7 @@ class _Store:
         self._syncs = "UPDRAFT_CHECKPOINT" not in os.environ
         self._writer: Optional[threading.Thread] = None
         self._failure: Optional[BaseException] = None
+        self._said: Any = None
         self._buffers: dict[Any, Any] = {}
         self._number = 0
         self.explain: Callable[[], Optional[str]] = lambda: None
@@ -767,9 +850,13 @@ class _Store:
         for path in self.paths():
             number, crc = path[: -len(".pt")].split("-")[-2:]
             self._number = max(self._number, int(number))
-            if _Reading.crc_of(path) == int(crc, 16):
-                return path
-            print(f"updraft: {path} is damaged; trying the one before it", file=sys.stderr, flush=True)
+            why = ""
+            try:
+                if _Reading.crc_of(path) == int(crc, 16):
+                    return path
+            except OSError as error:
+                why = f": {error.strerror}"
+            print(f"updraft: {path} is damaged; trying the one before it{why}", file=sys.stderr, flush=True)
         return None
 
     def save_now(self, make_state: Callable[[], dict[str, Any]]) -> bool:
@@ -811,8 +898,12 @@ class _Store:
         self._writer = None
         failure, self._failure = self._failure, None
         if failure is not None:
-            why = failure if isinstance(failure, OSError) else self.explain() or failure
-            print(f"updraft: no checkpoint could be written: {why}", file=sys.stderr, flush=True)
+            why = str(failure if isinstance(failure, OSError) else self.explain() or failure)
+            # Figures change each time.
+            kind = getattr(failure, "errno", None) or why
+            if kind != self._said:
+                print(f"updraft: no checkpoint could be written: {why}", file=sys.stderr, flush=True)
+            self._said = kind
         return failure is None
 
     def paths(self) -> list[str]:
@@ -827,6 +918,7 @@ class _Store:
     def _write(self, state: dict[str, Any]) -> None:
         os.makedirs(self.folder, exist_ok=True)
         part = os.path.join(self.folder, ".checkpoint.part")
+        whole = None
         try:
             with open(part, "wb", buffering=0) as file:
                 whole = _WholeFile(file)
@@ -837,10 +929,15 @@ class _Store:
             self._number += 1
             name = f"checkpoint-{self._number:012d}-{whole.crc:08x}.pt"
             os.replace(part, os.path.join(self.folder, name))
-        except BaseException:
+        except BaseException as error:
             with contextlib.suppress(OSError):
                 os.remove(part)
+            if whole is not None and getattr(error, "errno", None) == errno.ENOSPC:
+                free = shutil.disk_usage(self.folder).free
+                figures = f"it takes {whole.size / 1e6:.1f} MB, and {free / 1e6:.1f} MB are free"
+                raise OSError(errno.ENOSPC, f"{os.strerror(errno.ENOSPC)}: {figures}") from error
             raise
+        self._said = None
         self.saves += 1
         for old in [known for known in self._names() if known != name][self._keep - 1 :]:
             with contextlib.suppress(OSError):
@@ -858,8 +955,10 @@ class _WholeFile:
         self._file = io.BufferedWriter(file)
         self._error: Optional[OSError] = None
         self.crc = 0
+        self.size = 0
 
     def write(self, data: Any) -> int:
+        self.size += memoryview(data).nbytes
         if self._error is None:
             try:
                 if memoryview(data).nbytes < _LARGE:
@@ -1062,8 +1161,9 @@ class _SeededReader:
     What reads ahead, shuffles as it goes or starts over within an epoch is then the same when it is read again.
     """
 
-    def __init__(self, iterable: Iterable[Any]) -> None:
-        seed = random.getrandbits(63) if _torch() is None else _draw_seed()
+    def __init__(self, iterable: Iterable[Any], seed: Optional[int] = None) -> None:
+        if seed is None:
+            seed = random.getrandbits(63) if _torch() is None else _draw_seed()
         self._its: Optional[dict[str, Any]] = None
         with self._drawing():
             _seed_all((seed,))
@@ -1323,14 +1423,13 @@ class _Feed:
             _set_random(self.random, self._generators)
         self._training = None
 
-    def order_apart(self, sampler: Any, turn: tuple[int, int]) -> tuple[int, list[Any]]:
-        """The order of a loader beside the first one, or of one that starts over within the epoch; and a seed."""
-        trainings, begin = _random_now({}, devices=False), self.random or {}
-        seed = zlib.crc32(repr((turn, begin["torch"].tolist())).encode())
-        _seed_all((seed,))
-        order = list(sampler)
-        _set_random(trainings, {})
-        return seed, order
+    def is_first(self, turn: tuple[int, int]) -> bool:
+        """Whether the epoch's order is that of the only loader, or of the first one as long as it has not ended."""
+        return len(self._samplers) == 1 or turn == (0, 0)
+
+    def seed_of(self, turn: tuple[int, int]) -> int:
+        """Of a loader beside the first one, or of one that starts over within the epoch."""
+        return zlib.crc32(repr((turn, (self.random or {})["torch"].tolist())).encode())
 
     def before_batch(self, place: tuple[int, ...]) -> None:
         """The training's random numbers are put aside while a batch is read in this process."""
@@ -1358,23 +1457,26 @@ class _FeedSampler(_Sampler):
         super().__init__(sampler, by_batch, sown, 0, feed.rewind, lambda _: None)
         self._feed = feed
         self._number = number
-        self._passes = 0
+        self._ended = 0
 
     def __len__(self) -> int:
         return len(self._sampler)
 
     def begin(self, done: int) -> None:
         self._done = done
-        self._passes = 0
+        self._ended = 0
 
     def __iter__(self) -> Iterator[Any]:
-        self._passes += 1
-        if (self._number, self._passes) == (0, 1):
+        # Who only looks at a batch does not end it, and so changes no order.
+        turn = (self._number, self._ended)
+        if self._feed.is_first(turn):
             yield from super().__iter__()
-            return
-        seed, order = self._feed.order_apart(self._sampler, (self._number, self._passes))
-        for place, index in enumerate(order):
-            yield self._item(seed, place, index)
+        else:
+            seed = self._feed.seed_of(turn)
+            # It may have no end.
+            for place, index in enumerate(_SeededReader(self._sampler, seed)):
+                yield self._item(seed, place, index)
+        self._ended += 1
 
     def _item(self, seed: int, place: int, index: Any) -> Any:
         if not self._sown:
@@ -1710,7 +1812,7 @@ def _numpy() -> Any:
 _COMPILER = "torch._dynamo"
 
 
-class _SparedCompiler(types.ModuleType):
+class _CompilerStandIn(types.ModuleType):
     """Stands for `torch._dynamo` until something is compiled.
 
     An optimizer imports PyTorch's compiler, 1.4 s of every start, only to have some functions left alone. Until the
@@ -1724,12 +1826,19 @@ class _SparedCompiler(types.ModuleType):
         # PyTorch keeps its answer as an attribute of `fn`, which _CompilerFinder takes back. Others keep it where they like.
         if sys._getframe(1).f_globals.get("__name__") != "torch._compile":
             return _compiler_finder.load().disable(fn, *args, **options)
-        _compiler_finder.left_alone.add(fn)
+        _compiler_finder.left_alone[id(fn)] = fn
         return fn
+
+    @property
+    def __dict__(self) -> Any:
+        return vars(_compiler_finder.load())
+
+    def __dir__(self) -> list[str]:
+        return dir(_compiler_finder.load())
 
     def __getattr__(self, name: str) -> Any:
         # Whoever looks through all modules asks for such names.
-        if name.startswith("__"):
+        if name.startswith("__") and name != "__all__":
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         return getattr(_compiler_finder.load(), name)
 
@@ -1739,25 +1848,26 @@ class _SparedCompiler(types.ModuleType):
         else:
             setattr(_compiler_finder.load(), name, value)
 
+    def __delattr__(self, name: str) -> None:
+        delattr(_compiler_finder.load(), name)
+
 
 class _CompilerFinder:
-    """Has Python find a `_SparedCompiler`; whoever imports a part of the compiler gets all of it."""
+    """Has Python find a `_CompilerStandIn`; whoever imports a part of the compiler gets all of it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self.left_alone: set[Any] = set()
+        self.left_alone: dict[int, Any] = {}
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         if name == _COMPILER:
             spec = importlib.machinery.PathFinder.find_spec(name, path)
-            if spec is not None:
-                spec.loader = _Ready(_SparedCompiler(name))
-            return spec
+            return spec and _Ready.for_once(_CompilerStandIn(name), spec)
         if name.startswith(f"{_COMPILER}."):
             self.load()
             # Python has seen before that this part is not there: it would execute it a second time.
-            part = sys.modules.pop(name, None)
-            return None if part is None else importlib.util.spec_from_loader(name, _Ready(part))
+            part = sys.modules.get(name)
+            return part and _Ready.for_once(part, part.__spec__)
         return None
 
     def load(self) -> Any:
@@ -1765,24 +1875,32 @@ class _CompilerFinder:
             if self in sys.meta_path:
                 sys.meta_path.remove(self)
                 sys.modules.pop(_COMPILER, None)
-                for fn in self.left_alone:
-                    vars(fn).pop("__dynamo_disable", None)
+                for fn in self.left_alone.values():
+                    with contextlib.suppress(AttributeError):
+                        delattr(fn, "__dynamo_disable")
         return importlib.import_module(_COMPILER)
 
 
 class _Ready:
-    """The loader of a module that is there."""
+    """The loader, for one import, of a module that is there."""
 
-    def __init__(self, module: types.ModuleType) -> None:
-        self._module, self._spec = module, module.__spec__
+    def __init__(self, module: types.ModuleType, usual: Any) -> None:
+        self._module, self._usual = module, usual
+
+    @classmethod
+    def for_once(cls, module: types.ModuleType, spec: Any) -> Any:
+        spec.loader = cls(module, spec.loader)
+        return spec
 
     def create_module(self, _: Any) -> types.ModuleType:
         return self._module
 
     def exec_module(self, module: types.ModuleType) -> None:
-        if self._spec is not None:
-            # Python has set it again; modules of settings refuse to be set.
-            vars(module)["__spec__"] = self._spec
+        if module.__spec__ is not None:
+            module.__spec__.loader = self._usual
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._usual, name)
 
 
 _compiler_finder: Any = _CompilerFinder()
@@ -1841,22 +1959,73 @@ def _order_of(loader: Any) -> tuple[Optional[Any], Any, bool]:
     return repeats, order if repeats is None else repeats.sampler, by_batch
 
 
-def _split_of(dataset: Any) -> list[int]:
+def _split_of(dataset: Any) -> list[Any]:
     """What distinguishes one random split of a dataset from another."""
-    marks = []
-    while hasattr(dataset, "dataset") and len(marks) < 10:
-        indices = vars(dataset).get("indices", []) if hasattr(dataset, "__dict__") else []
-        first = list(itertools.islice(indices, 1000)) if hasattr(indices, "__iter__") else []
-        marks.append(zlib.crc32(repr(list(map(int, first))).encode()) if all(hasattr(one, "__int__") for one in first) else 0)
-        dataset = dataset.dataset
+    marks: list[Any] = []
+    with contextlib.suppress(Exception):
+        while hasattr(dataset, "dataset") and len(marks) < 10:
+            marks.append(_mark_of(getattr(dataset, "__dict__", {}).get("indices")))
+            dataset = dataset.dataset
     return marks
+
+
+def _datasets() -> list[Any]:
+    """Those of PyTorch that there are."""
+    torch = _torch()
+    return [one for one in gc.get_objects() if torch is not None and torch.utils.data.Dataset in type(one).__mro__]
 
 
 def _marks_of(sampler: Any) -> dict[str, Any]:
     """Its numbers, and what distinguishes one order of its lists and arrays from another."""
-    values = {name: value.tolist() if hasattr(value, "tolist") else value for name, value in vars(sampler).items()}
-    marks = {name: value for name, value in values.items() if isinstance(value, int)}
-    return {**marks, **{name: hash(repr(value)) for name, value in values.items() if isinstance(value, (list, tuple))}}
+    marks = {name: value if isinstance(value, int) else _mark_of(value) for name, value in vars(sampler).items()}
+    return {name: mark for name, mark in marks.items() if mark is not None}
+
+
+def _lists_of(dataset: Any) -> dict[str, int]:
+    """What distinguishes one order of a dataset's names or places, of which no two are alike, from another."""
+    marks = {}
+    for name, value in vars(dataset).items():
+        is_array = type(value).__name__ in ("ndarray", "Tensor") and value.ndim == 1
+        with contextlib.suppress(Exception):
+            if isinstance(value, (list, tuple)) or is_array:
+                length, *items = _picked(value)
+                is_order = len(set(map(repr, items))) == len(set(_picked(range(length))[1:])) > 1
+                if is_order and not any(isinstance(one, float) for one in items):
+                    flat = [one for each in items for one in (each if isinstance(each, list) else [each])]
+                    # The same files may be in another folder.
+                    folder = os.path.commonprefix([one for one in flat if isinstance(one, str) and os.sep in one])
+                    texts = [one[len(folder) :] if isinstance(one, str) and os.sep in one else one for one in flat]
+                    marks[name] = zlib.crc32(repr((length, texts)).encode())
+    return marks
+
+
+def _mark_of(value: Any) -> Optional[int]:
+    """What distinguishes a list or array of plain values from others, however large it is; nothing if it is none."""
+    with contextlib.suppress(Exception):
+        if isinstance(value, (list, tuple, range, dict)) or hasattr(value, "tolist"):
+            return zlib.crc32(repr(_picked(value)).encode())
+    return None
+
+
+def _picked(value: Any, count: int = 500) -> Any:
+    """Its length, and its first items, its last ones, and some in between."""
+    for kind in (str, bytes, int, float):
+        if isinstance(value, kind):
+            # NumPy's versions print their own kinds differently.
+            return kind(value)
+    if value is None:
+        return None
+    if not isinstance(value, (list, tuple, range, dict)) and getattr(value, "ndim", 0) == 0:
+        return os.fspath(value) if hasattr(value, "__fspath__") else _picked(value.item(), 0)
+    if getattr(value, "ndim", 1) > 1:
+        value = value.flat if hasattr(value, "flat") else value.view(-1)
+    if count == 0:
+        raise TypeError("too deep")
+    if isinstance(value, dict):
+        return [len(value), *((str(name), _picked(one, count // 10)) for name, one in itertools.islice(value.items(), count))]
+    parts = [value[:count], value[-count:], value[:: len(value) // count + 1]]
+    items = itertools.chain.from_iterable(one.tolist() if hasattr(one, "tolist") else one for one in parts)
+    return [len(value), *(_picked(one, count // 10) for one in items)]
 
 
 def _bare(loader: Any) -> Any:
@@ -1896,7 +2065,7 @@ def _generators_of(loader: Any, *, sampling: bool = False) -> dict[str, Any]:
 
 
 def _generators_in(holders: dict[str, Any]) -> dict[str, Any]:
-    found = {f"{path}.{name}": one for path, holder in holders.items() for name, one in _items_of(holder)}
+    found = {f"{path}.{name}": one for path, holder in holders.items() for name, one in list(_items_of(holder))}
     return _each_once({path: one for path, one in found.items() if _is_generator(one)})
 
 

@@ -66,7 +66,7 @@ const files: readonly SecretRule[] = [
   {
     what: 'secret by its name',
     pattern: new RegExp(
-      `(^[ \\t]*queue\\b[^\\n(]*${secretName}[^\\n(]*\\b(?:in|from)[ \\t]*\\()(?!\\[removed\\])[^)]+`,
+      `(^[ \\t]*queue\\b(?=[^\\n(]*${secretName})[^\\n(]*\\b(?:in|from)[ \\t]*\\()(?!\\[removed\\])[^)]+`,
       'gim',
     ),
   },

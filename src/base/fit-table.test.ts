@@ -80,8 +80,23 @@ test('names lose the keys that they share to the title, then parts of their word
     '0000 distilbert-base-uncas… 0.0001 20260101    1',
     '0001 microsoft/deberta-v3-… 0.0001 42          1',
   ]);
-  assert.deepEqual(fitNames(names, 26), ['0000 dist… 0.0001 20260101', '0001 micr… 0.0001 42']);
-  assert.equal(fitNames(names, 100), names);
+  assert.deepEqual(fitNames(names, 26), {
+    texts: ['0000 dist… 0.0001 20260101', '0001 micr… 0.0001 42'],
+    keys: 'model, lr, seed',
+  });
+  assert.deepEqual(fitNames(names, 100), { texts: names, keys: '' });
+});
+
+test('a value with a "=" of its own loses no more than its end', () => {
+  const call = 'sklearn.svm.SVC(kernel=rbf,C=1.0,gamma=scale)';
+  for (const names of [
+    ['LogisticRegression', call],
+    ['base', 'model.optimizer.lr=0.1_of_the_first_stage'],
+  ]) {
+    const { texts, keys } = fitNames(names, 30);
+    assert.equal(keys, '');
+    texts.forEach((text, at) => assert.ok(names[at]?.startsWith(text.replace(/…$/, '')), text));
+  }
 });
 
 test('numbers that do not fit make lines longer, and a name is whole where it must be', () => {
@@ -102,13 +117,13 @@ test('names without room for all their words keep those in which they differ mos
   const seeds = ['20260101', '20260102', '20260103'];
   const names = seeds.map((seed) => `lr=0.00001 wd=0.00001 seed=${seed}`);
   assert.deepEqual(
-    fitNames(names, 20),
+    fitNames(names, 20).texts,
     seeds.map((seed) => `… 0.00001 ${seed}`),
   );
   const cells = seeds.flatMap((seed) => ['0.00001', '0.00002'].map((lr) => `${lr} ${seed}`));
-  const cut = fitNames(cells, 12);
+  const cut = fitNames(cells, 12).texts;
   assert.equal(new Set(cut).size, cells.length);
-  assert.deepEqual(fitNames(['0.734375', '0.734999'], 5), ['0.734375', '0.734999']);
+  assert.deepEqual(fitNames(['0.734375', '0.734999'], 5).texts, ['0.734375', '0.734999']);
 });
 
 test('names of rows keep their values, also those with spaces, before other columns stay', () => {

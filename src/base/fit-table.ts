@@ -118,17 +118,17 @@ function squeeze(columns: readonly Laid[], width: number): Laid[] {
 
 /** Names such as `0003 lr=0.1 seed=2` whose keys the title can say once: `0003 0.1 2`. */
 function withoutKeys(column: Laid): Laid {
-  const keysOf = (text: string): string[] => text.match(/(?<=^| )[^ =]+(?==)/g) ?? [];
-  const named = column.texts.filter((text) => text.includes('='));
-  const keys = keysOf(named[0] ?? '');
+  const keysOf = (text: string): string[] => text.match(/(?<=^| )[A-Za-z_][\w.-]*(?==)/g) ?? [];
+  const keys = keysOf(column.texts[0] ?? '');
   if (column.isSentence || keys.length === 0) return column;
-  if (named.some((text) => keysOf(text).join(' ') !== keys.join(' '))) return column;
+  // A value may have a "=" of its own, where others have none.
+  if (column.texts.some((text) => keysOf(text).join(' ') !== keys.join(' '))) return column;
   const title = keys.every((name) => column.title.includes(name))
     ? column.title
     : [column.title, ...keys].filter((name) => name !== '').join(', ');
   // The spaces of a value do not separate it.
   const texts = column.texts.map((text) => {
-    const [id = '', ...values] = text.split(/(?<=^| )[^ =]+=/);
+    const [id = '', ...values] = text.split(/(?<=^| )[A-Za-z_][\w.-]*=/);
     return id + values.map((value) => value.trim().replaceAll(' ', '\u00a0')).join(' ');
   });
   return lay({ ...column, title }, texts, 0);
@@ -164,11 +164,11 @@ function takeFromWidest(widths: number[], floors: readonly number[], excess: num
   }
 }
 
-/** Names of at most `width` characters, if numbers leave them room. Different ones stay different. */
-export function fitNames(names: readonly string[], width: number): readonly string[] {
-  if (longestOf(names) <= width) return names;
-  const { texts, textWidth } = withoutKeys(lay({ title: '', isSentence: false }, names));
-  return (textWidth <= width ? texts : cutNames(texts, width)).map(plainSpaces);
+/** Names of at most `width` characters, if numbers allow, that stay different; `keys` are those all lost: `lr, seed`. */
+export function fitNames(names: readonly string[], width: number) {
+  if (longestOf(names) <= width) return { texts: names, keys: '' };
+  const { title: keys, texts, textWidth } = withoutKeys(lay({ title: '', isSentence: false }, names));
+  return { texts: (textWidth <= width ? texts : cutNames(texts, width)).map(plainSpaces), keys };
 }
 
 const plainSpaces = (text: string): string => text.replaceAll('\u00a0', ' ');

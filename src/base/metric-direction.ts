@@ -42,10 +42,7 @@ export const joinDirections = (all: readonly MetricDirections[]): MetricDirectio
 export const isAccuracy = (name: string): boolean =>
   /(?:^|[ _./-])(?:acc(?:uracy|@?\d+)?|top-?\d+)$/i.test(name);
 
-/**
- * Names of metrics, those first that most likely decide: of the validation, then the test, then the rest. Of each, the
- * accuracy and the loss come first; but the training's loss decides after all that is better the larger it is.
- */
+/** Names of metrics, those first that most likely decide: of the validation, the test, the rest; accuracy, then loss. */
 export const byImportance = (names: readonly string[], said?: MetricDirections): string[] => {
   const rank = (name: string): number => {
     const pass = /^(?:val|eval)/i.test(name) ? 0 : /^test/i.test(name) ? 10 : 20;

@@ -25,6 +25,7 @@ test('few words are all named, of many the nearest', () => {
   const known = [...many, 'val_accuracy', 'test_accuracy', 'accuracy', 'acuity', 'loss'];
   assert.equal(
     alternatives('Accuracy', known),
-    'val_accuracy, test_accuracy, accuracy, acuity, loss or another of the 75',
+    'val_accuracy, test_accuracy, accuracy, acuity or another of the 75',
   );
+  assert.equal(alternatives('nope', many), many.join(', '), 'none is near');
 });

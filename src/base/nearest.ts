@@ -11,7 +11,7 @@ export function nearest(word: string, known: Iterable<string>): string | undefin
 
 const [maxListed, maxNear] = [12, 5];
 
-/** What to write instead of an unknown word: the nearest known one and all others, or of many the nearest few. */
+/** What to write instead of an unknown word: the nearest known one and all others, or of many only those that are near. */
 export function alternatives(word: string, known: readonly string[]): string {
   const close = nearest(word, known);
   if (known.length <= maxListed)
@@ -21,8 +21,10 @@ export function alternatives(word: string, known: readonly string[]): string {
     one.toLowerCase().includes(lower) ? 0 : editDistance(lower, one.toLowerCase());
   const ranked = known
     .map((one) => ({ one, distance: distanceOf(one) }))
+    .filter(({ distance }) => distance <= lower.length / 2)
     .sort((a, b) => a.distance - b.distance);
   const near = ranked.slice(0, maxNear).map(({ one }) => one);
+  if (near.length === 0) return known.join(', ');
   return `${near.join(', ')} or another of the ${known.length}`;
 }
 

@@ -47,13 +47,12 @@ export function measurementsOf(job: JobState): Pick<BoardRow, 'metrics' | 'best'
   const all = jobMetrics(job);
   const metrics = finite(all.metrics);
   const best = Object.entries(finite(all.best)).filter(([name, value]) => metrics[name] !== value);
-  const diverged = Object.entries(all.metrics).filter(([, value]) => !Number.isFinite(value));
+  const odd = Object.entries(all.metrics).filter(([, value]) => !Number.isFinite(value));
+  const diverged = Object.fromEntries(odd.map(([name, value]) => [name, String(value)]));
   return {
     metrics,
     ...(best.length > 0 && { best: Object.fromEntries(best) }),
-    ...(diverged.length > 0 && {
-      diverged: Object.fromEntries(diverged.map(([name, value]) => [name, String(value)])),
-    }),
+    ...(odd.length > 0 && { diverged }),
   };
 }
 

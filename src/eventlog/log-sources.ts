@@ -7,7 +7,7 @@ import { printable } from '../base/printable.ts';
 import { Fault } from '../fault/fault.ts';
 import { detectArchive } from '../unpack/kind-gate.ts';
 import { asUtf8 } from './as-utf8.ts';
-import { beginningBytes, gather, isEventLog, type LogSource } from './scan-log.ts';
+import { beginningBytes, gather, headBytes, isEventLog, type LogSource } from './scan-log.ts';
 
 export interface LogPlaces {
   /** Where relative names begin; default: this process's folder. */
@@ -117,9 +117,6 @@ async function logsInFolder(folder: string, name: string): Promise<FoundLog[]> {
     fix: `${nameTheLog}. Folders in it are not searched`,
   });
 }
-
-/** Enough to recognize a log. */
-const headBytes = 64 * 1024;
 
 /** The log in a file that nobody named, if its content is one. */
 async function logIn(file: string, name: string, partOf?: string): Promise<FoundLog | undefined> {

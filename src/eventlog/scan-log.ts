@@ -169,6 +169,9 @@ export async function scanLog(
   return log.dating;
 }
 
+/** Enough to recognize a log. */
+export const headBytes = 64 * 1024;
+
 /** Whether a file that begins with these bytes is an event log, and not one that only quotes events. */
 export function isEventLog(beginning: Uint8Array): boolean {
   let [events, garbled] = [0, 0];

@@ -2,6 +2,7 @@ import type { Cause } from '../codes/causes.ts';
 import type { Account, Evidence } from '../diagnosis/explanation.ts';
 import type { Resource, Termination } from '../eventlog/details.ts';
 import type { MetricDirections } from '../base/metric-direction.ts';
+import type { ServerShare } from '../journal/entry.ts';
 import type { Metrics } from '../journal/metrics.ts';
 
 /**
@@ -131,7 +132,7 @@ export interface Speed {
 }
 
 /** What one cache sent to an attempt. */
-export interface CacheShare {
+export interface CacheShare extends Pick<ServerShare, 'warmBytes' | 'coldBytes'> {
   name: string;
   bytes: number;
   /** Duration of the whole fetch; 0 if it did not end. */
@@ -140,9 +141,6 @@ export interface CacheShare {
   setbacks: number;
   /** Which setting prefers or avoids it. */
   wanted?: string;
-  /** Of a cache that reports its `Age`: bytes it had before it was asked, and bytes it had to fetch itself. */
-  warmBytes?: number;
-  coldBytes?: number;
 }
 
 /** A resource that was requested and measured. */

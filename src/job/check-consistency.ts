@@ -43,7 +43,18 @@ export function checkConsistency(source: SourceFile): SpecProblem[] {
     ...checkCheckpoint(source),
     ...checkPoolSubmit(source),
     ...checkSecrets(source),
+    ...checkDirections(source),
   ];
+}
+
+/** A metric cannot be better both ways. */
+function checkDirections(source: SourceFile): SpecProblem[] {
+  const named = (key: string): unknown[] => [valueAt(source.value, ['results', key]) ?? []].flat();
+  const smaller = named('smaller_is_better');
+  const twice = [...named('larger_is_better').entries()].filter(([, name]) => smaller.includes(name));
+  return twice.map(([at]) =>
+    problemAt(source, ['results', 'larger_is_better', at], 'is in smaller_is_better too; keep one of them'),
+  );
 }
 
 /** Finds problems of the matrix, and of the placeholders of its parameters. */

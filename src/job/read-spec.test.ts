@@ -754,3 +754,10 @@ run:
     );
   }
 });
+
+test('a metric cannot be better both ways', () => {
+  const lists = '[results]\nsmaller_is_better = ["energy"]\nlarger_is_better = ["a", "energy"]\n';
+  const [problem = '', ...others] = problemsOf(`${good}${lists}`);
+  assert.match(problem, /larger_is_better.*: is in smaller_is_better too; keep one of them$/);
+  assert.deepEqual(others, []);
+});

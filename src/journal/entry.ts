@@ -181,13 +181,11 @@ export type AgentBody =
   | { kind: 'environment-ready'; how: string; seconds: number; bytes: number }
   | { kind: 'training-started'; pid: number; command: string }
   | ({ kind: 'progress' } & Progress)
-  /** What the attempt has reported of these metrics is void: it was printed, and now the training's file has them. */
-  | {
-      kind: 'progress-replaced';
-      metrics: string[];
-      /** The file counts epochs from 1, and what was printed from 0. */
-      recounted?: boolean;
-    }
+  /**
+   * What the attempt has reported of these metrics is void: it was printed, and now the training's file has them.
+   * `recounted`: the file counts epochs from 1, and what was printed from 0.
+   */
+  | { kind: 'progress-replaced'; metrics: string[]; recounted?: boolean }
   /** Counts all of this reason since the training started. */
   | ({ kind: 'metrics-refused' } & RefusedMetrics)
   /** The first epoch has ended; or, with `said`, takes far too long, and why the attempt stays anyway. */

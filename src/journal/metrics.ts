@@ -47,7 +47,7 @@ export function jobMetrics({ attempts, directions = {} }: JobState): { metrics: 
 const refusals: Readonly<Record<RefusedMetrics['why'], string>> = {
   'no-letter': 'the name of a metric needs a letter',
   'too-long': `the name of a metric has at most ${maxMetricName} characters`,
-  'too-many': `the first ${maxMetrics} metrics of a training count`,
+  'too-many': `the first ${maxMetrics} metrics of a training count, besides loss and accuracy`,
 };
 
 /** Which metrics of a training are not kept, and why. */

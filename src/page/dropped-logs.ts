@@ -2,7 +2,7 @@ import { shellQuote } from '../base/shell-quote.ts';
 import { isDag } from '../dag/is-dag.ts';
 import { asUtf8 } from '../eventlog/as-utf8.ts';
 import { latin1Text } from '../eventlog/log-text.ts';
-import { isEventLog, type LogSource } from '../eventlog/scan-log.ts';
+import { headBytes, isEventLog, type LogSource } from '../eventlog/scan-log.ts';
 import { Fault } from '../fault/fault.ts';
 import { isJobAds } from '../history/read-ads.ts';
 import type { DroppedFile } from './messages.ts';
@@ -16,9 +16,6 @@ export interface SortedFiles {
   submits: DroppedFile[];
   others: DroppedFile[];
 }
-
-/** Enough to recognize a log. */
-const headBytes = 64 * 1024;
 
 export async function sortFiles(files: readonly DroppedFile[]): Promise<SortedFiles> {
   const sorted: SortedFiles = { logs: [], ads: [], dags: [], submits: [], others: [] };
@@ -195,12 +192,11 @@ async function* unpacked(
   const { writable, readable } = new DecompressionStream('gzip');
   const [writer, reader] = [writable.getWriter(), readable.getReader()];
   let isWaiting = false;
-  let hasLeft = false;
   const feed = async (): Promise<void> => {
     for await (const piece of untilEnd(parts, left)) await writer.write(piece);
     while (!left.isMore) {
       await new Promise((resolve) => setTimeout(resolve, 0));
-      if (isWaiting || hasLeft) break;
+      if (isWaiting) break;
     }
     await writer.close();
   };
@@ -214,7 +210,7 @@ async function* unpacked(
       yield piece.value;
     }
   } finally {
-    hasLeft = true;
+    isWaiting = true;
     await reader.cancel();
   }
 }

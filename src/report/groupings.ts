@@ -100,11 +100,8 @@ const known: Record<string, Grouping> = { ...groupings, ...runGroupings };
 /** How tables call each parameter: in short, as in the results, unless another grouping has that name. */
 function parameterTitles(parameters: readonly string[]): Map<string, string> {
   const short = shortNames(parameters);
-  const titleOf = (name: string, at: number): string => {
-    const title = short[at] ?? name;
-    return Object.hasOwn(known, title) ? name : title;
-  };
-  return new Map(parameters.map((name, at) => [name, titleOf(name, at)]));
+  const isTaken = (title = ''): boolean => Object.hasOwn(known, title);
+  return new Map(parameters.map((name, at) => [name, isTaken(short[at]) ? name : (short[at] ?? name)]));
 }
 
 function oneGrouping(name: string, titles: ReadonlyMap<string, string>): Grouping {

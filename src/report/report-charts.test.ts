@@ -78,10 +78,11 @@ test('labels that are too long keep what differs, as in tables, and are tooltips
     labels.map(([, , shown]) => shown),
     ['osdf:///chtc/sta… bert-base-uncased 0.1', 'osdf:///chtc/sta… distilbert-base-u… 0.1'],
   );
+  assert.match(svg, />data, model, lr</, 'the chart says what the labels list');
 });
 
 test('groups that a chart does not draw are counted, and long names of others stay different', () => {
-  const names = Array.from({ length: 15 }, (_, index) => `text=the same text of all lr=${index}`);
+  const names = Array.from({ length: 35 }, (_, index) => `text=the same text of all lr=${index}`);
   const style = { id: 's', title: 't', axis: 'a', unit: timeUnit, show: String };
   const strips = names.map((name) => ({ name, values: [{ name, value: 1 }] }));
   const curve = { points: [{ seconds: 1, share: 1 }], censoredSeconds: [] };
@@ -90,9 +91,12 @@ test('groups that a chart does not draw are counted, and long names of others st
     'since',
   );
   const strip = stripChart(strips, style);
-  assert.match(strip, />the first 12 of 15</);
+  assert.match(strip, />the first 12 of 35</);
   assert.match(strip, />text=the same text of all lr=11</);
-  assert.match(curves, />and \d+ more, not drawn</);
+  assert.match(stripChart(strips, { ...style, max: 60 }), />text=the same text of all lr=34</);
+  assert.match(curves, />and 3 more, not drawn</);
+  const lines = [...curves.matchAll(/<path [^>]*?(stroke="[^"]*").*?(stroke-dasharray="[^"]*"|>)/g)];
+  assert.equal(new Set(lines.map(([, colour, dash]) => `${colour} ${dash}`)).size, 32);
   assert.doesNotMatch(stripChart(strips.slice(0, 3), style), /first 12/);
 });
 

@@ -153,6 +153,9 @@ th[aria-sort='ascending'] > button::after { content: ' \\25B2' / ''; }
 th[aria-sort='descending'] > button::after { content: ' \\25BC' / ''; }
 tbody th { white-space: nowrap; }
 .right { text-align: right; white-space: nowrap; }
+/* Long names and titles make room for the figures. */
+thead th, thead .right { white-space: normal; vertical-align: bottom; }
+#groups tbody th, #cost tbody th, #time tbody th, [id^='measure-'] tbody th { white-space: normal; min-width: 9rem; overflow-wrap: anywhere; }
 .bar { width: 22rem; min-width: 6rem; padding-right: 0; }
 .bar svg { height: .8rem; margin-top: .35rem; min-width: 0; fill: var(--mark); }
 p { margin: .5rem 0; overflow-wrap: anywhere; }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JobTableRow } from './job-table.ts';
 import { sectionText } from './report-text.ts';
-import { resultsCsv, resultsSection, sortResults } from './results-table.ts';
+import { resultsCsv, resultsJson, resultsSection, sortResults } from './results-table.ts';
 
 const row = (job: string, lr: number, accuracy: number | undefined, best = accuracy): JobTableRow => ({
   ...{ job, node: null, log: null, outcome: 'success', valid: true, sites: [], attempts: 1 },
@@ -139,4 +139,9 @@ test('an empty value is shown as such, a missing one is blank', () => {
   assert.deepEqual(after, []);
   const same = [0, 1].map((seed) => ({ ...row(`000${seed}`, 0, 0.5), parameters: { aug: '', seed } }));
   assert.deepEqual(resultsSection(same).after, ["Same in all: aug=''."]);
+});
+
+test('JSON has NaN and Infinity as texts', () => {
+  const read = JSON.parse(JSON.stringify(resultsJson([row('0000', 1, NaN, Infinity)]))) as JobTableRow[];
+  assert.deepEqual([read[0]?.metrics, read[0]?.best], [{ accuracy: 'NaN' }, { accuracy: 'Infinity' }]);
 });

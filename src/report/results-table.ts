@@ -157,9 +157,14 @@ export function* resultsCsv(rows: readonly JobTableRow[], all = rows): Generator
   for (const row of rows) yield csvLine(columns.map(({ of }) => String(of(row) ?? '')));
 }
 
+/** JSON has no NaN: it is the text "NaN", which `float()` of Python and `Number()` of JavaScript read. */
+const asJson = (values: JobTableRow['metrics']): object =>
+  JSON.parse(JSON.stringify(values, (_, one: unknown) => (isOdd(one) ? String(one) : one))) as object;
+const isOdd = (value: unknown): boolean => typeof value === 'number' && !Number.isFinite(value);
+
 /** `{ job, parameters, outcome, valid, metrics, best, … }` of each job. */
 export const resultsJson = (rows: readonly JobTableRow[]): object[] =>
   rows.map(({ job, parameters, outcome, valid, metrics, best, attempts, ...row }) => ({
-    ...{ job, parameters, outcome, valid, metrics, best },
+    ...{ job, parameters, outcome, valid, metrics: asJson(metrics), best: asJson(best) },
     ...{ executeSeconds: row.executeSeconds, executeTotalSeconds: row.executeTotalSeconds, attempts },
   }));

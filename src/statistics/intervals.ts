@@ -17,14 +17,11 @@ export const minOrdered = 6;
 /** The 97.5 % quantiles of Student's t for so few: with 1, 2, 3 and 4 degrees of freedom. */
 const student95 = [12.706205, 4.302653, 3.182446, 2.776445];
 
-/** What a figure that may have any value is between. */
-const noLimits: Interval = [-Infinity, Infinity];
-
-/**
- * The interval of the median, between two of the values; of fewer than six, that of the mean; null for one. `limits` are
- * those of the figure: no time is below 0, no share above 1.
- */
-export function medianInterval(sorted: ArrayLike<number>, limits = noLimits): Interval | null {
+/** Of the median, between two of the values; of fewer than six, of the mean, within its limits; null for one. */
+export function medianInterval(
+  sorted: ArrayLike<number>,
+  limits: Interval = [-Infinity, Infinity],
+): Interval | null {
   const size = sorted.length;
   if (size < minOrdered) return meanInterval(sorted, limits);
   const reach = (normal95 * Math.sqrt(size)) / 2;

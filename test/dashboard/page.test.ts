@@ -342,12 +342,22 @@ test('the saved page shows the same without a server or any request', async (t) 
   await tab.read(`document.querySelector('.sweep').scrollIntoView()`);
   await tab.until(`document.querySelector('#curves svg')`);
   await tab.read(`(() => {
+    window.delayed = [];
+    const start = window.setTimeout;
+    window.setTimeout = (action, ms) => (ms >= 500 ? delayed.push(action) : start(action, ms));
     const metric = document.querySelector('#metric');
     metric.append(new Option('other'));
     metric.value = 'other';
     metric.dispatchEvent(new Event('change'));
   })()`);
   await tab.untilText('#curves', 'This saved page has no curves of this metric.');
+  const afterDelay = `(async () => {
+    for (const action of delayed.splice(0)) action();
+    await new Promise(requestAnimationFrame);
+    return delayed.length;
+  })()`;
+  await tab.read(afterDelay);
+  assert.equal(await tab.read<number>(afterDelay), 0, 'it does not ask again');
   await tab.read(`(() => {
     const metric = document.querySelector('#metric');
     metric.value = 'loss';

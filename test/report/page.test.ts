@@ -160,3 +160,25 @@ test('text and marks have enough contrast in light and dark mode', async (t) => 
     assert.ok(text > 7 && link > 4.5 && dot > 3, `${scheme}: ${text} ${link} ${dot}`);
   }
 });
+
+test('long names of groups leave the figures room on an ordinary screen', async (t) => {
+  const browser = await openChromium(t);
+  if (browser === undefined) return;
+  const name = Array.from({ length: 6 }, (_, at) => `a_long_parameter_${at}=value_${at}`).join(' ');
+  const row = [name, 3, 3, '1h10m', '1h05m to 1h20m', '3h30m'];
+  const head = 'group | jobs> | valid> | slot time per valid> | 95 % interval> | on slots>';
+  const section = sectionTable('cost', 'Costs', head, [row]);
+  const html = reportHtml({
+    title: 'Comparison',
+    sections: [section],
+    charts: [],
+    report: { verdict: null, notes: [] },
+  });
+  const cwd = await temporaryFolder(t, { 'page.html': html });
+  const tab = await browser.open();
+  await tab.resize(1200, 800);
+  await tab.go(pathToFileURL(path.join(cwd, 'page.html')).href);
+  await tab.until(`document.readyState === 'complete'`);
+  const hidden = `(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector('.wide'))`;
+  assert.equal(await tab.read<number>(hidden), 0);
+});

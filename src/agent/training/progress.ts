@@ -29,13 +29,10 @@ const trainOf = /^\W*train\s*:\s*(\d+)\s*\[/i;
 const waitedOf = new RegExp(String.raw`\bwaited["']?\s*[:=]\s*${numeral}`, 'i');
 
 /** Names of two words, which are one metric: `F1 score` → `f1_score`. */
-const twoWords = /\b(f1|roc|pr|r2|log|balanced|average)[ -](score|auc|loss|accuracy|precision)\b/gi;
-const knownPairs = /^(?:f1_score|roc_auc|pr_auc|r2_score|log_loss|balanced_accuracy|average_precision)$/;
+const twoWords =
+  /\b(?:(?:f1|r2)[ -]score|(?:roc|pr)[ -]auc|log[ -]loss|balanced[ -]accuracy|average[ -]precision)\b/gi;
 const joinWords = (text: string): string =>
-  text.replaceAll(twoWords, (words: string) => {
-    const joined = words.toLowerCase().replace(/[ -]/, '_');
-    return knownPairs.test(joined) ? joined : words;
-  });
+  text.replaceAll(twoWords, (words: string) => words.toLowerCase().replace(/[ -]/, '_'));
 
 /** Metrics that count after a pass, as in `val_f1`, or in a line that has nothing but figures. */
 const otherFigures = String.raw`top-?\d|error|f1(?:_score)?|(?:roc_|pr_)?auc|r2(?:_score)?|log_loss|balanced_accuracy|average_precision|precision|recall|ppl|perplexity|bleu|rmse|m[as]e|m?iou|dice|[wc]er|mcc`;

@@ -103,12 +103,10 @@ export class ReportedProgress {
   /** What was a loss so far was `train_loss`, if the training has both. */
   #part(names: TrainNames, reports: Reports): void {
     for (const name of names.takeParted()) {
-      for (const { [name]: value, ...report } of reports.take())
-        this.#ofPass.push(
-          value === undefined
-            ? report
-            : { ...report, metrics: { ...report.metrics, [`train_${name}`]: value } },
-        );
+      for (const { [name]: value, metrics, ...report } of reports.take()) {
+        const all = { ...metrics, ...(value !== undefined && { [`train_${name}`]: value }) };
+        this.#ofPass.push({ ...report, metrics: all });
+      }
       if (this.#journaled.has(name)) this.#parted.add(name);
     }
   }

@@ -5,7 +5,7 @@ import { printable } from '../../base/printable.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { clip, wrap } from '../../base/text-table.ts';
 import type { Explanation } from '../../diagnosis/explanation.ts';
-import { damageNotes, isEventLog, type LogSource } from '../../eventlog/scan-log.ts';
+import { damageNotes, headBytes, isEventLog, type LogSource } from '../../eventlog/scan-log.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { JobState } from '../../journal/state.ts';
 import { isAdopted } from '../../pool/htcondor.ts';
@@ -97,17 +97,23 @@ function showReasons(cli: Cli, reason: string, { json, verbose }: View): void {
   cli.out(`${json ? JSON.stringify({ jobs: explanations }) : texts.join('\n\n')}\n`);
 }
 
-/** More bytes are no paste. */
-const maxPasted = 64 * 1024;
+const maxPasted = 8 * 1024 * 1024;
 
 /** A text with hold reasons instead of events. */
 async function pastedReasons(source: LogSource): Promise<string | undefined> {
-  if ((source.size ?? 0) > maxPasted) return undefined;
+  const decoder = new TextDecoder();
+  let words = '';
   for await (const piece of source.open()) {
-    const words = piece.length > maxPasted ? '' : new TextDecoder().decode(piece);
-    return hasReasons(words) && !isEventLog(piece) ? words : undefined;
+    const isFirst = words === '';
+    words += decoder.decode(piece, { stream: true });
+    if (isFirst && (isEventLog(piece.subarray(0, headBytes)) || !hasReasons(words.slice(0, headBytes))))
+      return undefined;
+    if (words.length > maxPasted)
+      throw new Fault('usage', `${printable(source.name)} has more than 8 MiB of hold reasons`, {
+        fix: 'explain those of one cluster: condor_q -hold CLUSTER | updraft why -',
+      });
   }
-  return undefined;
+  return words === '' ? undefined : words;
 }
 
 async function whyDag(cli: Cli, file: string, node: string | undefined, view: View): Promise<void> {

@@ -162,6 +162,25 @@ test('a pasted hold reason is explained, from an argument or stdin', async (t) =
   );
 });
 
+test('hold reasons of any number of jobs are explained, up to a limit', async (t) => {
+  const row = (job: number): string =>
+    ` ${String(job)}.0   ana   1/2  03:04 ${held34.HoldReason.replaceAll('\n', ' ')}\n`;
+  const table = Array.from({ length: 1000 }, (_, job) => row(job + 1)).join('');
+  assert.ok(table.length > 64 * 1024);
+  const cwd = await temporaryFolder(t, { 'held.txt': table });
+  const pieces = (text: string) => (): AsyncIterable<Uint8Array> =>
+    ReadableStream.from(text.match(/[^]{1,50000}/g)?.map((piece) => Buffer.from(piece)) ?? []);
+  const [first, ...others] = await explain(['-'], cwd, Buffer.from(table));
+  assert.deepEqual([first?.job, others], ['1.0, 2.0, 3.0 and 997 more', []]);
+  const { out } = await runCommand(why, ['-', '--json'], { cwd, stdin: pieces(table) });
+  assert.deepEqual(JSON.parse(out), { jobs: [first] }, 'in pieces');
+  assert.deepEqual(await explain(['held.txt'], cwd), [first], 'from a file');
+  await assert.rejects(runCommand(why, ['-'], { cwd, stdin: pieces(row(1).repeat(100_000)) }), {
+    message: 'stdin has more than 8 MiB of hold reasons',
+    fix: /condor_q -hold CLUSTER/,
+  });
+});
+
 test('a large log of many jobs is explained without the lines of its evidence', async (t) => {
   const cwd = await temporaryFolder(t, {
     'a.log': submit('1.000') + held('1.000') + submit('2.000') + held('2.000'),

@@ -139,7 +139,8 @@ export class Sweep {
     this.#isMissing = curves === undefined;
     this.#curves = curves ?? this.#curves;
     this.#draw();
-    if (curves?.isComplete !== true) this.#schedule(curves === undefined ? refreshMs : 500);
+    const isSaved = this.#context.resultsOf === undefined;
+    if (!isSaved && curves?.isComplete !== true) this.#schedule(curves === undefined ? refreshMs : 500);
   }
 
   #draw() {

@@ -58,12 +58,12 @@ export function countBars(
   const edges = { left: 280, right: 640, top: 8, bottom: 8 + bars.length * 26 };
   const scale = scaleTo(Math.max(...bars.map(({ count }) => count)), edges.right - edges.left, jobsUnit);
   const names = bars.map(({ name }) => name);
-  const labelOf = nameLabels(44, names);
+  const { draw } = nameLabels(44, names);
   const rows = bars.map(({ name, count, share }, row) => {
     const y = edges.top + row * 26 + 4;
     const length = scale.place(count);
     return (
-      labelOf(edges.left - 8, y + 13, name, { 'text-anchor': 'end' }) +
+      draw(edges.left - 8, y + 13, name, { 'text-anchor': 'end' }) +
       element('rect', { x: edges.left, y, width: length, height: 18, fill: badColour }) +
       label(edges.left + length + 6, y + 13, `${count} (${(share * 100).toFixed(1)} %)`)
     );

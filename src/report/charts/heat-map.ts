@@ -42,10 +42,10 @@ export function heatMap(cells: readonly Cell[], { id, title }: { id: string; tit
       label(x(column) + cellWidth / 2, y(row) + 32, clip(small, letters), { ...middle, 'font-size': 10 })
     );
   });
-  const [columnLabel, rowLabel] = [nameLabels(letters, columns), nameLabels(26, rows)];
+  const [{ draw: drawColumn }, { draw: drawRow }] = [nameLabels(letters, columns), nameLabels(26, rows)];
   const names = [
-    ...columns.map((name) => columnLabel(x(name) + cellWidth / 2, 16, name, { 'text-anchor': 'middle' })),
-    ...rows.map((name) => rowLabel(left - 8, y(name) + 24, name, { 'text-anchor': 'end' })),
+    ...columns.map((name) => drawColumn(x(name) + cellWidth / 2, 16, name, { 'text-anchor': 'middle' })),
+    ...rows.map((name) => drawRow(left - 8, y(name) + 24, name, { 'text-anchor': 'end' })),
   ];
   const described = shown.map(({ row, column, text, small }) => `${row}, ${column}: ${text}, ${small}`);
   const height = 32 + rows.length * cellHeight;

@@ -16,19 +16,23 @@ interface StripChart {
   unit: (max: number) => Unit;
   /** Where the axis begins, if not at 0. */
   from?: number;
+  /** How many rows there may be. */
+  max?: number;
   show: (value: number) => string;
 }
 
 const width = 720;
 const rowHeight = 46;
-const maxStrips = 12;
+const keyHeight = 18;
 
 /** A row per name: every value a dot, the middle half as a box, the mean as a diamond and the median as a line. */
-export function stripChart(all: readonly Strip[], { id, title, axis, unit, show, from }: StripChart): string {
+export function stripChart(all: readonly Strip[], chart: StripChart): string {
+  const { id, title, axis, unit, show, from, max: maxStrips = 12 } = chart;
   const filled = all.filter(({ values }) => values.length > 0);
   const strips = filled.slice(0, maxStrips);
-  const { left, draw } = nameRoom(strips.map(({ name }) => name));
-  const edges = { left, right: 696, top: 24, bottom: 24 + strips.length * rowHeight };
+  const { left, keys, draw } = nameRoom(strips.map(({ name }) => name));
+  const top = 24 + (keys === '' ? 0 : keyHeight);
+  const edges = { left, right: 696, top, bottom: top + strips.length * rowHeight };
   const max = strips.reduce(
     (all, { values }) => values.reduce((top, { value }) => Math.max(top, value), all),
     0,
@@ -55,6 +59,7 @@ export function stripChart(all: readonly Strip[], { id, title, axis, unit, show,
     { id, title, description: described.join('; '), width, height: edges.bottom + 44 },
     horizontalAxis(scale, edges, axis),
     ...rows,
+    keys === '' ? '' : label(8, 14 + keyHeight, keys),
     strips.length < filled.length ? label(8, 14, `the first ${maxStrips} of ${filled.length}`) : '',
     strips.some(({ values }) => values.length >= minBoxed)
       ? element('rect', { x: 428, y: 3, width: 14, height: 14, ...boxStyle }) + label(447, 14, 'middle half')

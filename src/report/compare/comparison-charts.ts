@@ -14,20 +14,15 @@ export interface FileChart extends Chart {
 export function comparisonCharts(report: GroupedReport): FileChart[] {
   const { measures, completion, isByJob, title } = report;
   const started = completion.filter(({ points }) => points.length > 0);
-  const curves: FileChart = {
-    file: 'completion.svg',
-    section: 'cost',
-    title: `Valid results over time, by ${title}`,
-    svg:
-      started.length === 0
-        ? ''
-        : completionCurves(started, isByJob ? 'since the first match' : 'on the slot'),
-  };
-  return [
-    ...(curves.svg === '' ? [] : [curves]),
-    ...measures.flatMap((measured) => valuesChart(measured, title)),
-  ];
+  const values = measures.flatMap((measured) => valuesChart(measured, title));
+  if (started.length === 0) return values;
+  const svg = completionCurves(started, isByJob ? 'since the first match' : 'on the slot');
+  const heading = `Valid results over time, by ${title}`;
+  return [{ file: 'completion.svg', section: 'cost', title: heading, svg }, ...values];
 }
+
+/** A chart of more groups is not read; tables have them all. */
+const maxStrips = 60;
 
 function valuesChart({ name, title, groups }: MeasuredGroups, by: string): FileChart[] {
   const values = groups.flatMap((group) => group.values);
@@ -43,7 +38,8 @@ function valuesChart({ name, title, groups }: MeasuredGroups, by: string): FileC
   const from = min < 0 || (min > max / 2 && unit(max).name === '') ? min : 0;
   const id = `strip-${slug(name)}`;
   const heading = `${title}, by ${by}`;
-  const svg = stripChart(strips, { id, title: heading, axis: title.toLowerCase(), unit, show, from });
+  const axis = title.toLowerCase();
+  const svg = stripChart(strips, { id, title: heading, axis, unit, show, from, max: maxStrips });
   return [{ file: `${slug(name)}.svg`, section: `measure-${name}`, title: heading, svg }];
 }
 

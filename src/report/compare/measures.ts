@@ -44,10 +44,8 @@ const percent = { show: formatShare, unit: (): Unit => ({ name: '%', size: 0.01 
 const shares =
   /(?:accuracy|precision|recall|sensitivity|specificity|(?:^|[^a-z])(?:[bm]?acc|f1|auc|auroc|auprc|m?iou|dice|jaccard|m?ap))(?![a-z])/i;
 
-const limitsOfMetric =
-  (name: string) =>
-  (values: readonly number[]): Interval | undefined =>
-    shares.test(name) && values.every((value) => value >= 0 && value <= 1) ? aShare() : undefined;
+const isShare = (name: string, values: readonly number[]): boolean =>
+  shares.test(name) && values.every((value) => value >= 0 && value <= 1);
 
 const ownMeasures: readonly Measure[] = [
   duration('time', 'Time to a valid result', 'is faster than', ({ seconds }) => seconds),
@@ -109,7 +107,7 @@ export function measureNamed(name: string, directions?: MetricDirections): Measu
     title: name,
     phrase: `has a ${isLower ? 'lower' : 'higher'} ${name} than`,
     isLowerBetter: isLower,
-    limits: limitsOfMetric(name),
+    limits: (values) => (isShare(name, values) ? aShare() : undefined),
     of: (sample) => (Number.isFinite(of(sample)) ? of(sample) : null),
     isNotFinite: (sample) => of(sample) !== null && !Number.isFinite(of(sample)),
     show: (value) => String(Number(value.toPrecision(4))),

@@ -1,4 +1,5 @@
 import { counted } from '../../base/counted.ts';
+import { describePosition } from '../../journal/describe-resume.ts';
 import type { AgentEntry } from '../../journal/entry.ts';
 import type { JobState } from '../../journal/state.ts';
 import { comparePoints, type Eviction } from './eviction.ts';
@@ -86,13 +87,8 @@ function trainingSteps(record: RehearsalRecord): RehearsalStep[] {
   return [shown(name, said), kept(record, eviction), resumed(record, eviction)];
 }
 
-function placeOf({ epoch, step }: { epoch?: number; step?: number }): string {
-  const parts = [
-    ...(epoch === undefined ? [] : [`epoch ${epoch}`]),
-    ...(step === undefined ? [] : [`step ${step}`]),
-  ];
-  return parts.length === 0 ? '' : `, at ${parts.join(' ')}`;
-}
+const placeOf = (position: Parameters<typeof describePosition>[0]): string =>
+  describePosition(position).replace(/^(?=.)/, ', at ');
 
 function kept({ journals, checkpoint, showSize }: RehearsalRecord, { attempt }: Eviction): RehearsalStep {
   const name = 'checkpoint kept';
@@ -125,7 +121,7 @@ function resumed({ journals, checkpoint }: RehearsalRecord, eviction: Eviction):
   const [before, after] = [reported(eviction.attempt), reported(eviction.attempt + 1)];
   const [from, first] = [before[0], after[0]];
   const checked = journals.get(eviction.attempt + 1)?.find((entry) => entry.kind === 'resume-checked');
-  const place = placeOf(first ?? {}).slice(5);
+  const place = describePosition(first ?? {});
   const hasResumed = { ...shown(name, `resumed at ${place}`), ...lost(eviction) };
   if (checked?.movedOn && first !== undefined) return hasResumed;
   if (from === undefined || first === undefined || comparePoints(from, before.at(-1) ?? from) === 0)
