@@ -269,7 +269,7 @@ way = [
 - A name may have dots and hyphens, as for Hydra: \`"optim.lr" = [0.1, 0.01]\`, in quotes, and \`optim.lr={optim.lr}\` in the command. Its variable is \`UPDRAFT_PARAM_OPTIM_LR\`.
 - \`[[run.matrix.way]]\` is the same with a table for each entry.
 - \`plan\`, \`check\` and \`compare\` name combinations by the fewest parameters that distinguish them, short values first: \`method=https lr=0.1\`.
-- \`repeat = 5\` gives every combination five jobs, with the seeds 1 to 5. With or without it, combinations take turns: each job has the next value of every parameter, so any first part of the queue has all values alike.
+- \`repeat = 5\` gives every combination five jobs, with the seeds 1 to 5. With or without it, combinations take turns: each job has the next value of every parameter, so every prefix of the queue has each value about equally often.
 - \`updraft plan\` shows how the jobs differ; \`updraft check\` checks each kind, up to 20 of them.
 - Not filled: \`name\`, \`train.files\`, \`train.secrets\`, \`[recovery]\`, \`[pool]\` and the rest of \`[run]\`, which a run has once.
 - On Slurm a run is one array with one request: there, jobs may differ in commands and data only.

@@ -53,7 +53,7 @@ function shown(
   texts: ReadonlyMap<string, readonly string[]>,
 ): ShownFinding {
   const text = texts.get(file)?.[line - 1]?.trim() ?? '';
-  // UTF-16 is not for people.
+  // A line of UTF-16 cannot be read as text.
   const source = text.includes('\0') ? '' : printable(textWithoutSecrets(text));
   return {
     place: `${printable(file)}:${Math.max(line, 1)}`,

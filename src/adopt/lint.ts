@@ -1,4 +1,3 @@
-import { counted } from '../base/counted.ts';
 import { applyRules, type Finding, sortFindings, type Rule } from '../base/finding.ts';
 import { hideInFindings, hideSecretsOf, quotedTexts } from './hide-secrets.ts';
 import type { SubmitFacts } from './submit-facts.ts';
@@ -16,6 +15,7 @@ import { transferRules } from './rules/transfer.ts';
 import { valueRules } from './rules/values.ts';
 import { worthAddingRules } from './rules/worth-adding.ts';
 import { wrapperRules } from './rules/wrapper.ts';
+import { canonicalCommand } from './submit-commands.ts';
 import { readWrapper } from './shell-commands.ts';
 
 /** Every rule about submit files. */
@@ -57,80 +57,75 @@ export function lintSubmission(facts: SubmitFacts, hide = hideSecretsOf(quotedTe
 }
 
 /** The same finding at many queue statements becomes one, at the first of them. */
-function oncePerFile(findings: readonly Finding[]): Finding[] {
-  const groups = Map.groupBy(findings, ({ rule, message, fix }) => JSON.stringify([rule, message, fix]));
-  return [...groups.values()].flatMap(([first, ...others]) => {
-    if (first === undefined) return [];
-    const lines = new Set([first, ...others].map(({ line }) => line)).size - 1;
-    return {
-      ...first,
-      message: lines === 0 ? first.message : `${first.message} (and at ${counted(lines, 'other line')})`,
-    };
-  });
-}
+const oncePerFile = (findings: readonly Finding[]): Finding[] =>
+  [
+    ...Map.groupBy(findings, ({ rule, message, fix }) => JSON.stringify([rule, message, fix])).values(),
+  ].flatMap(asOne);
 
 /** More findings than these that differ in one value are one. */
 const maxAlike = 3;
+/** Each name is a mistake of its own; common advice is one line anyway. */
+const apart = new Set(['unused-name', 'worth-adding']);
 
-/** Findings of one cause are one, with the first few of their values: `(likewise b.dat, c.dat and 37 more)`. */
+/** Findings that differ in one value only are one, with the first few: `(likewise b.dat, c.dat and 37 more)`. */
 export function alikeAsOne(findings: readonly Finding[]): Finding[] {
-  const kinds = new Map<string, { finding: Finding; words: string[] }[][]>();
-  for (const finding of findings) {
-    const words = finding.message.split(' ');
-    const kind = JSON.stringify([finding.rule, finding.level, words.length]);
+  const kinds = new Map<string, Finding[][]>();
+  for (const finding of findings.filter(({ rule }) => !apart.has(rule))) {
+    const kind = JSON.stringify([finding.rule, finding.level, finding.message.split(' ').length]);
     const groups = kinds.get(kind) ?? [];
     kinds.set(kind, groups);
-    const group = groups.find(([first]) => first !== undefined && valueIn(words, first.words) !== undefined);
-    if (group !== undefined) group.push({ finding, words });
-    else groups.push([{ finding, words }]);
+    const group = groups.find(([first = finding]) => otherValue(first, finding) !== undefined);
+    if (group === undefined) groups.push([finding]);
+    else group.push(finding);
   }
-  const many = [...kinds.values()]
-    .flat()
-    // Common advice is one line anyway.
-    .filter(([first, ...others]) => others.length >= maxAlike && first?.finding.rule !== 'worth-adding');
-  const merged = new Map(many.flatMap((group) => group.map(({ finding }) => [finding, group] as const)));
+  const many = [...kinds.values()].flat().filter(({ length }) => length > maxAlike);
+  const groupOf = new Map(many.flatMap((group) => group.map((finding) => [finding, group] as const)));
   return findings.flatMap((finding) => {
-    const group = merged.get(finding);
-    if (group === undefined) return [finding];
-    return group[0]?.finding === finding ? [asOne(finding, group)] : [];
+    const group = groupOf.get(finding) ?? [finding];
+    return group[0] === finding ? asOne(group) : [];
   });
 }
 
-/** The longest word in which a message differs from another, apart from numbers; empty if in none, undefined if in many. */
-function valueIn(words: readonly string[], others: readonly string[]): string | undefined {
-  const isNumber = (word: string): boolean => /^\d+$/.test(word);
-  const different = words.filter(
-    (word, index) => word !== others[index] && !(isNumber(word) && isNumber(others[index] ?? '')),
-  );
-  const [longest = ''] = different.toSorted((a, b) => b.length - a.length);
-  return different.length > 2 ? undefined : longest.replace(/[:,;]$/, '');
+/** The value in which a finding and its fix differ from another: '' if they do not; undefined if in more, or in the command. */
+function otherValue(first: Finding, other: Finding): string | undefined {
+  const [words = [], others = []] = [first, other].map(({ message, fix }) => `${message} ${fix}`.split(' '));
+  const bare = (word: string): string => word.replaceAll(/[^\w./-]/g, '');
+  const pairs = words
+    .map((word, at) => [word, others[at] ?? ''] as const)
+    .filter(([word, value]) => word !== value);
+  const [from = '', to = ''] = pairs[0]?.map(bare) ?? [];
+  const isCommand = [from, to].some((word) => canonicalCommand(word) !== undefined);
+  const isOne = pairs.length === 1 || pairs.every(([word, value]) => word.replaceAll(from, to) === value);
+  if (words.length !== others.length || isCommand || !isOne) return undefined;
+  return first.message === other.message ? '' : (pairs[0]?.[1].replace(/[:,;]$/, '') ?? '');
 }
 
 /** All, if only a few would be left out. */
-const someOf = (names: readonly string[]): string =>
-  firstFew(names, names.length > 2 * maxAlike ? maxAlike : names.length);
+const someOf = (names: ReadonlySet<unknown>): string =>
+  firstFew([...names].map(String), names.size > 2 * maxAlike ? maxAlike : names.size);
 
-function asOne(first: Finding, group: readonly { finding: Finding; words: readonly string[] }[]): Finding {
-  const others = group.filter(({ finding }) => finding !== first);
-  const own = first.message.split(' ');
-  const values = [...new Set(others.map(({ words }) => valueIn(words, own) ?? ''))].filter(
-    (one) => one !== '',
-  );
-  const files = [...new Set(others.flatMap(({ finding: { file } }) => file ?? []))].filter(
-    (one) => one !== first.file,
-  );
-  const likewise =
-    values.length > 0
-      ? `likewise ${someOf(values)}`
-      : files.length > 0
-        ? `likewise in ${someOf(files)}`
-        : `and at ${counted(others.length, 'other line')}`;
-  const isSameFix = others.every(({ finding: { fix } }) => fix === first.fix);
-  return {
-    ...first,
-    message: `${first.message} (${likewise})`,
-    fix: isSameFix ? first.fix : `${first.fix} (the others in the same way)`,
-  };
+/** The first of alike findings, with the values and places of the others. */
+function asOne([first, ...others]: readonly Finding[]): Finding[] {
+  if (first === undefined) return [];
+  const values = new Set(others.map((one) => otherValue(first, one) ?? ''));
+  values.delete('');
+  const files = new Set(others.flatMap(({ file }) => (file === first.file ? [] : (file ?? []))));
+  const lines = new Set(others.flatMap(({ file, line }) => (file === first.file ? (line ?? []) : [])));
+  lines.delete(first.line ?? 0);
+  const more = [
+    ...(values.size === 0 ? [] : [`likewise ${someOf(values)}`]),
+    ...(files.size === 0 ? [] : [`also in ${someOf(files)}`]),
+    ...(lines.size === 0 ? [] : [`also at ${lines.size === 1 ? 'line' : 'lines'} ${someOf(lines)}`]),
+  ].join('; ');
+  const isSameFix = others.every(({ fix }) => fix === first.fix);
+  return [
+    {
+      ...first,
+      message: more === '' ? first.message : `${first.message} (${more})`,
+      fix: isSameFix ? first.fix : `${first.fix} (the others in the same way)`,
+      ...(lines.size === 0 ? {} : { alsoAt: [...lines] }),
+    },
+  ];
 }
 
 /** The worst first, then in the file's order. */

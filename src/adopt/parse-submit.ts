@@ -23,7 +23,7 @@ export function parseSubmit(text: string, context: ReaderContext): Submission {
     reader.note('utf-16', 'the file is in UTF-16, which HTCondor cannot read', start);
     reader.stopped = true;
   } else {
-    // It is no part of a name for people, and here neither.
+    // Trimming the first line removes it, so the rest is read as it was meant.
     if (text.startsWith('\ufeff'))
       reader.note(
         'byte-order-mark',

@@ -144,16 +144,23 @@ test('findings of one cause are one, with the first few values and how many more
   const of = (rule: string): string[] =>
     findings.filter((finding) => finding.rule === rule).map(({ message }) => message);
   assert.deepEqual(of('undefined-macro'), [
-    '`$(gone0)` is not defined: HTCondor replaces it with nothing (likewise `$(gone1)`, `$(gone2)`, `$(gone3)` and 36 more)',
+    '`$(gone0)` is not defined: HTCondor replaces it with nothing (likewise `$(gone1)`, `$(gone2)`, `$(gone3)` and 36 more; also at lines 10, 14, 18 and 36 more)',
   ]);
   assert.deepEqual(of('input-missing'), [
-    'the input in0.dat does not exist: the job would be held with code 13 (likewise in1.dat, in2.dat, in3.dat and 36 more)',
+    'the input in0.dat does not exist: the job would be held with code 13 (likewise in1.dat, in2.dat, in3.dat and 36 more; also at lines 9, 13, 17 and 36 more)',
   ]);
   assert.deepEqual(of('fixed-names'), [
-    '`output` has a fixed name: the next submission overwrites it (and at 39 other lines)',
+    '`output` has a fixed name: the next submission overwrites it (also at lines 8, 12, 16 and 36 more)',
   ]);
   const few = await found(['executable = run.sh', 'log = a.log', 'A = 1', 'B = 2', 'C = 3', 'queue']);
   assert.equal(few.filter(({ rule }) => rule === 'unused-name').length, 3, 'a few are apart');
+  const misspelt = ['argumnets', 'outptu', 'erorr', 'requst_cpus', 'requst_disk', 'universee', 'priorty'];
+  const wrong = await found(['executable = run.sh', ...misspelt.map((name) => `${name} = 1`), 'queue']);
+  assert.equal(wrong.filter(({ rule }) => rule === 'unused-name').length, 7, 'different mistakes are apart');
+  const switches = ['stream_output', 'stream_error', 'stream_input', 'nice_user', 'hold'];
+  const bad = await found(['executable = run.sh', ...switches.map((name) => `${name} = yes`), 'queue']);
+  assert.equal(bad.filter(({ rule }) => rule === 'bad-value').length, 5, 'different commands are apart');
+  assert.deepEqual(findings.find(({ rule }) => rule === 'input-missing')?.alsoAt?.slice(0, 2), [9, 13]);
   const inputs = await found(['executable = run.sh', 'transfer_input_files = a, bb, ccc, dd, e', 'queue']);
   assert.match(
     inputs.map(({ message }) => message).join('\n'),

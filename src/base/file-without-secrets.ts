@@ -5,6 +5,7 @@ import {
   secretInOption,
   secretInQuery,
   secretInVariable,
+  accessToken,
 } from './printable.ts';
 
 const { option, gap, inQuotes, word } = commandLine;
@@ -41,8 +42,7 @@ const forms: readonly SecretRule[] = [
 const removed = '[removed]';
 
 /** The end of a name; what is before it is kept anyway, and searching it would take long in a huge word. */
-const secretName =
-  '(?:token|secret|passw(?:or)?d|passphrase|pwd|api[_-]?key|access[_-]?key|private[_-]?key|auth[_-]?key|account[_-]?key|key-data|[_-]pass(?![a-z])|credential|authorization|cookie|_key)(?![\\w-]{0,64}(?:file|path|dir|type|expir|name|url))[\\w-]{0,64}';
+const secretName = `(?:${accessToken}|secret|passw(?:or)?d|passphrase|pwd|api[_-]?key|access[_-]?key|private[_-]?key|auth[_-]?key|account[_-]?key|key-data|[_-]pass(?![a-z])|credential|authorization|cookie|_key)(?![\\w-]{0,64}(?:file|path|dir|type|expir|name|url))[\\w-]{0,64}`;
 const secretNamePattern = new RegExp(`^[\\w.-]*${secretName}$`, 'i');
 /** Whether a variable or key of this name has a secret. */
 export const isSecretName = (name: string): boolean => secretNamePattern.test(name);
@@ -89,7 +89,7 @@ const files: readonly SecretRule[] = [
   {
     what: 'secret by its name',
     pattern: new RegExp(
-      `(${secretName}\\\\*["']?\\s*(?:(?:=>|:)\\s*|=[ \\t]*(?:\\\\\\r?\\n[ \\t]*)?))(?!(?:true|false|null|none|\\d{1,6})\\b|\\[removed\\])(?:${quotedOrWord})`,
+      `(${secretName}\\\\*["']?\\s*(?:(?:=>|:)\\s*|=(?![?!]=)[ \\t]*(?:\\\\\\r?\\n[ \\t]*)?))(?!(?:true|false|null|none|\\d{1,6})\\b|\\[removed\\])(?:${quotedOrWord})`,
       'gi',
     ),
   },
@@ -186,6 +186,24 @@ const cleanText = (text: string, counts: SecretCounts): string =>
 
 /** Some lines without secrets; values of variables stay if their names are harmless. */
 export const textWithoutSecrets = (text: string): string => cleanText(text, new Map());
+
+/** The words of a command without secrets; the names of options and variables stay. */
+export const wordsWithoutSecrets = (words: readonly string[]): string[] =>
+  words.map((word, index) => {
+    const before = words.slice(Math.max(0, index - 8), index);
+    const [start = '', name = ''] = /^([\w.-]+)=/.exec(word) ?? [];
+    const clean = textWithoutSecrets(word);
+    // A value of several words has no quotes here.
+    const isSecret = isOptionValue(before, word) || (isSecretName(name) && clean !== word);
+    return isSecret ? start + removed : isInSecret(before) ? removed : clean;
+  });
+
+/** Whether a secret in quotes, which were not meant as words, has begun and not ended in these words. */
+const isInSecret = (words: readonly string[]): boolean => {
+  const from = words.findLastIndex((word, index) => isOptionValue(words.slice(0, index), word));
+  const [, quote] = /^(?:[\w.-]+=)?(["'])/.exec(words[from] ?? '') ?? [];
+  return quote !== undefined && words.slice(from).join(' ').split(quote).length === 2;
+};
 
 /** A sentence without those values that are in `secrets`, where they are beside their names. */
 export const knownSecretsRemoved = (sentence: string, secrets: ReadonlySet<string>): string =>

@@ -38,6 +38,8 @@ export interface Finding {
   fix: string;
   file?: string;
   line?: number;
+  /** Other lines of the file with the same finding. */
+  alsoAt?: readonly number[];
   excerpt?: readonly string[];
 }
 

@@ -29,9 +29,15 @@ export const secretInAddress = /(:\/\/)[^/?#\s"'@]*@/g;
 /** Not the word after "bearer" in a sentence: secrets contain digits or dots. */
 export const secretInHeader = /(Bearer(?:\s|%20)+)(?=[\w~+/%=-]*[\d.][\w~+/%=-])[\w.~+/%=-]+/gi;
 
+/** Not the words of a language model: `tokenizer`, `max_token`, `pad_token`. */
+export const accessToken =
+  '(?<!(?:^|[^a-z])(?:max|min|num|per|pad|eos|bos|sep|cls|unk|mask)[_-]?)token(?!i[sz])';
+
 /** `WANDB_API_KEY=…`; not a path, a URL or a macro, which only name a secret. */
-export const secretInVariable =
-  /(?<![\w/])(\w*(?:token|secret|passw(?:or)?d|_pass|_pw|api_?key|access_?key)=)(?![./~$]|\w+:\/\/)[^\s"';]{8,}/gi;
+export const secretInVariable = new RegExp(
+  `(?<![\\w/])(\\w*(?:${accessToken}|secret|passw(?:or)?d|_pass|_pw|api_?key|access_?key)=)(?![./~$]|\\w+://)[^\\s"';]{8,}`,
+  'gi',
+);
 
 /** Patterns for the words of a command line, in a shell, a list or text in quotes. */
 export const commandLine = {
@@ -44,11 +50,13 @@ export const commandLine = {
   word: '(?:[^\\s"\'`\\\\<]|\\\\(?!["\'])|<(?!/))+',
 };
 /** The end of an option's name whose value is a secret. `--pwd /folder` is a folder. */
-const secretOption =
-  '-?[\\w-]{0,64}?(?:token|passw(?:or)?d|passphrase|passin|passout|secret|api[_-]?key|access[_-]?key|credentials?|(?<=[_-])(?:key|auth|pass|pw)|(?<=[_-])pwd(?![\\s"\'=,]{1,6}/))';
+const secretOption = `-?[\\w-]{0,64}?(?:${accessToken}|passw(?:or)?d|passphrase|passin|passout|secret|api[_-]?key|access[_-]?key|credentials?|(?<=[_-])(?:key|auth|pass|pw)|(?<=[_-])pwd(?![\\s"'=,]{1,6}/))`;
+/** After an option in a sentence (`--token is required`), or a count: no secret. */
+const plainWord =
+  '(?!["\'`]? (?:is|are|was|were|has|had|must|may|can|cannot|should|needs?|requires?|required|expects?|expected|missing|not|and|or|to|in|for|from|with|without)(?=[\\s.,;:)]|$))(?![ =]\\d{1,3}(?![^\\s.,;:)]))';
 /** `--token …`, `--wandb_key=…`. */
 export const secretInOption = new RegExp(
-  `(${commandLine.option}${secretOption}${commandLine.gap})(?!--|…|\\[removed\\])(?:${commandLine.inQuotes}|${commandLine.word})`,
+  `(${commandLine.option}${secretOption}${plainWord}${commandLine.gap})(?!--|…|\\[removed\\])(?:${commandLine.inQuotes}|${commandLine.word})`,
   'gi',
 );
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { textWithoutSecrets } from './file-without-secrets.ts';
 import { withoutSecrets } from './printable.ts';
 
 test('passwords, signatures and tokens are removed', () => {
@@ -47,4 +48,28 @@ test('the values of secret options go, in a command and in a list of its words',
   );
   for (const text of ['--tokenizer bert', 'see --max-tokens 5', 'a --password'])
     assert.equal(withoutSecrets(text), text);
+});
+
+test('plain words and counts after an option stay, and so do the tokens of language models', () => {
+  const harmless = [
+    'the option --token is required; `--token` is missing',
+    'TARGET.HasToken =?= true',
+    'either --token or --password must be given',
+    '--api-key was not found: --password required.',
+    '--max-token 512 --num_token=100000 --pad-token <pad-it> --eos_token=endoftext',
+    '--tokenizer=bert-base-cased TOKENIZERS_PARALLELISM=disabled1',
+    '--sort-key 3 --pass 2, --key=1',
+  ];
+  for (const text of harmless) {
+    assert.equal(withoutSecrets(text), text);
+    assert.equal(textWithoutSecrets(text), text);
+  }
+  for (const secret of [
+    '--token isabel',
+    '--token 1234',
+    '--password=is',
+    '--hf-token was1',
+    'MYMAX_TOKEN=abcd1234',
+  ])
+    assert.match(withoutSecrets(secret), /…$/);
 });

@@ -37,7 +37,7 @@ test('a matrix gives every combination `jobs` times, in turns', () => {
   assert.equal(new Set(jobs.map(({ id }) => id)).size, 8);
 });
 
-test('any first part of the queue has the values of every parameter alike, give or take one job', () => {
+test('every prefix of the queue has each value of a parameter equally often, give or take one job', () => {
   const matrices = [
     { a: 3, b: 5 },
     { a: 4, b: 3, c: 2 },

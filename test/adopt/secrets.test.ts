@@ -3,6 +3,10 @@ import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import * as adopt from '../../src/cli/commands/adopt.ts';
+import { survey } from '../../src/adopt/survey.ts';
+import { draftSubmitted } from '../../src/cli/adopt/draft-submitted.ts';
+import { renderJob } from '../../src/cli/init/render-job.ts';
+import { limitsAt } from '../../src/pool/submit-limits.ts';
 import { lintDropped, lintDroppedDag } from '../../src/page/dropped-submit.ts';
 import { runCommand } from '../cli/run-command.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -63,6 +67,50 @@ test('no secret of a submit file is in anything that the page shows of it', () =
       const shown = lintDropped('/a/job.sub', new Map([['/a/job.sub', text], ['/a/run.sh', script]]), now, 'ospool'); // prettier-ignore
       assert.doesNotMatch(JSON.stringify(shown), leak, text);
     }
+});
+
+test('no secret of a submit file is in the job file made from it, or in the notes about it', () => {
+  const files = { read: () => undefined, stat: () => undefined, list: () => undefined };
+  const facts = { script: 'job.sub', pool: 'condor', isRemote: true, schema: '' };
+  const quoted = `--api-key 'Some planted81 12planted' --x 1`;
+  const lists = ['queue', 'queue A_TOKEN in (Planted61 Planted62)', 'queue words in (--token=Planted63)'];
+  for (const command of [...commands, 'shell'])
+    for (const value of [...values, quoted, '$(A_TOKEN)', '--pw $(A_TOKEN)', '$(words)'])
+      for (const queue of lists) {
+        // A list's secrets are for the command; elsewhere, their names are unknown.
+        if (value.startsWith('$(') && !/^(arguments|environment|shell)$/.test(command)) continue;
+        const program = /^(executable|shell)$/.test(command) ? [] : ['executable = run.sh'];
+        const text = [...program, `${command} = ${value}`, queue, ''].join('\n');
+        const found = survey({ file: '/a/job.sub', text, files, env: {}, now, limits: limitsAt('ospool') });
+        const draft = draftSubmitted('/a/job.sub', found);
+        if (draft === undefined) continue;
+        assert.doesNotMatch(renderJob(draft, facts), leak, text);
+      }
+});
+
+test('a secret in the arguments is reported, and the job file says how to give it', async (t) => {
+  const cwd = await temporaryFolder(t, {
+    'job.sub': [
+      'executable = run.sh',
+      `arguments = "--api-key 'Planted 71 72345678' --pw planted22 --lr 0.1 --tokenizer bert-base-cased"`,
+      'queue',
+    ].join('\n'),
+    'run.sh': script,
+  });
+  const said: string[] = [];
+  const print = (one: string): void => void said.push(one);
+  await runCommand(adopt, ['job.sub'], { cwd, env: {}, out: print, err: print }).catch(() => undefined);
+  await runCommand(adopt, ['--write', 'job.sub'], { cwd, env: {}, out: print, err: print });
+  const written = await readFile(path.join(cwd, 'updraft.toml'), 'utf8');
+  assert.match(
+    written,
+    /^command = ".\/run.sh --api-key '\[removed\]' --pw '\[removed\]' --lr 0.1 --tokenizer bert-base-cased"$/m,
+  );
+  const all = said.join('');
+  assert.match(all, /to fill in: \[removed\]: a secret was here.*a file.*\[train\.secrets\]/);
+  assert.match(all, /`--api-key` is a secret in `arguments`/);
+  assert.match(all, /`--pw` is a secret in `arguments`/);
+  assert.doesNotMatch(all + written, leak);
 });
 
 test('no secret of a DAG is in anything that the page shows of it', () => {

@@ -1,6 +1,6 @@
 import { batches, perBatch, valueOf, whereSet, type Batch, type SubmitFacts } from '../submit-facts.ts';
 import type { Found, Rule } from '../../base/finding.ts';
-import { secretInVariable } from '../../base/printable.ts';
+import { secretInOption, secretInVariable } from '../../base/printable.ts';
 import { canonicalCommand } from '../submit-commands.ts';
 
 /** Commands that take one of a few words; HTCondor refuses any other. */
@@ -80,7 +80,7 @@ export const valueRules: Rule<SubmitFacts>[] = [
   {
     name: 'environment-secret',
     level: 'error',
-    about: 'A secret is in `environment`, which everyone can read in the queue and in logs.',
+    about: 'A secret is in `environment` or `arguments`, which everyone can read in the queue and in logs.',
     check: (facts) => batches(facts).flatMap(secretsOf),
   },
 ];
@@ -122,15 +122,22 @@ function attributesForCommands({ submission }: SubmitFacts): Found[] {
     }));
 }
 
-function secretsOf(batch: Batch): Found[] {
-  return (
-    [...(valueOf(batch, 'environment') ?? '').matchAll(secretInVariable)]
-      // HTCondor's word for `$ENV()` of a variable that is not set.
-      .filter(([whole]) => !whole.endsWith('=UNDEFINED'))
-      .map(([, name = '']) => ({
-        message: `\`${name.slice(0, -1)}\` is a secret in \`environment\`: anyone who can see the queue or the log can read it`,
+const secretsOf = (batch: Batch): Found[] =>
+  [
+    { command: 'environment', patterns: [secretInVariable] },
+    { command: 'arguments', patterns: [secretInVariable, secretInOption] },
+  ].flatMap(({ command, patterns }) => {
+    const text = valueOf(batch, command) ?? '';
+    const found = patterns.flatMap((pattern) => [...text.matchAll(pattern)]);
+    return found
+      .filter(([whole, start = '']) => isSecretValue(whole.slice(start.length)))
+      .map(([, start = '']) => ({
+        message: `\`${start.replace(/[^\w-]+$/, '')}\` is a secret in \`${command}\`: anyone who can see the queue or the log can read it`,
         fix: sendSecret,
-        place: whereSet(batch, 'environment'),
-      }))
-  );
-}
+        place: whereSet(batch, command),
+      }));
+  });
+
+/** Not a path, a URL or a macro, which only name a secret, nor HTCondor's word for `$ENV()` of a variable that is not set. */
+const isSecretValue = (value: string): boolean =>
+  value.length >= 8 && value !== 'UNDEFINED' && !/^(?:[./~$]|\w+:\/\/)/.test(value);

@@ -15,6 +15,7 @@ import {
 import type { SubmittedJob, SubmittedQueue } from '../../adopt/submission.ts';
 import { counted } from '../../base/counted.ts';
 import { defined } from '../../base/defined.ts';
+import { textWithoutSecrets, wordsWithoutSecrets } from '../../base/file-without-secrets.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { isInside } from '../../job/inside.ts';
 import { looksSecret } from '../../job/secrets.ts';
@@ -28,7 +29,7 @@ import {
   markedNames,
   textsOfJobs,
 } from './job-texts.ts';
-import { leftOver } from './left-over.ts';
+import { draftWithoutSecrets, leftOver } from './left-over.ts';
 import { draftInputs, type Notes, programOf } from './submitted-inputs.ts';
 
 /** Commands that have a key in the job file. */
@@ -66,8 +67,8 @@ export function draftSubmitted(file: string, facts: SubmitFacts): JobDraft | und
   if ((batch.queue.template ?? batch.job).commands['initialdir'] !== undefined)
     notes.hints.push('initialdir: inputs are taken from there, but results return to the folder of the run');
   const checkpoint = fileList(valueOf(batch, 'transfer_checkpoint_files')).find(isInside);
-  return {
-    name: nameOf(valueOf(batch, 'batch_name') ?? path.parse(file).name),
+  return draftWithoutSecrets({
+    name: nameOf(textWithoutSecrets(valueOf(batch, 'batch_name') ?? path.parse(file).name)),
     command: run.command,
     others: [],
     files,
@@ -92,7 +93,7 @@ export function draftSubmitted(file: string, facts: SubmitFacts): JobDraft | und
         project: projectOf(batch),
       }),
     },
-  };
+  });
 }
 
 const nameOf = (text: string): string =>
@@ -154,9 +155,14 @@ function runOf(
   notes: Notes,
 ): RunDraft {
   const wordsOf = ({ commands }: SubmittedJob): string[] =>
-    commands['executable'] === undefined
-      ? ['/bin/sh', '-c', commands['shell'] ?? '']
-      : [programOf(commands), ...splitWords(splitArguments, commands['arguments'] ?? '', 'arguments', notes)];
+    wordsWithoutSecrets(
+      commands['executable'] === undefined
+        ? ['/bin/sh', '-c', commands['shell'] ?? '']
+        : [
+            programOf(commands),
+            ...splitWords(splitArguments, commands['arguments'] ?? '', 'arguments', notes),
+          ],
+    );
   const [first] = all;
   const words = first && all.length === 1 ? textsOfJobs(first.queue, wordsOf) : undefined;
   const names = markedNames([...(words ?? []), ...Object.values(env), ...outputs]);
@@ -262,8 +268,9 @@ function envOf(all: readonly Batch[], notes: Notes): Record<string, JobText> {
     const [first, ...rest] = text;
     const [, name = '', value = ''] =
       /^([^=]+)=(.*)$/s.exec((first && 'literal' in first && first.literal) || '') ?? [];
-    if (looksSecret(name))
-      notes.hints.push(`environment: ${name} looks like a secret, which belongs into [train.secrets]`);
+    const assigned = `${name}=${value}`;
+    if (looksSecret(name) || textWithoutSecrets(assigned) !== assigned)
+      notes.hints.push(`environment: ${name} looks like a secret, which belongs in [train.secrets]`);
     else if (markedNames([text]).includes('cluster'))
       notes.open.push({ what: `env.${name}`, why: 'it has the number of the cluster in its value' });
     else if (/^(?!UPDRAFT_)[A-Za-z_]\w*$/.test(name))

@@ -1,9 +1,10 @@
 import { markedName } from '../../adopt/resolve-jobs.ts';
 import { type Batch, valueOf } from '../../adopt/submit-facts.ts';
 import type { SubmittedJob } from '../../adopt/submission.ts';
-import { textWithoutSecrets } from '../../base/file-without-secrets.ts';
+import { isSecretName, textWithoutSecrets } from '../../base/file-without-secrets.ts';
 import { poolLineProblem } from '../../job/check-pool-submit.ts';
 import type { Scalar } from '../../job/spec.ts';
+import type { JobDraft } from '../init/draft-job.ts';
 
 /** Commands that Updraft does not need: it writes them, or does what they are for. */
 const doneByUpdraft =
@@ -63,10 +64,25 @@ function addLine(left: LeftOver, name: string, template: string, value: Scalar |
   const problem = differs
     ? 'it differs between jobs'
     : textWithoutSecrets(line) !== line
-      ? 'it looks like a secret, which belongs into [train.secrets]'
+      ? 'it looks like a secret, which belongs in [train.secrets]'
       : value === undefined
         ? 'it is an expression'
         : poolLineProblem(name, value);
   if (problem !== undefined || value === undefined) left.lost.push(`${name}: ${problem ?? ''}`);
   else left.lines[name] = value;
+}
+
+/** A draft without secrets, which says how to give them; the words of its command are clean already. */
+export function draftWithoutSecrets(draft: JobDraft): JobDraft {
+  const clean = JSON.parse(JSON.stringify(draft), (key, value: unknown) =>
+    typeof value === 'string'
+      ? textWithoutSecrets(value)
+      : Array.isArray(value) && isSecretName(key)
+        ? ['[removed]']
+        : value,
+  ) as JobDraft;
+  const why =
+    'a secret was here: keep it in a file, name that in [train.secrets], and let the training read the variable (`updraft docs secrets`)';
+  const isLeftOut = JSON.stringify({ ...clean, hints: [], open: [] }).includes('[removed]');
+  return isLeftOut ? { ...clean, open: [...clean.open, { what: '[removed]', why }] } : clean;
 }

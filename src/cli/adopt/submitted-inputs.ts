@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { textWithoutSecrets } from '../../base/file-without-secrets.ts';
 import { withoutSecrets } from '../../base/printable.ts';
 import { markedName } from '../../adopt/resolve-jobs.ts';
 import { type Batch, fileList, isUrl } from '../../adopt/submit-facts.ts';
@@ -20,7 +21,7 @@ const isSent = ({ transfer_executable: sent = 'true', executable = '' }: Record<
 
 /** The first word of the command. */
 export function programOf(commands: Record<string, string>): string {
-  const name = commands['executable']?.trim() ?? '';
+  const name = textWithoutSecrets(commands['executable']?.trim() ?? '');
   if (!isSent(commands)) return name;
   return `./${isInside(name) ? path.posix.normalize(name) : path.posix.basename(name)}`;
 }

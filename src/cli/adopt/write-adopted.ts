@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { hideSecretsOf, quotedTexts } from '../../adopt/hide-secrets.ts';
 import type { SubmitFacts } from '../../adopt/submit-facts.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { Cli } from '../cli.ts';
@@ -27,7 +28,8 @@ export async function writeAdopted(cli: Cli, file: string, facts: SubmitFacts): 
   const left = draft.hints.map((hint) => `not carried over: ${hint}\n`);
   const needless = draft.submitted?.needless ?? [];
   const done = needless.length === 0 ? [] : [`not needed, Updraft does it itself: ${needless.join(', ')}\n`];
-  cli.err([...open, ...left, ...done].join(''));
+  const hide = hideSecretsOf(quotedTexts(facts));
+  cli.err([...open, ...left, ...done].map(hide).join(''));
   const here = jobFileArgument(path.relative(cli.cwd, folder) || '.');
   nextCommands(cli, [
     [`updraft check${here}`, 'find what would fail'],

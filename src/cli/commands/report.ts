@@ -60,8 +60,8 @@ export function configure(command: Command, cli: Cli): void {
       const source = await reportSource(cli, words);
       const isPlain = Object.keys(flags).every((flag) => plainFlags.has(flag));
       if ('run' in source && isPlain) return printRun(cli, source.run, flags, givenOptions(command));
-      const hasOwners = flags.mail === true || flags.by?.split(',').includes('owner') === true;
-      const read = await readSource(cli, source, { ...flags, hasOwners });
+      const wantsOwners = flags.mail === true || flags.by?.split(',').includes('owner') === true;
+      const read = await readSource(cli, source, { ...flags, wantsOwners });
       if (flags.mail === true) {
         printMails(cli, sourceName(source), read, flags);
         return;

@@ -79,9 +79,9 @@ async function findReportRun(cli: Cli, word: string | undefined): Promise<FoundR
 export async function readSource(
   cli: Cli,
   source: ReportSource,
-  validity: { valid?: string; invalid?: string; hasOwners?: boolean },
+  validity: { valid?: string; invalid?: string; wantsOwners?: boolean },
 ): Promise<ReadLogs> {
-  const { valid, invalid, hasOwners = false } = validity;
+  const { valid, invalid, wantsOwners = false } = validity;
   if ('several' in source) {
     const read = await Promise.all(source.several.map((one) => readSource(cli, one.source, validity)));
     return mergeReads(source.several.map(({ name }, index) => ({ name, read: read[index] })));
@@ -100,7 +100,7 @@ export async function readSource(
     defined({
       signal: cli.signal,
       dag: source.dag,
-      fileOwners: hasOwners ? await fileOwners(cli, source.logs) : undefined,
+      fileOwners: wantsOwners ? await fileOwners(cli, source.logs) : undefined,
       valid: valid === undefined ? undefined : readValid(valid),
       invalid: invalid === undefined ? undefined : await readNames(cli, invalid),
     }),
