@@ -1247,6 +1247,7 @@ class WithTorch(AttemptTest):
         self.assertEqual(lines[:3], [[0] * 4, [1] * 4, [2] * 4])
         self.assertEqual(len(set(lines[3:])), 8)
 
+    @unittest.skipUnless(hasattr(torch, "compile"), "PyTorch before 2.0 has no compiler")
     def test_a_training_loads_the_compiler_only_to_compile(self) -> None:
         """Compared with a laptop, where nothing stands for the compiler."""
         program = """
@@ -1278,6 +1279,7 @@ print(before, is_loaded(), kept.__qualname__, layer.weight.tolist())
         self.assertEqual((loaded, compiled), ("False", "True"))
         self.assertEqual(self.printed(program).split(maxsplit=2), ["True", "True", result])
 
+    @unittest.skipUnless(hasattr(torch, "compile"), "PyTorch before 2.0 has no compiler")
     def test_the_compiler_is_one_however_it_is_imported(self) -> None:
         program = """
 import sys
@@ -1299,6 +1301,7 @@ assert type(found.__spec__.loader).__module__ != "updraft", found.__spec__
             with self.subTest(f"{imports}; {part}"):
                 self.assertEqual(self.printed(program.format(imports, part), UPDRAFT_PROGRESS="progress"), "")
 
+    @unittest.skipUnless(hasattr(torch, "compile"), "PyTorch before 2.0 has no compiler")
     def test_whatever_is_asked_of_the_compiler_reaches_the_real_one(self) -> None:
         for use in (
             """
@@ -1351,6 +1354,7 @@ torch._dynamo.reset()
         state = updraft._read(run._store.newest())
         self.assertEqual(state["objects"]["object 1"]["weight"].tolist(), [[7, 7], [7, 7]])
 
+    @unittest.skipUnless(hasattr(torch, "compile") and hasattr(torch.serialization, "get_crc32_options"), "old PyTorch")
     def test_a_last_checkpoint_has_large_tensors_whole_and_no_checksums_of_its_own(self) -> None:
         weights = torch.nn.Linear(1024, 512)
         state = {"objects": weights.state_dict()}

@@ -124,10 +124,7 @@ def main():
     # Before the model, so that the first images are read meanwhile.
     training = updraft.prefetch(load(args, args.train_dir, classes, device, True))
     validation = load(args, args.val_dir, classes, device, False)
-    # Made on the GPU, which draws its first weights at once, where a core takes a third of a second.
-    with device:
-        model = ResNet50()
-    model = model.to(memory_format=torch.channels_last)
+    model = ResNet50().to(device, memory_format=torch.channels_last)
     if args.weights is not None:
         load_weights(model, args.weights)
     optimizer = optim.SGD(model.parameters(), lr=args.lr, momentum=args.momentum, weight_decay=1e-4)
