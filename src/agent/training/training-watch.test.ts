@@ -107,15 +107,20 @@ test('of a training of 1,000 steps a second every extreme and the last step are 
   assert.ok(found.length < 5000, `${found.length} entries`);
 });
 
+/** How often others had a turn while it went on. */
+async function turnsDuring(work: () => Promise<unknown>): Promise<number> {
+  let turns = 0;
+  const turn = (): void => void (turns++, (next = setImmediate(turn)));
+  let next = setImmediate(turn);
+  await work().finally(() => clearImmediate(next));
+  return turns;
+}
+
 test('of a flood of printed lines only the newest are read, with the last; the agent works meanwhile', async (t) => {
   const { watch, reported, print } = makeWatch(t);
   const line = (step: number): string => `step ${step} loss ${step % 7}\n`;
   print(Array.from({ length: 400_000 }, (_, step) => line(step)).join(''));
-  let turns = 0;
-  const turn = (): void => void (turns++, (next = setImmediate(turn)));
-  let next = setImmediate(turn);
-  t.after(() => clearImmediate(next));
-  await watch.finish(true);
+  const turns = await turnsDuring(() => watch.finish(true));
   assert.ok(turns >= 3, `${turns} turns`);
   const steps = reportsOf(reported).map(({ step = 0 }) => step);
   assert.equal(steps.at(-1), 399_999);
@@ -127,11 +132,7 @@ test('all of the progress file is read, however late, in parts', async (t) => {
   const record = (step: number): string => `{"step": ${step}, "loss": ${step === 5000 ? -1 : step % 7}}\n`;
   const records = Array.from({ length: 150_000 }, (_, step) => record(step));
   writeFileSync(path.join(folder, 'progress.jsonl'), records.join(''));
-  let turns = 0;
-  const turn = (): void => void (turns++, (next = setImmediate(turn)));
-  let next = setImmediate(turn);
-  t.after(() => clearImmediate(next));
-  await watch.finish(true);
+  const turns = await turnsDuring(() => watch.finish(true));
   assert.ok(turns >= 3, `${turns} turns`);
   const steps = reportsOf(reported).map(({ step }) => step);
   assert.deepEqual([steps[0], steps.at(-1)], [0, 149_999]);
