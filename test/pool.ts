@@ -97,7 +97,9 @@ async function startOnce(root: string): Promise<MiniPoolState> {
   const running = await runningPool(home);
   if (running !== undefined) return running;
   const signal = AbortSignal.timeout(300_000);
-  return await startPool({ root, home, sites, signal, ...context });
+  // Images of a test's own registry come without TLS.
+  const config = ['SINGULARITY_EXTRA_ARGUMENTS = "--no-https"'];
+  return await startPool({ root, home, sites, signal, config, ...context });
 }
 
 /** Stops the pool of a folder, if one runs, and removes its files. */
