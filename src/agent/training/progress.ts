@@ -173,6 +173,8 @@ export function progressOfLine(line: string, names = new TrainNames()): Progress
   const found: Progress = {};
   const epoch = epochOf.exec(text) ?? trainOf.exec(text);
   if (epoch !== null) setPair(found, 'epoch', 'epochs', epoch[1], epoch[2]);
+  // 0.0 is no number of an epoch, but how much is done.
+  if (epoch?.[1] === '0') found.firstEpoch = 0;
   const step = stepOf.exec(text) ?? fraction(text);
   if (step !== undefined) setPair(found, 'step', 'steps', step[1], step[2]);
   const joined = joinWords(text);
@@ -255,7 +257,7 @@ export function progressOfRecord(line: string, names = new TrainNames()): Progre
   const text = line.replace(/:\s*(-?)(NaN|Infinity)\b/g, ': "$1$2"');
   const value = tried(() => JSON.parse(text) as unknown);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return {};
-  const found: Progress = {};
+  const found: Progress = /"epoch":\s*0\s*[,}]/.test(text) ? { firstEpoch: 0 } : {};
   const isNumber = (field: unknown): boolean =>
     typeof field === 'number' || field === 'NaN' || /^-?Infinity$/.test(String(field));
   const numbers = Object.entries(value).filter(([, field]) => isNumber(field));
