@@ -365,7 +365,10 @@ test('the saved page shows the same without a server or any request', async (t) 
     metric.value = 'other';
     metric.dispatchEvent(new Event('change'));
   })()`);
-  await tab.untilText('#curves', 'This saved page has no curves of this metric, to stay small: updraft dashboard');
+  await tab.untilText(
+    '#curves',
+    'This saved page has no curves of this metric, to stay small: updraft dashboard',
+  );
   const afterDelay = `(async () => {
     for (const action of delayed.splice(0)) action();
     await new Promise(requestAnimationFrame);
