@@ -108,8 +108,10 @@ async function placeAgent(poolHome: string, built: string): Promise<string> {
 async function startOnce(root: string): Promise<MiniPoolState> {
   const running = await runningPool(home);
   if (running !== undefined) return running;
-  if (shared !== undefined) return await start({ root, home, sites });
-  const { state, stop } = await startOwnPool({ root, home, sites });
+  // Images of a test's own registry come without TLS.
+  const wanted = { root, home, sites, config: ['SINGULARITY_EXTRA_ARGUMENTS = "--no-https"'] };
+  if (shared !== undefined) return await start(wanted);
+  const { state, stop } = await startOwnPool(wanted);
   stopOwn = stop;
   return state;
 }

@@ -103,6 +103,8 @@ export type RunBody =
 export const progressFields = [
   'epoch',
   'epochs',
+  // What it calls its first epoch, if that is 0; else 1.
+  'firstEpoch',
   'step',
   'steps',
   'loss',

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Finding } from '../../src/base/finding.ts';
@@ -19,6 +20,17 @@ export async function lintLines(
   const known = usage === undefined ? {} : { usage };
   return lintSubmission(surveyOnDisk({ file, env: { HOME: '/' }, now, limits: limitsAt(pool), ...known }));
 }
+
+/** The fix of a rule, with its lines for the submit file. */
+export async function adviceFor(folder: string, rule: string, lines: readonly string[]): Promise<string> {
+  const found = (await lintLines(folder, lines)).find((finding) => finding.rule === rule);
+  assert.ok(found !== undefined, `no finding ${rule}`);
+  return found.fix;
+}
+
+/** The same, as lines. */
+export const linesFor = async (folder: string, rule: string, lines: readonly string[]): Promise<string[]> =>
+  linesIn(await adviceFor(folder, rule, lines));
 
 /** Submit lines within a piece of advice, which may go on in words. */
 export const linesIn = (advice: string): string[] =>

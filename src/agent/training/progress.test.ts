@@ -113,6 +113,8 @@ for (const [line, expected] of [
     { epoch: 3, done: 3, metrics: { val_ppl: 23.1, val_loss: 3.14 } },
   ],
   ['Epoch 5, Loss: 0.3, F1: 0.81', { epoch: 5, done: 5, loss: 0.3, metrics: { F1: 0.81 } }],
+  ['Epoch [0/9], Loss: 0.3', { epoch: 0, epochs: 9, firstEpoch: 0, done: 0, loss: 0.3 }],
+  ["{'loss': 0.4, 'epoch': 0.0}", { epoch: 0, done: 0, loss: 0.4 }],
   ['using precision=16, 4 devices', {}],
   ['error: 3, retry 5', {}],
   ['recall 5 things; the log loss of 3 files', {}],
@@ -131,6 +133,8 @@ test('only the beginning of a very long line is read', () => {
 });
 
 test('a record has numbers, including NaN and Infinity, and nothing else', () => {
+  assert.equal(progressOfRecord('{"epoch": 0, "loss": 1}').firstEpoch, 0);
+  assert.equal(progressOfRecord('{"epoch": 0.0, "loss": 1}').firstEpoch, undefined);
   assert.deepEqual(progressOfRecord('{"epoch":2,"loss":NaN,"steps":"7","other":"1"}'), {
     epoch: 2,
     done: 2,

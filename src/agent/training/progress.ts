@@ -1,5 +1,5 @@
-import { tried } from '../../base/error-reason.ts';
 import { isAccuracy } from '../../base/metric-direction.ts';
+import { jsonTable } from '../../base/shape.ts';
 import {
   maxMetricName,
   maxMetrics,
@@ -173,6 +173,8 @@ export function progressOfLine(line: string, names = new TrainNames()): Progress
   const found: Progress = {};
   const epoch = epochOf.exec(text) ?? trainOf.exec(text);
   if (epoch !== null) setPair(found, 'epoch', 'epochs', epoch[1], epoch[2]);
+  // 0.0 is no number of an epoch, but how much is done.
+  if (epoch?.[1] === '0') found.firstEpoch = 0;
   const step = stepOf.exec(text) ?? fraction(text);
   if (step !== undefined) setPair(found, 'step', 'steps', step[1], step[2]);
   const joined = joinWords(text);
@@ -253,9 +255,9 @@ const valueOf = (name: string, value: number): number => (isAccuracy(name) ? asS
 export function progressOfRecord(line: string, names = new TrainNames()): Progress {
   // Python writes NaN and Infinity, which are not JSON.
   const text = line.replace(/:\s*(-?)(NaN|Infinity)\b/g, ': "$1$2"');
-  const value = tried(() => JSON.parse(text) as unknown);
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return {};
-  const found: Progress = {};
+  const value = jsonTable(text);
+  if (value === undefined) return {};
+  const found: Progress = /"epoch":\s*0\s*[,}]/.test(text) ? { firstEpoch: 0 } : {};
   const isNumber = (field: unknown): boolean =>
     typeof field === 'number' || field === 'NaN' || /^-?Infinity$/.test(String(field));
   const numbers = Object.entries(value).filter(([, field]) => isNumber(field));

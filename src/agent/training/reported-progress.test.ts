@@ -126,6 +126,8 @@ test('a bar that counts epochs from 0 does not shift the epochs of the records',
       [3, 2],
     ],
   });
+  const firsts = journal.flatMap((body) => (body.kind === 'progress' ? (body.firstEpoch ?? []) : []));
+  assert.deepEqual([firsts[0], firsts.at(-1)], [0, 1]);
 });
 
 for (const printedEpochs of [false, true])

@@ -42,7 +42,7 @@ export class ReportedProgress {
     this.#part(this.#recordNames, this.#records);
     this.#learn(found);
     this.#recordedAt = placeAfter(this.#recordedAt, found);
-    this.#records.add(found);
+    this.#records.add(this.#isRecounted ? { firstEpoch: 1, ...found } : found);
     return found;
   }
 
@@ -120,7 +120,7 @@ export class ReportedProgress {
       if (this.#printedMetrics.delete(name)) this.#void.add(name);
     }
     if ((fields.epoch ?? fields.step) !== undefined)
-      for (const name of ['epoch', 'epochs', 'done']) this.#recorded.add(name);
+      for (const name of ['epoch', 'epochs', 'done', 'firstEpoch']) this.#recorded.add(name);
     if (fields.step !== undefined) this.#recorded.add('steps');
   }
 

@@ -1,3 +1,4 @@
+import { defined } from '../../base/defined.ts';
 import { counted } from '../../base/counted.ts';
 import type { FitColumn } from '../../base/fit-table.ts';
 import { byImportance } from '../../base/metric-direction.ts';
@@ -269,7 +270,8 @@ function givenShare({ attempt, agent }: AttemptState): number {
   const { resumed, training } = agent ?? {};
   if (resumed === undefined || training === undefined || resumed.savedBy === attempt) return 0;
   const { epoch, step } = resumed;
-  if (epoch === undefined && step === undefined) return 0;
-  const given = { ...(epoch === undefined ? {} : { epoch }), ...(step === undefined ? {} : { step }) };
-  return trainingShare({ ...training, ...given }) ?? 0;
+  const { epochs, steps, firstEpoch } = training;
+  // What reports an epoch at its end did so before, too.
+  const done = training.done === undefined ? undefined : epoch;
+  return trainingShare(defined({ epoch, epochs, step, steps, firstEpoch, done })) ?? 0;
 }
