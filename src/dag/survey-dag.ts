@@ -1,4 +1,4 @@
-import { countByLevel } from '../adopt/finding-groups.ts';
+import { countByLevel, groupFindings } from '../adopt/finding-groups.ts';
 import { hideInFindings, hideSecretsOf, quotedTexts } from '../adopt/hide-secrets.ts';
 import { alikeAsOne, lintSubmission } from '../adopt/lint.ts';
 import { counted } from '../base/counted.ts';
@@ -62,8 +62,15 @@ export function lintDag(facts: DagFacts): Finding[] {
 /** Most lines of a large DAG have no secrets, and looking for them takes long. */
 const onlyNames = /^[ \t]*(?:JOB|PARENT|RETRY|CATEGORY|PRIORITY|DONE)[ \t][\w. \t/-]*$/gim;
 
+/** The findings of a DAG as they are shown. */
+export function shownDag({ dag, files }: DagFacts, findings: readonly Finding[]) {
+  const named = [...new Set(findings.flatMap(({ file }) => file ?? []))];
+  const texts = named.map((file) => ({ file, text: files.read(file) ?? '' }));
+  return { headline: dagHeadline(dag, findings), groups: groupFindings(findings, texts) };
+}
+
 /** `workflow.dag: 3 nodes; 1 error, 0 warnings, 2 notes` */
-export function dagHeadline({ file, nodes, dagmans }: Dag, findings: readonly Finding[]): string {
+function dagHeadline({ file, nodes, dagmans }: Dag, findings: readonly Finding[]): string {
   const inner = nodes.filter(({ dagman }) => dagman.node !== undefined).length;
   const ofInner =
     dagmans.length === 1 ? '' : `, ${inner} of them in ${counted(dagmans.length - 1, 'inner DAG')}`;

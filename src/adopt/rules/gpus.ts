@@ -55,7 +55,7 @@ function anyGpu(batch: Batch): RuleResult {
   return {
     message:
       'no condition on the GPU: one that is too old for your CUDA fails the job after its data was transferred',
-    fix: 'gpus_minimum_capability = 7.0 and gpus_minimum_runtime = 12.1 (the CUDA of your PyTorch), gpus_minimum_memory = 8 GB',
+    fix: 'add what you need; the runtime is the CUDA of your PyTorch:\ngpus_minimum_capability = 7.0\ngpus_minimum_runtime = 12.1\ngpus_minimum_memory = 8 GB',
     place: whereSet(batch, 'request_gpus'),
   };
 }
@@ -152,8 +152,10 @@ function oldGpuAttributes(batch: Batch): RuleResult {
       lines === undefined
         ? `write what is meant by ${names.length === 1 ? 'it' : 'them'} in require_gpus, with ${names.map((name) => newName(name)?.[0] ?? '').join(', ')}`
         : lines.some((line) => line.startsWith('requirements'))
-          ? `write: ${all.join(', ')}`
-          : `remove \`requirements\`${all.length === 0 ? '' : `, and write: ${all.join(', ')}`}`,
+          ? ['write instead:', ...all].join('\n')
+          : all.length === 0
+            ? 'remove `requirements`'
+            : ['remove `requirements`, and write:', ...all].join('\n'),
     place: whereSet(batch, 'requirements'),
   };
 }
