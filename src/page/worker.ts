@@ -1,5 +1,5 @@
 import { counted } from '../base/counted.ts';
-import { printable } from '../base/printable.ts';
+import { firstFew, printable } from '../base/printable.ts';
 import { shellQuote } from '../base/shell-quote.ts';
 import { nodeJobLabel } from '../dag/node-jobs.ts';
 import type { DagRun } from '../dag/not-submitted.ts';
@@ -192,8 +192,7 @@ function explainPasted(text: string): void {
 }
 
 /** Its name in a heading. */
-const nameOf = ([first = '', ...more]: readonly string[]): string =>
-  more.length === 0 ? first : `${first} and ${more.length} more`;
+const nameOf = (names: readonly string[]): string => firstFew(names, 1);
 
 /** Commands repeat no more names than this. */
 const maxNamed = 3;

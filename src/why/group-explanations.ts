@@ -9,13 +9,13 @@ export interface ExplainedGroup {
   title: string;
   /** Their ids, or the names of their nodes; of several logs, the first of each begins with its log: `a.log: 12.3`. */
   jobs: string[];
-  /** The first few of them with their values of the matrix, if they have any. */
+  /** The same with their values of the matrix, if they have any. */
   labels: string[];
   /** The first of them. */
   example: Explanation;
 }
 
-/** More jobs are listed by their ids. */
+/** Of more jobs, the first few are named. */
 export const maxLabels = 6;
 
 const plurals: Record<string, string> = { has: 'have', is: 'are', was: 'were' };
@@ -57,7 +57,7 @@ export function groupJobs<Job>(
       groups.set(key, { standing, cause, title, jobs: [name], labels: label, example: explain(each) });
     else {
       group.jobs.push(name);
-      if (group.jobs.length <= maxLabels) group.labels.push(...label);
+      group.labels.push(...label);
     }
   }
   const rank = ({ standing }: ExplainedGroup): number => order.indexOf(standing);

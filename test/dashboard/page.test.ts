@@ -265,7 +265,7 @@ test('a sweep is sorted by what it measured, drawn, named by its parameters, and
   await tab.untilText('.readout', '2 of 18');
   assert.match(await tab.text('.readout'), /^\d{4} lr=0\.\d+ opt=\w+ loss/);
 
-  const best = /job (\d+)/.exec(await tab.text('.model'))?.[1] ?? '';
+  const best = /job (\d+) lr=0\.\d+ opt=\w+: /.exec(await tab.text('.model'))?.[1] ?? '';
   const saved = await tab.read<[string, string | null]>(
     `fetch(document.querySelector('.model a').href).then(async (reply) => [await reply.text(), reply.headers.get('content-disposition')])`,
   );

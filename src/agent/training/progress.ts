@@ -1,5 +1,5 @@
-import { tried } from '../../base/error-reason.ts';
 import { isAccuracy } from '../../base/metric-direction.ts';
+import { jsonTable } from '../../base/shape.ts';
 import {
   maxMetricName,
   maxMetrics,
@@ -255,8 +255,8 @@ const valueOf = (name: string, value: number): number => (isAccuracy(name) ? asS
 export function progressOfRecord(line: string, names = new TrainNames()): Progress {
   // Python writes NaN and Infinity, which are not JSON.
   const text = line.replace(/:\s*(-?)(NaN|Infinity)\b/g, ': "$1$2"');
-  const value = tried(() => JSON.parse(text) as unknown);
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return {};
+  const value = jsonTable(text);
+  if (value === undefined) return {};
   const found: Progress = /"epoch":\s*0\s*[,}]/.test(text) ? { firstEpoch: 0 } : {};
   const isNumber = (field: unknown): boolean =>
     typeof field === 'number' || field === 'NaN' || /^-?Infinity$/.test(String(field));

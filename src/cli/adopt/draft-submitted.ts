@@ -347,12 +347,14 @@ function gpuParts(batch: Batch, notes: Notes): Pick<SubmittedParts, 'gpus' | 'gp
 function wholeOf(batch: Batch, command: string, notes: Notes): number | undefined {
   const value = valueOf(batch, command);
   if (value === undefined || /^\d+$/.test(value)) return value === undefined ? undefined : Number(value);
-  notes.open.push({
-    what: command.replace('request_', ''),
-    why: `\`${command} = ${value}\` is an expression`,
-  });
+  notes.open.push(expressionNote(command, value));
   return undefined;
 }
+
+const expressionNote = (command: string, value: string): Notes['open'][number] => ({
+  what: command.replace('request_', ''),
+  why: `\`${command} = ${value}\` is an expression`,
+});
 
 function memoryOf(batch: Batch, notes: Notes): string {
   if (valueOf(batch, 'request_memory') === undefined)
@@ -363,11 +365,7 @@ function memoryOf(batch: Batch, notes: Notes): string {
 function amountOf(batch: Batch, command: string, unit: 'k' | 'm', notes: Notes): string | undefined {
   const value = valueOf(batch, command);
   const amount = parseQuantity(value ?? '', unit);
-  if (value !== undefined && amount === undefined)
-    notes.open.push({
-      what: command.replace('request_', ''),
-      why: `\`${command} = ${value}\` is an expression`,
-    });
+  if (value !== undefined && amount === undefined) notes.open.push(expressionNote(command, value));
   return amount === undefined ? undefined : binaryAmount(amount.bytes);
 }
 

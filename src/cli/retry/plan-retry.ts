@@ -1,5 +1,5 @@
 import { counted } from '../../base/counted.ts';
-import { printable } from '../../base/printable.ts';
+import { firstFew, printable } from '../../base/printable.ts';
 import type { Explanation } from '../../diagnosis/explanation.ts';
 import type { JobState, RunState } from '../../journal/state.ts';
 import type { ResourceChange } from '../../pool/pool.ts';
@@ -104,9 +104,11 @@ function groupLines(group: readonly PlannedRetry[], width: number): string[] {
   const [first] = group;
   if (first === undefined) return [];
   const { lack, explanation, what, isMet } = first;
-  const hasLabels = group.length <= maxLabels && group.every((one) => one.explanation.name !== undefined);
-  const named = hasLabels
-    ? group.map((one) => explainedLabel(one.explanation)).join(', ')
+  const named = group.every((one) => one.explanation.name !== undefined)
+    ? firstFew(
+        group.map((one) => explainedLabel(one.explanation)),
+        maxLabels,
+      )
     : jobList(group.map(({ job }) => printable(job)));
   const said = lack === 'missing' ? [] : explanation.because.slice(0, 1);
   return [

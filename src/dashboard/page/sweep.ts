@@ -217,7 +217,7 @@ export class Sweep {
     const links = downloads(row.id, files.slice(0, 3), this.#context.hrefOf);
     const place = html('code', {}, this.#context.placeOf(row.id));
     this.#model.replaceChildren(
-      `Best model, job ${row.id}: `,
+      `Best model, job ${jobLabel(row.id, row.name)}: `,
       ...(links.length === 0 ? [place] : links.flatMap((link) => [link, ' '])),
     );
   }
