@@ -145,17 +145,16 @@ function oldGpuAttributes(batch: Batch): RuleResult {
   const names = oldGpuNames(expression);
   if (names.length === 0) return [];
   const lines = todaysGpuLines(expression, valueOf(batch, 'require_gpus'));
+  const keepsSome = lines?.some((line) => line.startsWith('requirements')) === true;
   const all = [...(lines ?? []), ...(wantsGpu(batch) ? [] : ['request_gpus = 1'])];
   return {
     message: `\`requirements\` uses \`${names.join('`, `')}\`: machines describe each GPU by itself now, so this matches none, and the job waits forever`,
     fix:
       lines === undefined
         ? `write what is meant by ${names.length === 1 ? 'it' : 'them'} in require_gpus, with ${names.map((name) => newName(name)?.[0] ?? '').join(', ')}`
-        : lines.some((line) => line.startsWith('requirements'))
-          ? ['write instead:', ...all].join('\n')
-          : all.length === 0
-            ? 'remove `requirements`'
-            : ['remove `requirements`, and write:', ...all].join('\n'),
+        : all.length === 0
+          ? 'remove `requirements`'
+          : [`${keepsSome ? 'write instead' : 'remove `requirements`, and write'}:`, ...all].join('\n'),
     place: whereSet(batch, 'requirements'),
   };
 }
