@@ -118,3 +118,12 @@ test("no secret in HTCondor's words is kept, whatever they are about", async (t)
   for (const part of ['complaint', 'holds', 'releases', 'removal', '"reason":"see https://h/x'])
     assert.ok(kept.includes(part), part);
 });
+
+test('while it reads a large log, Bun collects garbage', async (t) => {
+  const collections: boolean[] = [];
+  const gc = (synchronously: boolean): void => void collections.push(synchronously);
+  Object.assign(globalThis, { Bun: { gc } });
+  t.after(() => Reflect.deleteProperty(globalThis, 'Bun'));
+  await read(t, { 'large.log': [submit(1, '04/27').repeat(250_000), 2026] });
+  assert.deepEqual(collections, [false, false]);
+});
