@@ -60,7 +60,7 @@ function shown(
     rule,
     lines: (excerpt.length === 0 ? source : excerpt).map((one) => printableLines(textWithoutSecrets(one))),
     message: printable(message),
-    fix: printable(fix),
+    fix: fix.split('\n').map(printable).join('\n'),
   };
 }
 
