@@ -11,7 +11,7 @@ const isReference = (value: string): boolean => /^(?:\$|\.{0,2}\/|~|\w+:\/\/)/.t
 
 /** Removes the secrets of texts from a sentence that quotes them, in whole or in part. */
 export function hideSecretsOf(texts: readonly string[]): (sentence: string) => string {
-  const secrets = new Set(texts.flatMap(secretsIn).filter((one) => !isReference(one)));
+  const secrets = new Set([...new Set(texts)].flatMap(secretsIn).filter((one) => !isReference(one)));
   const redact = replacePieces([...secrets].filter(isUnlikeWords));
   const alone = (sentence: string): string =>
     sentence.replaceAll(/`([^`]+)`/g, (quoted, word: string) => (secrets.has(word) ? '`…`' : quoted));
