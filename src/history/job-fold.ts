@@ -150,10 +150,6 @@ export class JobFold {
     if (this.#attempt !== undefined) this.#lose();
     this.#closeWait();
     this.#wait = 'idle';
-    // What it computed is computed again: its node failed, in another of its jobs or in a script.
-    const last = this.job.attempts.at(-1);
-    if (last?.ending === 'success')
-      Object.assign(last, { ending: 'requeued', cause: this.job.cause ?? 'node-retried' });
     this.#reopen();
     this.job.earlierIds = [...(this.job.earlierIds ?? []), this.job.id];
     this.job.id = id;

@@ -204,6 +204,10 @@ export class LogFold {
 
   #resubmit(fold: JobFold, id: string): void {
     this.#next.delete(fold);
+    // What it computed is computed again: its node failed, in another of its jobs or in a script.
+    const { attempts, cause = 'node-retried' } = fold.job;
+    const last = attempts.at(-1);
+    if (last?.ending === 'success') Object.assign(last, { ending: 'requeued', cause });
     fold.resubmit(id);
   }
 
