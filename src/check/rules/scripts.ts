@@ -21,7 +21,8 @@ export const scriptFileRules: Rule<PlanFacts & CodeFacts & HereFacts>[] = [
   {
     name: 'python-syntax-perhaps',
     level: 'warning',
-    about: "The Python of this machine cannot parse a file that the job runs; the job's may be newer, or Python 2.",
+    about:
+      "The Python of this machine cannot parse a file that the job runs; the job's may be newer, or Python 2.",
     check: (facts) => syntaxErrors(facts, false),
   },
   {
