@@ -60,7 +60,7 @@ function shown(
     rule,
     lines: [...(source === '' ? [] : [source]), ...excerpt.map(printableLines)],
     message: printable(message),
-    fix: printable(fix),
+    fix: fix.split('\n').map(printable).join('\n'),
   };
 }
 

@@ -163,3 +163,15 @@ export function givenTo(dag: Dag, node: DagNode): GivenValue[] {
     ...[...node.vars.values()].map((one) => ({ ...one, value: withOwn(one.name, one.value, own) })),
   ];
 }
+
+/** The file that every node of the outcome writes; undefined if its name differs by node or cluster. */
+export function sharedName({ group, facts }: NodeOutcome, command: string): string | undefined {
+  const queue = facts.submission.queues[0];
+  const raw = queue?.inForce.get(command)?.value ?? '';
+  const commands = queue?.jobs[0]?.commands;
+  const name = commands?.[command] ?? '';
+  if (name === '' || name === '/dev/null' || /\$\(?(job|jobid|cluster|clusterid)\b|\$\$/i.test(raw))
+    return undefined;
+  const folder = posix.join(group.folder, commands?.['initialdir'] ?? '.');
+  return posix.isAbsolute(name) ? name : posix.join(folder, name);
+}

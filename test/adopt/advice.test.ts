@@ -27,13 +27,8 @@ test('advised lines end jobs that never work, and the commands of a mail end the
     'periodic_release = HoldReasonCode == 13',
     'queue',
   ]);
-  // The rule is 'worth-adding'.
-  const [, retries = '', waiting = ''] =
-    /(max_retries = \d+) and (periodic_release = .*?) \(one stalled/.exec(
-      (await lintLines(folder, [...job('/bin/true', 'c.log'), 'queue']))
-        .map(({ message }) => message)
-        .join('\n'),
-    ) ?? [];
+  const common = await linesFor(folder, 'worth-adding', [...job('/bin/true', 'c.log'), 'queue']);
+  const [retries = '', waiting = ''] = common.slice(-2);
   assert.match(waiting, / > 600$/);
   await writeFile(here.at('there.txt'), '');
   const lost = 'transfer_input_files = gone.txt';

@@ -32,13 +32,9 @@ export async function adviceFor(folder: string, rule: string, lines: readonly st
 export const linesFor = async (folder: string, rule: string, lines: readonly string[]): Promise<string[]> =>
   linesIn(await adviceFor(folder, rule, lines));
 
-/** Submit lines within a piece of advice, which may go on in words. */
+/** The lines that a piece of advice says to write: each is on a line of its own. */
 export const linesIn = (advice: string): string[] =>
-  [
-    ...advice.matchAll(
-      /(?<![\w$(`+"])(\+?[A-Za-z_]+ = .+?)(?=, (?![A-Z])| and [a-z]| or "|; | \([a-z]+ [A-Za-z]|$)/g,
-    ),
-  ].map(([, line = '']) => line);
+  advice.split('\n').filter((line) => /^\+?\w+ = /.test(line));
 
 const nameOf = (line: string): string => (line.split('=')[0] ?? '').trim().toLowerCase();
 

@@ -265,6 +265,8 @@ test('a submit file is linted with the script that was chosen with it', async (t
   assert.doesNotMatch(await tab.text('#result'), /ProjectName/);
   await pick(tab, '#pool', 'ospool');
   await tab.untilText('#findings', 'ProjectName');
+  const blocks = `[...document.querySelectorAll('.finding pre')].map((one) => one.innerText)`;
+  assert.ok((await tab.read<string[]>(blocks)).includes('+JobDurationCategory = "Medium"'));
   await choose(tab, path.join(folder, 'run.sh'));
   await tab.untilText('#result', 'a script is checked with the submit file that runs it');
   assert.deepEqual(tab.errors, []);

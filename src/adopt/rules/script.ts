@@ -60,7 +60,7 @@ function flatPaths(batch: Batch, facts: SubmitFacts): Found[] {
     return [
       {
         message: `${word} is used from the folder ${folder}, but ${base} arrives at the top of the scratch folder: HTCondor does not keep paths`,
-        fix: `name it ./${base}, or transfer the folder ${folder} itself, or set preserve_relative_paths = true`,
+        fix: `name it ./${base}, or transfer the folder ${folder} itself, or write:\npreserve_relative_paths = true`,
         place,
       },
     ];

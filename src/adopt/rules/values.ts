@@ -67,7 +67,7 @@ export const valueRules: Rule<SubmitFacts>[] = [
         .filter(({ command, value }) => plain.test(command ?? '') && /\s#/.test(value))
         .map(({ name, value, place }) => ({
           message: `\`${value.slice(value.search(/\s#/)).trim()}\` is part of the value: HTCondor allows comments only on their own lines`,
-          fix: `${name} = ${value.slice(0, value.search(/\s#/)).trim()}, and the comment on the line above`,
+          fix: `put the comment on the line above:\n${name} = ${value.slice(0, value.search(/\s#/)).trim()}`,
           place,
         })),
   },
