@@ -39,7 +39,7 @@ const forms: readonly SecretRule[] = [
 ];
 
 /** In place of a secret in a file. */
-const removed = '[removed]';
+export const removed = '[removed]';
 
 /** The end of a name; what is before it is kept anyway, and searching it would take long in a huge word. */
 const secretName = `(?:${accessToken}|secret|passw(?:or)?d|passphrase|pwd|api[_-]?key|access[_-]?key|private[_-]?key|auth[_-]?key|account[_-]?key|key-data|[_-]pass(?![a-z])|credential|authorization|cookie|_key)(?![\\w-]{0,64}(?:file|path|dir|type|expir|name|url))[\\w-]{0,64}`;

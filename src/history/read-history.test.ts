@@ -94,3 +94,12 @@ test("DAGMan's own logs show which DAG a node is of, also in a log that two DAGs
     ],
   );
 });
+
+test('while it reads a large log, Bun collects garbage', async (t) => {
+  const collections: boolean[] = [];
+  const gc = (synchronously: boolean): void => void collections.push(synchronously);
+  Object.assign(globalThis, { Bun: { gc } });
+  t.after(() => Reflect.deleteProperty(globalThis, 'Bun'));
+  await read(t, { 'large.log': [submit(1, '04/27').repeat(250_000), 2026] });
+  assert.deepEqual(collections, [false, false]);
+});

@@ -133,8 +133,8 @@ function lackNotes(
 
 const orUnknown = (key: GroupKey): GroupKey =>
   'job' in key
-    ? { job: (job) => key.job(job) ?? unknownSite }
-    : { attempt: (attempt, job) => key.attempt(attempt, job) ?? unknownSite };
+    ? { ...key, job: (job) => key.job(job) ?? unknownSite }
+    : { ...key, attempt: (attempt, job) => key.attempt(attempt, job) ?? unknownSite };
 
 /** A header with the keys of the JSON, then a row per group. */
 export function* groupCsv({ by, groups, measures }: GroupedReport): Generator<string> {

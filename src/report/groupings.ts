@@ -131,18 +131,27 @@ function parameterGrouping(name: string, title: string, otherwise?: Grouping): G
   return { ...otherwise, title, key };
 }
 
-/** `method=osdf site=CHTC`. */
+/** `method=osdf site=CHTC`, in groups of the first, those in groups of the second. */
 function joinedKey(keys: readonly { name: string; key: GroupKey }[]): GroupKey {
-  const nameOf = (job: JobHistory, attempt: AttemptHistory | undefined): string =>
-    keys
-      .map(({ name, key }) => {
-        const value = 'job' in key ? key.job(job) : attempt && key.attempt(attempt, job);
-        return `${name}=${value ?? unknownSite}`;
-      })
-      .join(' ');
+  /** The place of each value, as they first appear, and the values of each group. */
+  const places = new Map<string, number>();
+  const groups = new Map<string, string[]>();
+  const nameOf = (job: JobHistory, attempt: AttemptHistory | undefined): string => {
+    const values = keys.map(({ name, key }) => {
+      const value = 'job' in key ? key.job(job) : attempt && key.attempt(attempt, job);
+      return `${name}=${value ?? unknownSite}`;
+    });
+    for (const value of values) places.set(value, places.get(value) ?? places.size);
+    const joined = values.join(' ');
+    groups.set(joined, values);
+    return joined;
+  };
+  const placeOf = (group: string, at: number): number => places.get(groups.get(group)?.[at] ?? '') ?? 0;
+  const order = (a: string, b: string): number =>
+    keys.map((_, at) => placeOf(a, at) - placeOf(b, at)).find((by) => by !== 0) ?? 0;
   return keys.every(({ key }) => 'job' in key)
-    ? { job: (job) => nameOf(job, undefined) }
-    : { attempt: (attempt, job) => nameOf(job, attempt) };
+    ? { job: (job) => nameOf(job, undefined), order }
+    : { attempt: (attempt, job) => nameOf(job, attempt), order };
 }
 
 const parameterNames = (jobs: readonly JobHistory[]): string[] => [
