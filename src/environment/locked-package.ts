@@ -51,12 +51,7 @@ export const plainName = (kind: LockedPackage['kind'], name: string): string =>
 const texts = (value: unknown): string[] =>
   Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
 
-interface Named {
-  name: string;
-  version: string;
-  build: string;
-  subdir?: string;
-}
+type Named = Pick<LockedPackage, 'name' | 'version' | 'build' | 'subdir'>;
 
 /** The file name of a conda package. */
 export const condaFile = (url: string): string =>
