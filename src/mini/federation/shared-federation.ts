@@ -107,13 +107,10 @@ interface AdminAccess {
   key: string;
 }
 
-/** The control server of one federation. */
-interface Admin extends AdminAccess {
-  stop(): Promise<void>;
-}
-
-/** Starts the control server on loopback; every request needs the key. */
-export async function startAdmin(federation: MiniFederation): Promise<Admin> {
+/** Starts the control server of one federation on loopback; every request needs the key. */
+export async function startAdmin(
+  federation: MiniFederation,
+): Promise<AdminAccess & { stop(): Promise<void> }> {
   const key = randomBytes(24).toString('base64url');
   const server = http.createServer((request, response) => {
     answer(federation, request, key).then(
