@@ -1,6 +1,5 @@
 import { defined } from '../base/defined.ts';
 
-/** One package in a lock. */
 export interface LockedPackage {
   kind: 'conda' | 'pypi' | 'source';
   /** Where it comes from, without user name and password. */

@@ -180,7 +180,6 @@ export interface JobHistory {
   siblings?: true;
   /** The DAG of that node, if DAGMan's own log is among those that were read: its name without `.nodes.log`. */
   dag?: string;
-  /** The ids of its earlier clusters. */
   earlierIds?: string[];
   /** Who submitted it, if the log has that. */
   owner?: string;

@@ -30,7 +30,6 @@ export class OriginClient {
   readonly #agent = new http.Agent({ keepAlive: true });
   readonly #signal: AbortSignal;
 
-  /** `signal` aborts all requests. */
   constructor(base: string, signal: AbortSignal) {
     this.#base = base;
     this.#signal = signal;

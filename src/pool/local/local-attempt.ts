@@ -168,7 +168,6 @@ export class LocalAttempt {
     if (this.#scratch !== undefined) await removeLeftovers(this.#scratch, kill, clock);
   }
 
-  /** How it ended. */
   end(): Promise<AttemptExit> {
     return readAttemptExit(this.folder, this.#exit);
   }
