@@ -4,6 +4,7 @@ import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
+import { text } from 'node:stream/consumers';
 import { identifyProcess, livenessOf, type ProcessIdentity } from '../../base/process-identity.ts';
 import {
   type Addresses,
@@ -164,9 +165,7 @@ class Refusal extends Error {
 async function answer(federation: MiniFederation, request: IncomingMessage, key: string): Promise<object> {
   if (!isKey(request.headers.authorization ?? '', `Bearer ${key}`))
     throw new Refusal(401, 'the key is wrong');
-  const parts: Buffer[] = [];
-  for await (const part of request as AsyncIterable<Buffer>) parts.push(part);
-  const body = JSON.parse(Buffer.concat(parts).toString() || '{}') as Record<string, unknown>;
+  const body = JSON.parse((await text(request)) || '{}') as Record<string, unknown>;
   const { trouble, counters } = federation;
   switch (`${request.method ?? ''} ${request.url ?? ''}`) {
     case 'GET /status':
