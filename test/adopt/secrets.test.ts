@@ -72,15 +72,21 @@ test('no secret of a submit file is in anything that the page shows of it', () =
 test('no secret of a submit file is in the job file made from it, or in the notes about it', () => {
   const files = { read: () => undefined, stat: () => undefined, list: () => undefined };
   const facts = { script: 'job.sub', pool: 'condor', isRemote: true, schema: '' };
+  const ofList = [
+    '$(A_TOKEN)',
+    '--pw $(A_TOKEN)',
+    '$(words)',
+    'in/$(A_TOKEN).dat',
+    'Mine == "$(A_TOKEN)"',
+    'a$(A_SECRET)',
+  ];
   const quoted = `--api-key 'Some planted81 12planted' --x 1`;
   const lists = ['queue', 'queue A_TOKEN in (Planted61 Planted62)', 'queue words in (--token=Planted63)'];
   for (const command of [...commands, 'shell'])
-    for (const value of [...values, quoted, '$(A_TOKEN)', '--pw $(A_TOKEN)', '$(words)'])
+    for (const value of [...values, quoted, ...ofList])
       for (const queue of lists) {
-        // A list's secrets are for the command; elsewhere, their names are unknown.
-        if (value.startsWith('$(') && !/^(arguments|environment|shell)$/.test(command)) continue;
         const program = /^(executable|shell)$/.test(command) ? [] : ['executable = run.sh'];
-        const text = [...program, `${command} = ${value}`, queue, ''].join('\n');
+        const text = [...program, 'A_SECRET = Planted64', `${command} = ${value}`, queue, ''].join('\n');
         const found = survey({ file: '/a/job.sub', text, files, env: {}, now, limits: limitsAt('ospool') });
         const draft = draftSubmitted('/a/job.sub', found);
         if (draft === undefined) continue;

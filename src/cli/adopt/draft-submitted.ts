@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { withoutMacroSecrets } from '../../adopt/hide-secrets.ts';
 import { maxGpus, oldGpuNames } from '../../adopt/rules/gpus.ts';
 import { BadQuoting, splitArguments, splitEnvironment } from '../../adopt/split-arguments.ts';
 import {
@@ -37,7 +38,8 @@ const carried =
   /^(executable|shell|arguments|environment|initialdir|transfer_(input|output|checkpoint)_files|transfer_executable|request_(cpus|gpus|memory|disk)|gpus_minimum_(capability|memory|runtime)|container_image|docker_image|requirements|project_name|batch_name|\+ProjectName)$/i;
 
 /** A job file for a submit file. `open` says what to fill in, `hints` what it could not carry over. */
-export function draftSubmitted(file: string, facts: SubmitFacts): JobDraft | undefined {
+export function draftSubmitted(file: string, read: SubmitFacts): JobDraft | undefined {
+  const facts = withoutMacroSecrets(read);
   const [batch, ...others] = batches(facts);
   const program = batch && (valueOf(batch, 'executable') ?? valueOf(batch, 'shell'));
   if (batch === undefined || program === undefined) return undefined;
