@@ -10,7 +10,7 @@ const isUnlikeWords = (secret: string): boolean => secret.length >= 6 && /[^A-Za
 const isReference = (value: string): boolean => /^(?:\$|\.{0,2}\/|~|\w+:\/\/)/.test(value);
 
 const secretsOf = (texts: readonly string[]): Set<string> =>
-  new Set(texts.flatMap(secretsIn).filter((one) => !isReference(one)));
+  new Set([...new Set(texts)].flatMap(secretsIn).filter((one) => !isReference(one)));
 
 /** Removes the secrets of texts from a sentence that quotes them, in whole or in part. */
 export function hideSecretsOf(texts: readonly string[]): (sentence: string) => string {

@@ -105,7 +105,7 @@ function nodeFindings({ dag, waits, rescues, outcomes }: DagFacts): Finding[] {
     return { ...finding, fix };
   };
   // Most texts are the same in all outcomes.
-  const hide = hideSecretsOf([...new Set(outcomes.flatMap(({ facts }) => quotedTexts(facts)))]);
+  const hide = hideSecretsOf(outcomes.flatMap(({ facts }) => quotedTexts(facts)));
   const found = outcomes.flatMap((outcome) =>
     lintSubmission(outcome.facts, hide)
       .filter(({ rule }) => !notForNodes.has(rule))

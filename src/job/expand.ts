@@ -173,6 +173,13 @@ export const seedName = 'seed';
 
 export const isBuiltin = (name: string): boolean => (builtinNames as readonly string[]).includes(name);
 
+/** What `updraft results` says of every job besides its parameters and metrics. */
+export const resultNames = ['job', 'outcome', 'hours', 'tries'] as const;
+
+/** Names that no parameter may have, because every job has something else of this name. */
+export const isReserved = (name: string): boolean =>
+  isBuiltin(name) || (resultNames as readonly string[]).includes(name);
+
 const tokenPattern = new RegExp(
   String.raw`(\$\{[^{}]*\}|[^{}$]+|\$)|(\{\{|\}\})|\{(${parameterPattern})\}|[{}]`,
   'g',

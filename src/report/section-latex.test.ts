@@ -66,3 +66,8 @@ test('parameters of a combination have their own columns', () => {
   const other = sectionsLatex([sectionTable('cost', 'Cost', 'lr, site | n>', cells)]);
   assert.match(other, /^ {4}lr=0\.1 optim\.name=a b & 3/m);
 });
+
+test('a section without rows is a comment, not an empty table', () => {
+  const empty = sectionsLatex([sectionTable('gpu', 'GPU time', 'site | n>', [], { after: ['No value.'] })]);
+  assert.match(empty, /\n\n% GPU time\n% No value\.$/);
+});

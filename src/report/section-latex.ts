@@ -18,6 +18,8 @@ const unknownToPdf = /[«»]|[^\p{ASCII}\u00a0-\u017f‘’“”•…€™→
 
 function sectionLatex(section: Section): string {
   const { id, title, head, rows, after = [] } = withOwnColumns(withoutEmptyColumns(section));
+  if (rows.length === 0)
+    return [`% ${printable(title)}`, ...after.map((text) => `% ${printable(text)}`)].join('\n');
   const line = (cells: readonly string[]): string => `    ${cells.map(escapeLatex).join(' & ')} \\\\`;
   const aligned = head.map(({ align }) => (align === 'right' ? 'r' : 'l'));
   return [

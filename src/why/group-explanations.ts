@@ -1,3 +1,4 @@
+import { printable } from '../base/printable.ts';
 import { nodeJobLabel } from '../dag/node-jobs.ts';
 import type { Explanation, Headline, JobStatus } from '../diagnosis/explanation.ts';
 import { explainedLabel } from './explanation-view.ts';
@@ -9,7 +10,7 @@ export interface ExplainedGroup {
   title: string;
   /** Their ids, or the names of their nodes; of several logs, the first of each begins with its log: `a.log: 12.3`. */
   jobs: string[];
-  /** The same with their values of the matrix, if they have any. */
+  /** The same as people read them, with their values of the matrix. */
   labels: string[];
   /** The first of them. */
   example: Explanation;
@@ -52,12 +53,12 @@ export function groupJobs<Job>(
     const own = nodeJobLabel(job, node, siblings);
     const name = log === undefined || log === latestLogs.get(key) ? own : `${log}: ${own}`;
     if (log !== undefined) latestLogs.set(key, log);
-    const label = headline.name === undefined ? [] : [explainedLabel(headline)];
+    const label = headline.name === undefined ? printable(name) : explainedLabel(headline);
     if (group === undefined)
-      groups.set(key, { standing, cause, title, jobs: [name], labels: label, example: explain(each) });
+      groups.set(key, { standing, cause, title, jobs: [name], labels: [label], example: explain(each) });
     else {
       group.jobs.push(name);
-      group.labels.push(...label);
+      group.labels.push(label);
     }
   }
   const rank = ({ standing }: ExplainedGroup): number => order.indexOf(standing);

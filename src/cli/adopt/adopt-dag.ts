@@ -1,6 +1,6 @@
 import { counted } from '../../base/counted.ts';
 import type { Finding } from '../../base/finding.ts';
-import { printable } from '../../base/printable.ts';
+import { firstFew, printable } from '../../base/printable.ts';
 import type { DagFacts } from '../../dag/dag-rules.ts';
 import type { DagNode } from '../../dag/dag.ts';
 import type { Rescue } from '../../dag/rescue.ts';
@@ -8,7 +8,7 @@ import { lintDag, shownDag } from '../../dag/survey-dag.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { ProfileName } from '../../job/spec.ts';
 import type { Cli } from '../cli.ts';
-import { jobList, nextCommands, textWidth } from '../text/phrases.ts';
+import { nextCommands, textWidth } from '../text/phrases.ts';
 import { surveyDagFile } from './dag-file.ts';
 import { errorsFound, findingsText } from './findings-text.ts';
 
@@ -42,7 +42,11 @@ function text(facts: DagFacts, findings: readonly Finding[], width: number): str
 /** What `condor_submit_dag` would do with the newest rescue file, or an inner DAG with its own. */
 function rescueLines({ file, dagman, failed, rerun, done }: Rescue): string[] {
   const who = dagman.node === undefined ? 'condor_submit_dag' : printable(dagman.node.name);
-  const names = (nodes: readonly DagNode[]): string => jobList(nodes.map(({ name }) => printable(name)));
+  const names = (nodes: readonly DagNode[]): string =>
+    firstFew(
+      nodes.map(({ name }) => printable(name)),
+      8,
+    );
   const again = rerun.filter(({ name }) => failed.includes(name));
   const others = rerun.filter(({ name }) => !failed.includes(name));
   const total = counted(rerun.length + done.length, 'node');

@@ -68,7 +68,7 @@ async function adopt(cli: Cli, file: string, argument: string, options: Options)
   });
   const [code, answer] = await Promise.all([readSubmitCode(cli, file, facts), askCondor(cli, file, facts)]);
   const hide = hideSecretsOf(quotedTexts(facts));
-  const findings = sortFindings([...lintSubmission(facts), ...hideInFindings(code.findings, hide)]);
+  const findings = sortFindings([...lintSubmission(facts, hide), ...hideInFindings(code.findings, hide)]);
   const condor = { ...answer, messages: answer.messages.map(hide) };
   if (options.json !== true)
     cli.out(

@@ -24,7 +24,7 @@ import type { Cli } from '../cli.ts';
 import { findRun, pathKind, runAndJobs } from '../find-run.ts';
 import { namedLogs, namesLogs } from '../named-logs.ts';
 import { currentState, printUnsupervised } from '../run-view/current-state.ts';
-import { jobList, type NextCommand, nextCommands, textWidth } from '../text/phrases.ts';
+import { type NextCommand, nextCommands, textWidth } from '../text/phrases.ts';
 import { isDagFile } from '../adopt/dag-file.ts';
 import { jobsToExplain } from '../why/explain-log.ts';
 import { explainRun } from '../why/explain-run.ts';
@@ -256,8 +256,7 @@ function groupText(groups: readonly ExplainedGroup[], width: number): string {
       const { cause, because, advice } = example;
       const label = explainedLabel(example);
       const account = cause === 'none' ? [] : because.slice(0, 2).map((sentence) => `${label}: ${sentence}`);
-      const hasLabels = labels.length === jobs.length;
-      const names = hasLabels ? firstFew(labels, maxLabels) : jobList(jobs.map(printable));
+      const names = firstFew(labels, maxLabels);
       return [
         ...wrap(`${jobs.length} ${standing}: ${groupTitle(group)}`, width, '', '  '),
         ...wrap(`${jobs.length === 1 ? 'job' : 'jobs'} ${names}`, width, '  ', '    '),

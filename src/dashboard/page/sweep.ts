@@ -176,7 +176,8 @@ export class Sweep {
   /** Why there are no curves. */
   get #absence() {
     if (!this.#isMissing) return 'Reading …';
-    if (this.#context.resultsOf === undefined) return 'This saved page has no curves of this metric.';
+    if (this.#context.resultsOf === undefined)
+      return 'This saved page has no curves of this metric, to stay small: updraft dashboard has them all.';
     return 'The curves cannot be read now; trying again …';
   }
 

@@ -1,5 +1,5 @@
 import { counted } from '../../base/counted.ts';
-import { describePosition } from '../../journal/describe-resume.ts';
+import { describePosition } from '../../journal/describe-attempt.ts';
 import type { AgentEntry } from '../../journal/entry.ts';
 import type { JobState } from '../../journal/state.ts';
 import { comparePoints, type Eviction } from './eviction.ts';
