@@ -92,7 +92,6 @@ export class DagGraph {
     return this.#parents.hasAny(node);
   }
 
-  /** Whether one of its parents fits. */
   someParent(node: number, fits: (parent: number) => boolean): boolean {
     return this.#parents
       .of(node)

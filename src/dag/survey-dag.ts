@@ -63,7 +63,6 @@ export function lintDag(facts: DagFacts): Finding[] {
 const onlyNames =
   /^[ \t]*(?:(?:JOB|PARENT|RETRY|CATEGORY|PRIORITY|DONE)[ \t][\w. \t/-]*|VARS[ \t]+[\w.+/-]+(?:[ \t]+\w+="[\d.]{0,6}")+)$/gim;
 
-/** The findings of a DAG as they are shown. */
 export function shownDag({ dag, files }: DagFacts, findings: readonly Finding[]) {
   const named = [...new Set(findings.flatMap(({ file }) => file ?? []))];
   const texts = named.map((file) => ({ file, text: files.read(file) ?? '' }));
