@@ -1,8 +1,4 @@
-const blanks = ' \t\r';
-const [space, tab, carriageReturn, doubleQuote, singleQuote] = [...` \t\r"'`].map((char) =>
-  char.charCodeAt(0),
-);
-const isBlank = (code: number): boolean => code === space || code === tab || code === carriageReturn;
+const isBlank = (char: string): boolean => char === ' ' || char === '\t' || char === '\r';
 const isQuote = (char: string): boolean => char === '"' || char === "'";
 
 const startOfPair = /[ \t\r]*([^ \t\r=]*)([ \t\r]*=?)[ \t\r]*/y;
@@ -28,7 +24,7 @@ export class DagLexer {
     for (; this.#at < this.#text.length; this.#at++) {
       const char = this.#text.charAt(this.#at);
       if (quote === '') {
-        if (blanks.includes(char)) {
+        if (isBlank(char)) {
           if (word !== '') break;
         } else if (isQuote(char)) {
           quote = char;
@@ -48,12 +44,12 @@ export class DagLexer {
   #plainWord(): string | undefined {
     const text = this.#text;
     let from = this.#at;
-    while (isBlank(text.charCodeAt(from))) from++;
+    while (isBlank(text.charAt(from))) from++;
     let end = from;
     for (; end < text.length; end++) {
-      const code = text.charCodeAt(end);
-      if (isBlank(code)) break;
-      if (code === doubleQuote || code === singleQuote) return undefined;
+      const char = text.charAt(end);
+      if (isBlank(char)) break;
+      if (isQuote(char)) return undefined;
     }
     this.#at = end;
     return text.slice(from, end);
