@@ -31,7 +31,6 @@ export interface PlannedJob {
 
 /** What is known about a run besides its journals. */
 export interface RunContext {
-  /** What the plan has for a job. */
   plannedFor?: ((job: string) => PlannedJob | undefined) | undefined;
   /** Its jobs, read from HTCondor's log, if it runs there. */
   logged?: readonly JobHistory[] | undefined;
