@@ -9,8 +9,15 @@ import { isThere } from '../src/base/error-reason.ts';
 import { withLease } from '../src/base/lease.ts';
 import { identifyProcess } from '../src/base/process-identity.ts';
 import { insideHome, sites } from '../src/mini/pool/condor-config.ts';
-import { type MiniPoolState, runningPool, startPool, stopPool } from '../src/mini/pool/pool.ts';
+import {
+  type MiniPoolOptions,
+  type MiniPoolState,
+  runningPool,
+  startPool,
+  stopPool,
+} from '../src/mini/pool/pool.ts';
 import { rootFolder } from '../src/mini/pool/root-folder.ts';
+import { endWithUs } from './end-with-us.ts';
 
 const cache = path.join(process.env['XDG_CACHE_HOME'] ?? path.join(os.homedir(), '.cache'), 'updraft');
 /** The folder of the pool that all test files of an `npm test` share; the process that sets it stops the pool. */
@@ -29,7 +36,12 @@ const context = {
   },
 };
 
-if (shared === undefined) after(() => stopTestPool(home));
+let stopOwn: (() => Promise<void>) | undefined;
+if (shared === undefined)
+  after(async () => {
+    await stopOwn?.();
+    await stopTestPool(home);
+  });
 
 /** A real HTCondor pool, shared by all tests; undefined, and the test skipped, if the machine cannot run one. */
 export async function testPool(t: TestContext): Promise<MiniPoolState | undefined> {
@@ -96,8 +108,29 @@ async function placeAgent(poolHome: string, built: string): Promise<string> {
 async function startOnce(root: string): Promise<MiniPoolState> {
   const running = await runningPool(home);
   if (running !== undefined) return running;
-  const signal = AbortSignal.timeout(300_000);
-  return await startPool({ root, home, sites, signal, ...context });
+  // Images of a test's own registry come without TLS.
+  const wanted = { root, home, sites, config: ['SINGULARITY_EXTRA_ARGUMENTS = "--no-https"'] };
+  if (shared !== undefined) return await start(wanted);
+  const { state, stop } = await startOwnPool(wanted);
+  stopOwn = stop;
+  return state;
+}
+
+type WantedPool = Pick<MiniPoolOptions, 'root' | 'home' | 'sites' | 'config'>;
+
+const start = (wanted: WantedPool): Promise<MiniPoolState> =>
+  startPool({ ...wanted, signal: AbortSignal.timeout(300_000), ...context });
+
+/** Starts a pool that ends with this process, its files too, if it is not stopped before. */
+export async function startOwnPool(wanted: WantedPool) {
+  const state = await start(wanted);
+  const guard = endWithUs({ targets: [state.keeper.pid], folders: [wanted.home] });
+  const stop = async (): Promise<void> => {
+    await stopPool(state, context);
+    await rm(wanted.home, { recursive: true, force: true });
+    guard[Symbol.dispose]();
+  };
+  return { state, stop };
 }
 
 /** Stops the pool of a folder, if one runs, and removes its files. */

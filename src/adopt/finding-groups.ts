@@ -54,13 +54,13 @@ function shown(
 ): ShownFinding {
   const text = texts.get(file)?.[line - 1]?.trim() ?? '';
   // A line of UTF-16 cannot be read as text.
-  const source = text.includes('\0') ? '' : printable(textWithoutSecrets(text));
+  const source = text === '' || text.includes('\0') ? [] : [text];
   return {
     place: `${printable(file)}:${Math.max(line, 1)}`,
     rule,
-    lines: [...(source === '' ? [] : [source]), ...excerpt.map(printableLines)],
+    lines: (excerpt.length === 0 ? source : excerpt).map((one) => printableLines(textWithoutSecrets(one))),
     message: printable(message),
-    fix: printable(fix),
+    fix: fix.split('\n').map(printable).join('\n'),
   };
 }
 

@@ -1,4 +1,4 @@
-import { knownSecretsRemoved, secretsIn, textWithoutSecrets } from '../base/file-without-secrets.ts';
+import { knownSecretsRemoved, removed, secretsIn, textWithoutSecrets } from '../base/file-without-secrets.ts';
 import type { Finding } from '../base/finding.ts';
 import { withoutSecrets } from '../base/printable.ts';
 import { replacePieces } from '../base/redact.ts';
@@ -9,9 +9,12 @@ const isUnlikeWords = (secret: string): boolean => secret.length >= 6 && /[^A-Za
 /** What only names a secret. */
 const isReference = (value: string): boolean => /^(?:\$|\.{0,2}\/|~|\w+:\/\/)/.test(value);
 
+const secretsOf = (texts: readonly string[]): Set<string> =>
+  new Set([...new Set(texts)].flatMap(secretsIn).filter((one) => !isReference(one)));
+
 /** Removes the secrets of texts from a sentence that quotes them, in whole or in part. */
 export function hideSecretsOf(texts: readonly string[]): (sentence: string) => string {
-  const secrets = new Set(texts.flatMap(secretsIn).filter((one) => !isReference(one)));
+  const secrets = secretsOf(texts);
   const redact = replacePieces([...secrets].filter(isUnlikeWords));
   const alone = (sentence: string): string =>
     sentence.replaceAll(/`([^`]+)`/g, (quoted, word: string) => (secrets.has(word) ? '`…`' : quoted));
@@ -29,6 +32,27 @@ export const quotedTexts = ({ submission, wrapper }: SubmitFacts): string[] => [
   ]),
   ...(wrapper === undefined ? [] : [wrapper.text]),
 ];
+
+/** Facts without the secrets that macros and the items of queue statements bring into any value. */
+export function withoutMacroSecrets(facts: SubmitFacts): SubmitFacts {
+  const { assignments, queues } = facts.submission;
+  const macros = assignments.filter(({ command, attribute }) => (command ?? attribute) === undefined);
+  const items = queues.flatMap(({ jobs }) => jobs.flatMap(({ item }) => Object.entries(item)));
+  const named = [...macros.map(({ name, value }) => [name, value] as const), ...items];
+  const secrets = secretsOf(named.map(([name, value]) => `${name} = ${value}`));
+  if (secrets.size === 0) return facts;
+  const redact = replacePieces([...secrets].filter(isUnlikeWords), removed);
+  const clean = <T>(value: T): T =>
+    JSON.parse(JSON.stringify(value), (_, one: unknown) =>
+      typeof one === 'string' ? (secrets.has(one) ? removed : redact(one)) : one,
+    ) as T;
+  const cleaned = queues.map((queue) => ({
+    ...queue,
+    jobs: clean(queue.jobs),
+    ...(queue.template && { template: clean(queue.template) }),
+  }));
+  return { ...facts, submission: { ...facts.submission, queues: cleaned } };
+}
 
 /** Findings as they may leave: without the secrets that they quote. */
 export const hideInFindings = (findings: readonly Finding[], hide: (sentence: string) => string): Finding[] =>

@@ -88,7 +88,9 @@ export function alikeAsOne(findings: readonly Finding[]): Finding[] {
 
 /** The value in which a finding and its fix differ from another: '' if they do not; undefined if in more, or in the command. */
 function otherValue(first: Finding, other: Finding): string | undefined {
-  const [words = [], others = []] = [first, other].map(({ message, fix }) => `${message} ${fix}`.split(' '));
+  const [words = [], others = []] = [first, other].map(({ message, fix }) =>
+    `${message} ${fix}`.split(/[ \n]/),
+  );
   const bare = (word: string): string => word.replaceAll(/[^\w./-]/g, '');
   const pairs = words
     .map((word, at) => [word, others[at] ?? ''] as const)
@@ -122,7 +124,7 @@ function asOne([first, ...others]: readonly Finding[]): Finding[] {
     {
       ...first,
       message: more === '' ? first.message : `${first.message} (${more})`,
-      fix: isSameFix ? first.fix : `${first.fix} (the others in the same way)`,
+      fix: isSameFix ? first.fix : `${first.fix}\n(the others in the same way)`,
       ...(lines.size === 0 ? {} : { alsoAt: [...lines] }),
     },
   ];

@@ -12,7 +12,6 @@ import {
   type QueueStatement,
   resolveJobs,
 } from './resolve-jobs.ts';
-import type { Assignment } from './submission.ts';
 import type { SubmitReader } from './submit-reader.ts';
 
 interface Following {
@@ -20,8 +19,8 @@ interface Following {
   at: number;
 }
 
-/** HTCondor 25 accepts only one. */
-const maxQueues = 1000;
+/** HTCondor 25 accepts only one; the jobs of more are counted, not resolved. */
+const maxQueues = 500;
 
 /** Reads one queue statement with its items and resolves its first jobs. */
 export function readQueueStatement(
@@ -31,10 +30,10 @@ export function readQueueStatement(
   lines: Following,
 ): void {
   reader.refer(text);
-  if (reader.submission.queues.length >= maxQueues) {
-    reader.stop(`more than ${maxQueues} queue statements are not read`, place);
-    return;
-  }
+  const { queues } = reader.submission;
+  const limit = Math.max(maxQueues, reader.maxJobs);
+  if (queues.length === limit)
+    reader.note('missing', `the jobs of more than ${limit} queue statements are counted, not checked`, place);
   reader.takeGiven(true);
   const statement = statementOf(reader, text, place);
   if (statement === undefined) return;
@@ -45,15 +44,16 @@ export function readQueueStatement(
     items === undefined ? { ...queue, count: 1, slice: {} } : queue,
     queue.source.kind === 'none' ? undefined : (items ?? [unknownItem(queue.variables)]),
     place,
+    queues.length < limit,
   );
-  reader.submission.queues.push({
+  queues.push({
     place,
     text: `queue ${text}`.trim(),
     variables: queue.variables,
     total: items === undefined ? undefined : total,
     jobs,
     ...defined({ template }),
-    inForce: inForce(reader),
+    inForce: new Map(queues.length < limit ? reader.inForce : []),
   });
 }
 
@@ -165,14 +165,4 @@ function itemsOfFile(reader: SubmitReader, name: string, place: SourceLine): str
     return undefined;
   }
   return text.split(/\r?\n/).filter((line) => line.trim() !== '');
-}
-
-/** The last assignment of each name, by lower-case name. */
-function inForce(reader: SubmitReader): Map<string, Assignment> {
-  return new Map(
-    reader.submission.assignments.map((assignment) => [
-      assignment.command ?? assignment.name.toLowerCase(),
-      assignment,
-    ]),
-  );
 }

@@ -22,6 +22,7 @@ export function resolveJobs(
   queue: QueueStatement,
   items: readonly string[] | undefined,
   place: SourceLine,
+  isResolved: boolean,
 ): { jobs: SubmittedJob[]; total: number; template?: SubmittedJob } {
   const variables = items !== undefined && queue.variables.length === 0 ? ['Item'] : queue.variables;
   const selected = sliceItems(items ?? [''], queue.slice);
@@ -29,6 +30,7 @@ export function resolveJobs(
   const jobs: SubmittedJob[] = [];
   const first = reader.nextProcess;
   reader.nextProcess += total;
+  if (!isResolved) return { jobs, total };
   const resolved = reader.submission.queues.reduce((sum, one) => sum + one.jobs.length, 0);
   const wanted = resolved > maxResolved ? 1 : reader.maxJobs;
   try {

@@ -3,7 +3,7 @@ import type { SourceLine } from '../base/finding.ts';
 import { expandMacros, macroReferences } from './expand-macros.ts';
 import { ExpansionBudget } from './expansion-budget.ts';
 import { Macros, type Scope } from './macro-functions.ts';
-import type { ReadingProblem, Submission } from './submission.ts';
+import type { Assignment, ReadingProblem, Submission } from './submission.ts';
 import type { SubmitFiles } from './submit-files.ts';
 import { canonicalCommand } from './submit-commands.ts';
 
@@ -43,6 +43,8 @@ export class SubmitReader {
   readonly macros = new Macros();
   readonly budget = new ExpansionBudget();
   readonly submission: Submission;
+  /** The last assignment of each name, by lower-case name. */
+  readonly inForce = new Map<string, Assignment>();
   readonly maxJobs: number;
   stopped = false;
   /** The number of the next job in its cluster. */
@@ -74,7 +76,9 @@ export class SubmitReader {
     this.macros.set(name, value, place);
     const attribute = /^MY\.(.+)$/i.exec(name)?.[1];
     const command = attribute === undefined ? canonicalCommand(name) : undefined;
-    this.submission.assignments.push({ name, command, attribute, value, place });
+    const assignment = { name, command, attribute, value, place };
+    this.submission.assignments.push(assignment);
+    this.inForce.set(command ?? name.toLowerCase(), assignment);
   }
 
   /** Records the names that a text refers to, so that unused ones can be reported. */

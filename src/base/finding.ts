@@ -12,6 +12,7 @@ export const levels: readonly Level[] = ['error', 'warning', 'note'];
 /** What a rule found: what is wrong, with figures, where, and what to do. */
 export interface Found {
   message: string;
+  /** What to do, in words; the lines to write follow, each on a line of its own. */
   fix: string;
   place?: SourceLine | undefined;
   /** Lines of the file, shown as they are. */

@@ -10,14 +10,14 @@ export const createRedact = (secrets: readonly string[]): Redact =>
   replacePieces(secrets.filter((secret) => secret !== '').flatMap(formsOf));
 
 /** Replaces these texts, complete or cut, and no encoded ones. */
-export function replacePieces(forms: readonly string[]): Redact {
+export function replacePieces(forms: readonly string[], by = '…'): Redact {
   if (forms.length === 0) return (text) => text;
   const short = forms.filter((form) => form.length < window);
   const pieces = new Set(forms.flatMap(windowsOf));
   const without = (text: string, whole: readonly string[]): string =>
-    whole.reduce((kept, form) => kept.replaceAll(form, '…'), text);
+    whole.reduce((kept, form) => kept.replaceAll(form, by), text);
   return (text) =>
-    text.length > maxScanned ? without(text, forms) : without(withoutPieces(text, pieces), short);
+    text.length > maxScanned ? without(text, forms) : without(withoutPieces(text, pieces, by), short);
 }
 
 function formsOf(secret: string): string[] {
@@ -39,13 +39,13 @@ function windowsOf(form: string): string[] {
   );
 }
 
-function withoutPieces(text: string, pieces: ReadonlySet<string>): string {
+function withoutPieces(text: string, pieces: ReadonlySet<string>, by: string): string {
   let [kept, from] = ['', 0];
   for (let at = 0; at + window <= text.length; at++) {
     if (!pieces.has(text.slice(at, at + window))) continue;
     let end = at + window;
     while (pieces.has(text.slice(end - window + 1, end + 1))) end++;
-    kept += `${text.slice(from, at)}…`;
+    kept += text.slice(from, at) + by;
     from = end;
     at = end - 1;
   }

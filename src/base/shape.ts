@@ -77,8 +77,18 @@ export function shape<T>(fields: Fields<T>): Field<T> {
     isTable(value) ? (readAll(value, names, of) as T | Mismatch) : new Mismatch('a table', value);
 }
 
-const isTable = (value: unknown): value is object =>
+export const isTable = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** The table that a text in JSON is; undefined if it is none. */
+export function jsonTable(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isTable(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
 
 function readAll<T>(
   value: object,

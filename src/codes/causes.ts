@@ -220,6 +220,11 @@ const causes = {
     fault: 'training-failed',
     change: 'files',
   },
+  'node-retried': {
+    title: 'another job of its DAG node failed',
+    advice: 'See that job: DAGMan submits all jobs of a node again if one of them fails.',
+    change: 'nothing',
+  },
   'node-blocked': {
     title: 'DAGMan did not submit it',
     advice: 'Once that is fixed, run condor_submit_dag again: its rescue file runs only what is left.',

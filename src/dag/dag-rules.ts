@@ -4,7 +4,7 @@ import { counted } from '../base/counted.ts';
 import type { Found, Rule } from '../base/finding.ts';
 import type { ScriptTime } from './dag-command.ts';
 import { ownName, type Dag, type DagNode, type DagProblemKind, type DagScript, submitFile } from './dag.ts';
-import type { NodeGroup, NodeOutcome } from './node-outcomes.ts';
+import { type NodeGroup, type NodeOutcome, sharedName } from './node-outcomes.ts';
 import type { Rescue } from './rescue.ts';
 
 /** Everything the rules about DAGs use. */
@@ -174,9 +174,9 @@ function missingFiles({ dag, files, groups, waits }: DagFacts, later: boolean): 
     found.splice(0, found.length, { ...first, message });
   }
   for (const node of dag.nodes) {
-    const file = submitFile(node);
-    if (node.type === 'subdag' && gone(file) && waits(node) === later)
-      found.push(missing('DAG file', file, [node], node, later));
+    const inner = node.type === 'subdag' ? submitFile(node) : undefined;
+    if (inner !== undefined && gone(inner) && waits(node) === later)
+      found.push(missing('DAG file', inner, [node], node, later));
     else if (!later && node.folder !== '.' && gone(node.folder) && !waits(node))
       found.push(missing('folder', node.folder, [node], node, later));
   }
@@ -285,7 +285,7 @@ function hidingFinal({ dag, outcomes }: DagFacts): Found[] {
     const name = ownName(final);
     return {
       message: `if ${name} succeeds, DAGMan exits with 0 even if other nodes failed`,
-      fix: `let a script decide: SCRIPT POST ${name} check.sh $DAG_STATUS, which fails unless it gets 0`,
+      fix: `let a script decide, which fails unless it gets 0:\nSCRIPT POST ${name} check.sh $DAG_STATUS`,
       place: final.place,
     };
   });
@@ -326,23 +326,11 @@ function overwritingNodes({ outcomes }: DagFacts): Found[] {
       if (nodes.length < 2) return [];
       return {
         message: `${nodesText(nodes)} write \`${command}\` to ${name}: only the last one's output is kept`,
-        fix: `put the node's name into it: ${command} = ${withJob(name)}`,
+        fix: `put the node's name into it:\n${command} = ${withJob(name)}`,
         place,
       };
     });
   });
-}
-
-/** The file that every node of the outcome writes; undefined if its name differs by node or cluster. */
-function sharedName({ group, facts }: NodeOutcome, command: string): string | undefined {
-  const queue = facts.submission.queues[0];
-  const raw = queue?.inForce.get(command)?.value ?? '';
-  const commands = queue?.jobs[0]?.commands;
-  const name = commands?.[command] ?? '';
-  if (name === '' || name === '/dev/null' || /\$\(?(job|jobid|cluster|clusterid)\b|\$\$/i.test(raw))
-    return undefined;
-  const folder = posix.join(group.folder, commands?.['initialdir'] ?? '.');
-  return posix.isAbsolute(name) ? name : posix.join(folder, name);
 }
 
 function withJob(name: string): string {

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { SubmitFiles } from '../adopt/submit-files.ts';
 import type { Finding } from '../base/finding.ts';
 import type { DagFacts } from './dag-rules.ts';
-import { dagHeadline, lintDag, surveyDag } from './survey-dag.ts';
+import { lintDag, shownDag, surveyDag } from './survey-dag.ts';
 
 const limits = {
   title: 'a pool',
@@ -290,7 +290,7 @@ test('inner DAGs are read in the folder of their node, with findings under their
     'note dag-file-later sub/inner.dag:1',
     'note dag-file-later sub/inner.dag:2',
   ]);
-  assert.match(dagHeadline(facts.dag, []), /^a\.dag: 7 nodes, 4 of them in 2 inner DAGs; /);
+  assert.match(shownDag(facts, []).headline, /^a\.dag: 7 nodes, 4 of them in 2 inner DAGs; /);
 });
 
 test('an inner DAG that submits itself, or the DAG around it, is an error', () => {

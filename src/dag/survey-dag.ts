@@ -1,4 +1,4 @@
-import { countByLevel } from '../adopt/finding-groups.ts';
+import { countByLevel, groupFindings } from '../adopt/finding-groups.ts';
 import { hideInFindings, hideSecretsOf, quotedTexts } from '../adopt/hide-secrets.ts';
 import { alikeAsOne, lintSubmission } from '../adopt/lint.ts';
 import { counted } from '../base/counted.ts';
@@ -59,11 +59,18 @@ export function lintDag(facts: DagFacts): Finding[] {
   return alikeAsOne(sortFindings([...own, ...nodeFindings(facts)]));
 }
 
-/** Most lines of a large DAG have no secrets, and looking for them takes long. */
-const onlyNames = /^[ \t]*(?:JOB|PARENT|RETRY|CATEGORY|PRIORITY|DONE)[ \t][\w. \t/-]*$/gim;
+/** Most lines of a large DAG have no secrets, but names and numbers, and looking for secrets takes long. */
+const onlyNames =
+  /^[ \t]*(?:(?:JOB|PARENT|RETRY|CATEGORY|PRIORITY|DONE)[ \t][\w. \t/-]*|VARS[ \t]+[\w.+/-]+(?:[ \t]+\w+="[\d.]{0,6}")+)$/gim;
+
+export function shownDag({ dag, files }: DagFacts, findings: readonly Finding[]) {
+  const named = [...new Set(findings.flatMap(({ file }) => file ?? []))];
+  const texts = named.map((file) => ({ file, text: files.read(file) ?? '' }));
+  return { headline: dagHeadline(dag, findings), groups: groupFindings(findings, texts) };
+}
 
 /** `workflow.dag: 3 nodes; 1 error, 0 warnings, 2 notes` */
-export function dagHeadline({ file, nodes, dagmans }: Dag, findings: readonly Finding[]): string {
+function dagHeadline({ file, nodes, dagmans }: Dag, findings: readonly Finding[]): string {
   const inner = nodes.filter(({ dagman }) => dagman.node !== undefined).length;
   const ofInner =
     dagmans.length === 1 ? '' : `, ${inner} of them in ${counted(dagmans.length - 1, 'inner DAG')}`;
@@ -85,12 +92,19 @@ const writtenLater = new Set([
 function nodeFindings({ dag, waits, rescues, outcomes }: DagFacts): Finding[] {
   const inOrder = (finding: Finding, node: DagNode | undefined): Finding => {
     if (!writtenLater.has(finding.rule) || node === undefined) return finding;
-    if (waits(node)) return expected(finding);
+    if (waits(node))
+      return {
+        ...finding,
+        level: 'note',
+        fix: `check that a parent or the PRE script writes it; else: ${finding.fix}`,
+      };
+    if (!dag.graph.hasParents(node.index)) return finding;
     const { file = dag.file } = rescues.find(({ dagman }) => dagman === node.dagman) ?? {};
-    return dag.graph.hasParents(node.index) ? notAgain(finding, file) : finding;
+    const fix = `if a parent writes it, delete that node's DONE in ${file}: it would not run again; else: ${finding.fix}`;
+    return { ...finding, fix };
   };
   // Most texts are the same in all outcomes.
-  const hide = hideSecretsOf([...new Set(outcomes.flatMap(({ facts }) => quotedTexts(facts)))]);
+  const hide = hideSecretsOf(outcomes.flatMap(({ facts }) => quotedTexts(facts)));
   const found = outcomes.flatMap((outcome) =>
     lintSubmission(outcome.facts, hide)
       .filter(({ rule }) => !notForNodes.has(rule))
@@ -118,32 +132,10 @@ function oneFinding(
     const isAll = [...new Set([...concerned].map(({ group }) => group))].every((group) =>
       (outcomesOf.get(group) ?? []).every((one) => concerned.has(one)),
     );
-    return isAll
-      ? mine
-      : mine.map((one) =>
-          about(
-            one,
-            [...concerned].flatMap(({ nodes }) => nodes),
-          ),
-        );
+    const who = nodesText([...concerned].flatMap(({ nodes }) => nodes));
+    return isAll ? mine : mine.map((one) => ({ ...one, message: `${one.message} (${who})` }));
   }
   const others = messages.size - 1;
   const likewise = ` (${outcome.nodes[0]?.name ?? ''}; ${counted(others, 'other node')} likewise)`;
   return [{ ...finding, message: `${finding.message}${likewise}` }];
 }
-
-const about = (finding: Finding, nodes: readonly DagNode[]): Finding => ({
-  ...finding,
-  message: `${finding.message} (${nodesText(nodes)})`,
-});
-
-const expected = (finding: Finding): Finding => ({
-  ...finding,
-  level: 'note',
-  fix: `check that a parent or the PRE script writes it; else: ${finding.fix}`,
-});
-
-const notAgain = (finding: Finding, file: string): Finding => ({
-  ...finding,
-  fix: `if a parent writes it, delete that node's DONE in ${file}: it would not run again; else: ${finding.fix}`,
-});

@@ -111,16 +111,16 @@ export async function staticPage(
   return html;
 }
 
-/** The metrics that most likely decide, and the points of all their curves together. */
-const maxSavedMetrics = 6;
-const maxSavedPoints = 60_000;
+/** Points of all curves together, and of each at least: with many jobs, only metrics that most likely decide have curves. */
+const [maxSavedPoints, fewPoints, minSavedMetrics] = [60_000, 24, 6];
 
 async function savedCurves(
   { folder }: RunSource,
   { jobs }: RunState,
   board: Board,
 ): Promise<Opening['curves']> {
-  const metrics = board.metrics.slice(0, maxSavedMetrics).map(({ name }) => name);
+  const fitting = Math.floor(maxSavedPoints / fewPoints / Math.max(1, jobs.length));
+  const metrics = board.metrics.slice(0, Math.max(minSavedMetrics, fitting)).map(({ name }) => name);
   const book = new CurveBook(folder);
   const curves: Opening['curves'] = {};
   for (const metric of metrics)

@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module';
 import type * as Yaml from 'yaml';
 import { nearest } from '../base/nearest.ts';
+import { isTable } from '../base/shape.ts';
 import { Fault } from '../fault/fault.ts';
 import { type LockedPackage, lockedPackage } from './locked-package.ts';
 
@@ -90,8 +91,6 @@ function absent(file: string, what: string, name: string, known: string[], where
 const versions = [6, 7];
 
 type Table = Record<string, unknown>;
-const isTable = (value: unknown): value is Table =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 const listOf = (value: unknown): Table[] => (Array.isArray(value) ? value.filter(isTable) : []);
 
 /** Reads a `pixi.lock`; `file` is its name for messages. */

@@ -1,4 +1,5 @@
 import { defined } from '../base/defined.ts';
+import { isTable } from '../base/shape.ts';
 import { compareVersions } from './conda-version.ts';
 import { plainName } from './locked-package.ts';
 
@@ -136,8 +137,7 @@ export function readRequirements(document: Table, lines: Lines): Map<string, Dep
   return asked;
 }
 
-const tableOf = (value: unknown): Table =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Table) : {};
+const tableOf = (value: unknown): Table => (isTable(value) ? value : {});
 
 function python(project: Table, lines: Lines): Dependency[] {
   const spec = project['requires-python'];

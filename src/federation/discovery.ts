@@ -1,6 +1,7 @@
 import net from 'node:net';
 import type { Clock } from '../base/clock.ts';
 import type { Env } from '../base/env.ts';
+import { jsonTable } from '../base/shape.ts';
 import { Fault } from '../fault/fault.ts';
 import { NoAnswer } from '../http/no-answer.ts';
 import type { ControlAnswer, Request } from '../http/request.ts';
@@ -108,7 +109,7 @@ function readDocument(
   discoveryUrl: string,
   answer: ControlAnswer,
 ): Federation {
-  const document = parseObject(answer.body);
+  const document = jsonTable(answer.body);
   if (document === undefined || !fields.some((field) => field in document))
     throw failed(host, `expected JSON with a director_endpoint, got ${summary(answer)}`);
   const endpoint = document['director_endpoint'] ?? '';
@@ -117,17 +118,6 @@ function readDocument(
   if (url === null || !isTrustworthy(url.href, options.plainHttp))
     throw failed(host, `its director_endpoint is not an https URL: ${JSON.stringify(endpoint)}`);
   return { discoveryUrl, directorUrl: (url.origin + url.pathname).replace(/\/+$/, '') };
-}
-
-function parseObject(text: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function summary(answer: ControlAnswer): string {

@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock.ts';
 import { defined } from '../base/defined.ts';
 import type { Env } from '../base/env.ts';
+import { jsonTable } from '../base/shape.ts';
 import { Fault } from '../fault/fault.ts';
 import { isUnder } from './escape-path.ts';
 import type { Verb } from './located.ts';
@@ -25,7 +26,7 @@ export interface Tokens {
   find(use: TokenUse, choice: TokenChoice): Promise<string>;
 }
 
-interface TokenContext {
+export interface TokenContext {
   env: Env;
   cwd: string;
   uid: number;
@@ -259,14 +260,8 @@ export interface TokenClaims {
 export function readClaims(token: string): TokenClaims | undefined {
   const [, payload, signature] = token.split('.');
   if (payload === undefined || signature === undefined) return undefined;
-  try {
-    const claims: unknown = JSON.parse(Buffer.from(payload, 'base64url').toString('utf8'));
-    return typeof claims === 'object' && claims !== null
-      ? fromJson(claims as Record<string, unknown>)
-      : undefined;
-  } catch {
-    return undefined;
-  }
+  const claims = jsonTable(Buffer.from(payload, 'base64url').toString('utf8'));
+  return claims && fromJson(claims);
 }
 
 function fromJson(claims: Record<string, unknown>): TokenClaims {

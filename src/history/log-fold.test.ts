@@ -44,6 +44,36 @@ test("the clusters of a DAG's node are attempts of one job", () => {
   ]);
 });
 
+test('if one job of a node fails, all of its next cluster are attempts of the same jobs', () => {
+  const proc = (text: string, number: number) => text.replace('.000.000', `.00${number}.000`);
+  const all = (one: (cluster: number, minute: number) => string, cluster: number, minute: number) =>
+    [0, 1].map((number) => proc(one(cluster, minute), number)).join('');
+  const submitted = (cluster: number, minute: number) => submit(cluster, minute, 'A');
+  const failed = done(7, 5).replace('value 0', 'value 3');
+  const first = [all(submitted, 7, 0), all(execute, 7, 1), done(7, 5), proc(failed, 1)];
+  const second = [all(submitted, 8, 10), all(execute, 8, 11), all(done, 8, 20)];
+  const job = (number: number, cause: string) => ({
+    ...{ id: `8.${number}`, node: 'A', outcome: 'success' },
+    attempts: [
+      [`7.${number}`, number === 0 ? 'requeued' : 'failed', cause],
+      [`8.${number}`, 'success', undefined],
+    ],
+  });
+  const retried = [job(0, 'node-retried'), job(1, 'exit-code')];
+  assert.deepEqual(folded(...first, ...second), retried);
+  // The DAG runs again after its success: those are other jobs.
+  const again = folded(...first, ...second, all(submitted, 9, 30), all(execute, 9, 31), all(done, 9, 40));
+  assert.deepEqual(
+    again.map(({ id, attempts }) => [id, attempts.length]),
+    [
+      ['8.0', 2],
+      ['8.1', 2],
+      ['9.0', 1],
+      ['9.1', 1],
+    ],
+  );
+});
+
 test('a node that is submitted again while its cluster is being removed has that removal', () => {
   const log = [submit(7, 0, 'A'), execute(7, 1), submit(8, 4, 'A'), abort(7, 5), execute(8, 11)];
   assert.deepEqual(folded(...log, done(8, 20)), [

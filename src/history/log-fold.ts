@@ -17,7 +17,6 @@ export interface FoldOptions extends Partial<FoldContext> {
   dagOf?: ((submitted: LogEvent) => string | undefined) | undefined;
 }
 
-/** The log that is read next. */
 interface NextLog {
   /** Its name, kept by the jobs that begin in it. */
   log?: string | undefined;
@@ -56,8 +55,8 @@ export class LogFold {
   #processes: KnownJobId[] = [];
   /** The jobs that are nodes of a DAG, by DAG or log, node and process. */
   readonly #nodes = new Map<string, JobFold>();
-  /** The first job of each node, by DAG or log. */
-  readonly #firstOfNodes = new Map<string, JobFold>();
+  /** The latest job of each node, by DAG or log. */
+  readonly #latestOfNodes = new Map<string, JobFold>();
   /** The next cluster of a node whose previous one is still on a slot. */
   readonly #next = new Map<JobFold, string>();
   readonly #folds: JobFold[] = [];
@@ -136,7 +135,7 @@ export class LogFold {
     this.#processes = [];
     this.#cluster = -1;
     this.#nodes.clear();
-    this.#firstOfNodes.clear();
+    this.#latestOfNodes.clear();
     this.#uses.clear();
     return this.#folds.splice(0).map((fold) => fold.result());
   }
@@ -204,10 +203,14 @@ export class LogFold {
 
   #resubmit(fold: JobFold, id: string): void {
     this.#next.delete(fold);
+    // What it computed is computed again: its node failed, in another of its jobs or in a script.
+    const { attempts, cause = 'node-retried' } = fold.job;
+    const last = attempts.at(-1);
+    if (last?.ending === 'success') Object.assign(last, { ending: 'requeued', cause });
     fold.resubmit(id);
   }
 
-  /** A node of a DAG is one job, however many clusters it has had; after a success its name belongs to a new one. */
+  /** A process of a DAG's node is one job, however many clusters the node has had, until all of one succeed. */
   #foldOf(id: string, event: LogEvent, at: number | undefined): JobFold {
     const node = event.kind === 'submit' ? event.details.dagNode : undefined;
     const dag = node === undefined ? undefined : this.#dagOf?.(event);
@@ -215,7 +218,8 @@ export class LogFold {
     const key = dag === undefined ? byLog : `${event.proc} ${node ?? ''} ${dag}`;
     // DAGMan's own log has only its latest run: an earlier one is known by the log alone.
     const before = node === undefined ? undefined : (this.#nodes.get(key) ?? this.#nodes.get(byLog));
-    if (before !== undefined && before.ended !== 'success') {
+    const place = `${node ?? ''} ${dag ?? this.#logName ?? ''}`;
+    if (before !== undefined && (before.ended !== 'success' || this.#isRetried(place, event.cluster))) {
       if (before.attempt === undefined) {
         before.advance(at ?? before.now);
         this.#resubmit(before, id);
@@ -232,11 +236,18 @@ export class LogFold {
     fold.job.node = ownCopy(node);
     if (dag !== undefined) fold.job.dag = dag;
     this.#nodes.set(key, fold);
-    const place = `${node} ${dag ?? this.#logName ?? ''}`;
-    const sibling = this.#firstOfNodes.get(place);
-    if (sibling === undefined) this.#firstOfNodes.set(place, fold);
-    else sibling.job.siblings = fold.job.siblings = true;
+    const sibling = this.#latestOfNodes.get(place);
+    this.#latestOfNodes.set(place, fold);
+    if (sibling !== undefined) sibling.job.siblings = fold.job.siblings = true;
     return fold;
+  }
+
+  /** Whether a node's clusters before this one failed: if one process did, DAGMan submits all of them again. */
+  #isRetried(place: string, cluster: number): boolean {
+    const { id, earlierIds = [] } = this.#latestOfNodes.get(place)?.job ?? {};
+    const before = [id, ...earlierIds].map((one) => Number.parseInt(one ?? '', 10));
+    const known = this.#known.get(before.find((one) => one !== cluster) ?? -1) ?? [];
+    return known.some(({ id: own, fold }) => fold.ended !== 'success' || fold.job.id !== own);
   }
 }
 

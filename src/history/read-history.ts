@@ -1,4 +1,4 @@
-import { releaseMemory } from '../base/release-memory.ts';
+import { collectGarbageSoon, releaseMemory } from '../base/release-memory.ts';
 import type { LogEvent } from '../eventlog/events.ts';
 import { beginningOf, scanLog, type LogBeginning, type LogSource } from '../eventlog/scan-log.ts';
 import type { JobHistory } from './history.ts';
@@ -24,6 +24,8 @@ export interface ReadHistory {
 
 /** Enough to recognize what they are. */
 const startBytes = 4096;
+/** Collecting garbage so often costs nothing that shows. */
+const eventsPerCollection = 100_000;
 
 /** Reads logs in any order, also of the same jobs; memory grows with the number of jobs, not with the logs. */
 export async function readHistory(
@@ -34,6 +36,7 @@ export async function readHistory(
   const add = (event: LogEvent): void => {
     if (only === undefined || only(event)) fold.add(event);
     else fold.facts.events += 1;
+    if (fold.facts.events % eventsPerCollection === 0) collectGarbageSoon();
   };
   let garbledBytes = 0;
   let garbledStart: Uint8Array | undefined;

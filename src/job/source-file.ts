@@ -1,3 +1,4 @@
+import { isTable } from '../base/shape.ts';
 import { shellQuote } from '../base/shell-quote.ts';
 import { Fault } from '../fault/fault.ts';
 
@@ -93,10 +94,6 @@ function showProblem(problem: SpecProblem): string {
 
 type Table = Record<string, unknown>;
 
-const isTable = (value: unknown): value is Table =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
-/** The value at a path of unchecked values. */
 export const valueAt = (value: unknown, path: KeyPath): unknown =>
   path.reduce<unknown>((inner, key) => {
     if (Array.isArray(inner)) return inner[Number(key)] as unknown;

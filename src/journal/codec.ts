@@ -1,16 +1,18 @@
 import {
-  field,
   bool,
+  field,
+  type Field,
+  type Fields,
+  isTable,
+  jsonTable,
   listOf,
-  optional,
-  oneOf,
+  Mismatch,
   nullable,
+  oneOf,
+  optional,
   recordOf,
   shape,
   text,
-  Mismatch,
-  type Field,
-  type Fields,
 } from '../base/shape.ts';
 import { parseTime } from '../base/parse-time.ts';
 import { kinds, type FaultKind } from '../fault/kinds.ts';
@@ -192,9 +194,8 @@ function isPlainProgress(value: Readonly<Record<string, unknown>>): boolean {
 }
 
 function areNumbers(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
-  const table = value as Readonly<Record<string, unknown>>;
-  for (const name in table) if (typeof table[name] !== 'number') return false;
+  if (!isTable(value)) return false;
+  for (const name in value) if (typeof value[name] !== 'number') return false;
   return true;
 }
 
@@ -210,18 +211,12 @@ export function encode(entry: Entry): string {
  * fatal: the rest of the journal is still valid.
  */
 export function decode(line: string): Entry | 'garbled' | 'unknown' {
-  let value: unknown;
-  try {
-    value = JSON.parse(line);
-  } catch {
-    return 'garbled';
-  }
-  if (typeof value !== 'object' || value === null) return 'garbled';
-  const { v, kind } = value as { v?: unknown; kind?: unknown };
+  const value = jsonTable(line) ?? {};
+  const { v, kind } = value;
   if (typeof v !== 'number' || typeof kind !== 'string') return 'garbled';
   const read = readers.get(kind);
   if (v !== 1 || read === undefined) return 'unknown';
-  if (isPlainProgress(value as Record<string, unknown>)) return value as Entry;
+  if (isPlainProgress(value)) return value as unknown as Entry;
   const entry = read(value);
   return entry instanceof Mismatch ? 'garbled' : (entry as Entry);
 }

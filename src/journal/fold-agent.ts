@@ -229,7 +229,7 @@ function changeTraining(old: TrainingState, entry: TrainingEntry): TrainingState
   switch (entry.kind) {
     case 'training-started': {
       const waitedBefore = (old.waitedBefore ?? 0) + (old.waited ?? 0);
-      const { best, worst, saveEvery } = old;
+      const { best, worst, saveEvery, firstEpoch } = old;
       const savedBefore = savesOf(old);
       // What it was so far counts until the new start has a pace of its own.
       const { epochSeconds, samplesPerSecond } = old.pace ?? {};
@@ -237,7 +237,7 @@ function changeTraining(old: TrainingState, entry: TrainingEntry): TrainingState
       return {
         command: entry.command,
         ...(waitedBefore > 0 && { waitedBefore }),
-        ...defined({ best, worst, pace, saveEvery, savedBefore }),
+        ...defined({ best, worst, pace, saveEvery, savedBefore, firstEpoch }),
       };
     }
     case 'training-ended':
@@ -317,7 +317,7 @@ const minEpochs = 0.5;
 function setPace(training: TrainingState, entry: ProgressEntry, now: number): void {
   const { t: at, samples } = entry;
   const secondsFrom = (from: string): number => (now - parseTime(from)) / 1000;
-  const done = epochsDone(entry, training.steps);
+  const done = epochsDone(entry, training);
   if (done === undefined && samples === undefined) return;
   const pace: TrainingPace = (training.pace ??= {});
   if (done !== undefined) {

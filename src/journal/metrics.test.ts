@@ -66,8 +66,9 @@ test('metrics that are not kept are a sentence for each reason, about the job wi
     job('0001', many(9), { why: 'no-letter', count: 1, examples: ['?'] }),
     job('0002'),
   ];
+  jobs[1]!.name = 'lr=1';
   assert.deepEqual(refusedOfRun(jobs), [
-    '9 metrics of job 0001 (also of 1 other job) were not kept (such as "a", "b", "c"): the first 32 metrics of a training count, besides loss and accuracy.',
-    '1 metric of job 0001 was not kept ("?"): the name of a metric needs a letter.',
+    '9 metrics of job 0001 lr=1 (also of 1 other job) were not kept (such as "a", "b", "c"): the first 32 metrics of a training count, besides loss and accuracy.',
+    '1 metric of job 0001 lr=1 was not kept ("?"): the name of a metric needs a letter.',
   ]);
 });

@@ -1,6 +1,7 @@
 import { counted } from '../base/counted.ts';
 import { isLowerBetter } from '../base/metric-direction.ts';
 import { clip } from '../base/text-table.ts';
+import { jobLabel } from '../job/describe-parameters.ts';
 import { maxMetricName, maxMetrics, type RefusedMetrics } from './entry.ts';
 import type { JobState, TrainingState } from './state.ts';
 
@@ -59,13 +60,16 @@ export function refusedSentence({ why, count, examples }: RefusedMetrics, where 
 
 /** The same of a run: a sentence for each reason, about the job with the most of them. */
 export function refusedOfRun(jobs: readonly JobState[]): string[] {
-  const found = jobs.flatMap(({ id, attempts }) =>
-    attempts.flatMap(({ agent }) => (agent?.training?.refused ?? []).map((refused) => ({ id, refused }))),
-  );
+  const found = jobs.flatMap(({ id, name, attempts }) => {
+    const job = jobLabel(id, name);
+    return attempts.flatMap(({ agent }) =>
+      (agent?.training?.refused ?? []).map((refused) => ({ job, refused })),
+    );
+  });
   return [...Map.groupBy(found, ({ refused }) => refused.why).values()].map((alike) => {
-    const { id, refused } = alike.reduce((a, b) => (b.refused.count > a.refused.count ? b : a));
-    const others = new Set(alike.map((one) => one.id)).size - 1;
+    const { job, refused } = alike.reduce((a, b) => (b.refused.count > a.refused.count ? b : a));
+    const others = new Set(alike.map((one) => one.job)).size - 1;
     const also = others === 0 ? '' : ` (also of ${counted(others, 'other job')})`;
-    return refusedSentence(refused, ` of job ${id}${also}`);
+    return refusedSentence(refused, ` of job ${job}${also}`);
   });
 }

@@ -3,7 +3,7 @@ import { findingsHeadline, groupFindings } from '../adopt/finding-groups.ts';
 import { lintSubmission } from '../adopt/lint.ts';
 import type { SubmitFiles } from '../adopt/submit-files.ts';
 import { survey } from '../adopt/survey.ts';
-import { dagHeadline, lintDag, surveyDag } from '../dag/survey-dag.ts';
+import { lintDag, shownDag, surveyDag } from '../dag/survey-dag.ts';
 import { limitsAt } from '../pool/submit-limits.ts';
 import type { AdoptedFile, DroppedFile, ChosenPool } from './messages.ts';
 
@@ -48,15 +48,7 @@ export function lintDroppedDag(file: string, texts: Texts, now: Date, pool: Chos
   const context = contextOf(file, texts, now, pool);
   const name = path.posix.basename(file);
   const facts = surveyDag({ file: name, text: texts.get(file) ?? '', folder: undefined, ...context });
-  const findings = lintDag(facts);
-  const named = [...new Set(findings.flatMap((finding) => finding.file ?? []))];
-  return {
-    headline: dagHeadline(facts.dag, findings),
-    groups: groupFindings(
-      findings,
-      named.map((one) => ({ file: one, text: context.files.read(one) ?? '' })),
-    ),
-  };
+  return shownDag(facts, lintDag(facts));
 }
 
 export type Texts = ReadonlyMap<string, string>;

@@ -193,14 +193,18 @@ const adoptedView = ({ headline, groups }: AdoptedFile): HTMLElement =>
     ),
   );
 
-const findingView = ({ place, rule, lines, message, fix }: ShownFinding): HTMLElement =>
-  html(
+function findingView({ place, rule, lines, message, fix }: ShownFinding): HTMLElement {
+  const [what = '', ...write] = fix.split('\n');
+  const block = (all: readonly string[]) => (all.length === 0 ? null : html('pre', {}, all.join('\n')));
+  return html(
     'div',
     { class: 'finding' },
     html('p', { class: 'place' }, `${place}  ${rule}`),
-    lines.length === 0 ? null : html('pre', {}, lines.join('\n')),
-    ...sentences([message, `fix: ${fix}`]),
+    block(lines),
+    ...sentences([message, `fix: ${what}`]),
+    block(write),
   );
+}
 
 export const ignoredView = (names: readonly string[]): HTMLElement =>
   namesView('Not read, because neither event log nor submit file', names);

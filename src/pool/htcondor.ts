@@ -1,7 +1,5 @@
 /** What `adopt` needs from HTCondor: someone's own submit file always runs there. */
-export { condorFiles } from './condor/condor-files.ts';
-export { isAdopted } from './condor/condor-files.ts';
-export { findLimits } from './condor/submit/profiles.ts';
-export { condorProfiles, type Profile } from './condor/submit/profiles.ts';
+export { condorFiles, isAdopted } from './condor/condor-files.ts';
+export { condorProfiles, findLimits, type Profile } from './condor/submit/profiles.ts';
 export { askCondorOnce } from './condor/submit/submit-once.ts';
 export { CondorTools } from './condor/tools/condor-tools.ts';

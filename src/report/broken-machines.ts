@@ -40,7 +40,10 @@ const minJobs = 2;
 /** Measured use: such a job may succeed elsewhere only because of a larger request, or because nobody measures there. */
 export const measured: ReadonlySet<Cause> = new Set(['memory-exceeded', 'disk-exceeded', 'cpu-exceeded']);
 /** Never a machine's fault. */
-const blameless: ReadonlySet<Cause> = new Set(['user', 'evicted', 'disconnected', 'silent-end', ...measured]);
+const blameless: ReadonlySet<Cause> = new Set([
+  ...(['user', 'evicted', 'disconnected', 'silent-end', 'script-failed', 'node-retried'] as const),
+  ...measured,
+]);
 /** Faults of servers or the access point, the same for all machines. */
 const fromElsewhere: ReadonlySet<Cause> = new Set([
   'object-missing',

@@ -44,11 +44,12 @@ export interface GroupReport {
 }
 
 /** The name of the group of a job with all its attempts, or of each attempt; undefined for none. */
-export type GroupKey =
+export type GroupKey = (
   | { job: (job: JobHistory) => string | undefined }
-  | { attempt: (attempt: AttemptHistory, job: JobHistory) => string | undefined };
+  | { attempt: (attempt: AttemptHistory, job: JobHistory) => string | undefined }
+) & { order?: (a: string, b: string) => number };
 
-/** The largest loss first; equal ones as their jobs are. */
+/** The largest loss first; equal ones in the order of the key, or as their jobs are. */
 export function groupReports(
   jobs: readonly JobHistory[],
   rows: readonly JobRow[],
@@ -78,9 +79,10 @@ export function groupReports(
       if (tally !== whole && tally !== undefined) addAmounts(tally.sum, own.millis);
     }
   });
+  const order = key.order ?? (() => 0);
   return [...tallies]
     .map(([name, tally]) => tally.report(name, hasTransfers))
-    .sort((a, b) => b.lostSeconds - a.lostSeconds || b.attempts - a.attempts);
+    .sort((a, b) => b.lostSeconds - a.lostSeconds || b.attempts - a.attempts || order(a.name, b.name));
 }
 
 /** Adds up a group; of successful attempts it keeps the figures that medians need. */

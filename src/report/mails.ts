@@ -8,6 +8,7 @@ import { nodeJobLabel } from '../dag/node-jobs.ts';
 import type { JobHistory, JobOutcome } from '../history/history.ts';
 import type { ReadLogs } from './read-logs.ts';
 import { resourceReports } from './resource-reports.ts';
+import { historyLabel } from './section.ts';
 import { memoryLine, remedyFor, type SourceKind } from './verdict.ts';
 
 /** Jobs of one owner that stand still for the same reason. */
@@ -15,6 +16,8 @@ export interface MailCause {
   cause: Cause;
   outcome: JobOutcome;
   jobs: string[];
+  /** The same with their values of the matrix. */
+  labels: string[];
   what: string;
   advice: string;
   /** A line for the submit file or job file, or null. */
@@ -98,6 +101,7 @@ function causesOf(jobs: readonly JobHistory[], source: SourceKind, name: string)
           cause,
           outcome,
           jobs: same.map(({ id, node = id, siblings }) => nodeJobLabel(id, node, siblings)),
+          labels: same.map(historyLabel),
           what: causeTitle(cause),
           advice: remedyFor(same, cause, source),
           line: cause === 'memory-exceeded' ? memoryLine(resourceReports(same), source) : null,
@@ -154,13 +158,23 @@ function mailText({ to, logs, causes, count, total, example, name }: MailFacts):
 }
 
 /** Jobs that stand still for one reason, as an item of a list. */
-function causeLines({ cause, outcome, jobs, what, advice, line, command, reason }: MailCause): string[] {
+function causeLines({
+  cause,
+  outcome,
+  jobs,
+  labels,
+  what,
+  advice,
+  line,
+  command,
+  reason,
+}: MailCause): string[] {
   const say = (text: string) => wrap(text, mailWidth, '  ', '  ');
   const them = jobs.length === 1 ? 'it' : 'them';
   const isUnnamed = command !== null && !command.startsWith('updraft') && jobs.length > maxIds;
   const state = `${counted(jobs.length, 'job')} ${outcomeText(outcome, jobs.length)}`;
   return [
-    ...wrap(`* ${state}: ${firstFew(jobs.map(printable), maxNamed)}`, mailWidth, '', '  '),
+    ...wrap(`* ${state}: ${firstFew(labels.map(printable), maxNamed)}`, mailWidth, '', '  '),
     ...say(`Why: ${what}.`),
     ...(reason === null ? [] : say(howText(outcome, clip(reason, maxReasonChars)))),
     ...say(`What helps: ${sentence(advice)}`),

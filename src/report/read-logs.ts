@@ -1,4 +1,5 @@
 import { counted } from '../base/counted.ts';
+import { collectGarbageSoon } from '../base/release-memory.ts';
 import { nodeJobs, startedInner } from '../dag/node-jobs.ts';
 import type { DagRun } from '../dag/not-submitted.ts';
 import { damageNotes, type LogSource } from '../eventlog/scan-log.ts';
@@ -34,6 +35,7 @@ export async function readLogs(
   if (fileOwners !== undefined) nameOwners(read, logs, fileOwners);
   const { jobs, suspects } = judgeJobs(dag === undefined ? read : onSlots(dag, read), validity);
   const ledger = ledgerOf(jobs, facts, new Set(suspects.map(({ job }) => job)));
+  if (jobs.length > 10_000) collectGarbageSoon();
   const notes = [...damageNotes(sources), ...notesOn(ledger, garbledBytes, hasJobs(dag))];
   return { jobs, ledger, report: logReport(jobs, ledger, { logs, notes, suspects, dag }) };
 }

@@ -21,7 +21,6 @@ const leaseName = '.creating';
 export const draftFolder = ({ folder }: Plan, run: string): string =>
   path.join(folder, runsFolder, draftName(run));
 
-/** A name for a new run of the plan. */
 export const newRunName = ({ spec }: Plan, clock: Clock): string => `${spec.name}-${newId(clock)}`;
 
 /**
@@ -85,10 +84,7 @@ export async function createRun(
   try {
     // Whatever the umask, only the owner may change what runs with the owner's secrets.
     await mkdir(draft, { recursive: true, mode: 0o755 });
-    await writeFile(path.join(draft, runFiles.plan), `${JSON.stringify(plan, undefined, 2)}\n`, {
-      flush: true,
-      mode: 0o600,
-    });
+    await writePlan(path.join(draft, runFiles.plan), plan);
     await mkdir(path.join(draft, runFiles.jobs), { mode: 0o700 });
     await writeRendered(draft, rendered);
     await copyFiles(plan, path.join(draft, runFiles.files));
@@ -106,6 +102,17 @@ export async function createRun(
     await rm(draft, { recursive: true, force: true }).catch(() => undefined);
     throw error instanceof Fault && !isFull(error) ? error : cannotCreate(runs, error);
   }
+}
+
+export const writePlan = (file: string, plan: Plan): Promise<void> =>
+  writeFile(file, `${JSON.stringify(plan, undefined, 2)}\n`, { flush: true, mode: 0o600 });
+
+/** Replaces the plan of a run atomically. */
+export async function replacePlan(folder: string, plan: Plan): Promise<void> {
+  const file = path.join(folder, runFiles.plan);
+  const draft = `${file}.${randomBytes(4).toString('hex')}`;
+  await writePlan(draft, plan);
+  await rename(draft, file);
 }
 
 /** UTC date and time to sort by, and four hexadecimal digits to distinguish runs of the same second. */

@@ -1,4 +1,4 @@
-import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { defined } from '../base/defined.ts';
 import type { Clock } from '../base/clock.ts';
@@ -13,7 +13,7 @@ import type { RunState } from '../journal/state.ts';
 import { readJournal } from '../journal/tail.ts';
 import type { Pool, ResourceChange } from '../pool/pool.ts';
 import { roundPlan } from '../pool/read-plan.ts';
-import { copyFiles, writeRendered } from './create-run.ts';
+import { copyFiles, writePlan, writeRendered } from './create-run.ts';
 import { readRunState } from './run-states.ts';
 
 export interface RoundStart {
@@ -64,8 +64,7 @@ export async function startRound(
   const ordered = before.map(({ id }) => id);
   const { files } = await pool.render(plan, state.run, { number, jobs: ordered, attemptsBefore });
   await writeRendered(draft, ownFiles(files, number));
-  const text = `${JSON.stringify(plan, undefined, 2)}\n`;
-  await writeFile(path.join(draft, runFiles.plan), text, { flush: true, mode: 0o600 });
+  await writePlan(path.join(draft, runFiles.plan), plan);
   await rename(draft, folder);
   await using journal = await openJournal(path.join(runFolder, runFiles.journal), clock);
   await journal.append({ kind: 'round-started', round: number, jobs: ordered, why });

@@ -12,7 +12,7 @@ import type { Plan } from '../job/plan.ts';
 import type { Pool, Round } from '../pool/pool.ts';
 import { readPlan } from '../pool/read-plan.ts';
 import { meanLife } from '../recovery/interruptions.ts';
-import { createRun, newRunName, withCreationLease } from './create-run.ts';
+import { createRun, newRunName, replacePlan, withCreationLease } from './create-run.ts';
 import { earlierInterruptions } from './earlier-interruptions.ts';
 import { startNextBatch } from './keep-going.ts';
 import { type PackOptions, withPackedData } from './pack-data.ts';
@@ -43,26 +43,32 @@ export interface Submitted {
  */
 export async function submitRun(plan: Plan, pool: Pool, options: SubmitOptions): Promise<Submitted> {
   const { same } = await findEarlier(plan);
-  if (same !== undefined && !options.isNew) return await resumeEarlier(same, pool, options);
+  if (same !== undefined && !options.isNew) return await resumeEarlier(plan, same, pool, options);
   const made = await withCreationLease(plan, options, async () => {
     const earlier = await findEarlier(plan);
     return earlier.same === undefined || options.isNew
       ? await create(plan, pool, earlier, options)
       : earlier.same;
   });
-  if (!('why' in made)) return await resumeEarlier(made, pool, options);
+  if (!('why' in made)) return await resumeEarlier(plan, made, pool, options);
   await pool.submit(made.folder);
   return made;
 }
 
 async function resumeEarlier(
-  { folder, isEnded }: EarlierRun,
+  plan: Plan,
+  { folder, plan: before, isEnded }: EarlierRun,
   pool: Pool,
   options: SubmitOptions,
 ): Promise<Submitted> {
+  const { results, ...others } = before.spec;
+  const isSame = stableJson(results ?? {}) === stableJson(plan.spec.results ?? {});
+  if (!isSame)
+    await replacePlan(folder, { ...before, spec: { ...others, ...defined({ results: plan.spec.results }) } });
+  const changed = isSame ? 'nothing changed' : 'only [results] changed';
   if (isEnded)
-    return { folder, how: 'finished', why: await describeEnd(folder, 'nothing changed since it ended') };
-  return await continueRun(folder, pool, options, 'it has not ended and nothing changed');
+    return { folder, how: 'finished', why: await describeEnd(folder, `${changed} since it ended`) };
+  return await continueRun(folder, pool, options, `it has not ended and ${changed}`);
 }
 
 async function create(

@@ -1,7 +1,6 @@
 import { defined } from '../base/defined.ts';
 import type { Argument, Call, TokenRange, Syntax } from './python-syntax.ts';
-import type { StaticValues, Value } from './static-value.ts';
-import { namePattern } from './static-value.ts';
+import { namePattern, type StaticValues, type Value } from './static-value.ts';
 
 /** A file or folder that a script writes. */
 export interface ScriptSave {

@@ -12,13 +12,15 @@ const explained = (job: string, lr: number): Explanation => ({
   ...{ because: [], evidence: [], doing: [], advice: [] },
 });
 
-test('a few jobs are named by their parameters, many by their ids', () => {
-  const [few] = groupExplanations([explained('0001', 0.1), explained('0002', 0.2)]);
-  assert.deepEqual(few?.labels, ['0001 lr=0.1', '0002 lr=0.2']);
-  const many = Array.from({ length: 60 }, (_, index) => explained(String(index), index));
-  const [group] = groupExplanations(many);
-  assert.equal(group?.jobs.length, 60);
-  assert.notEqual(group.labels.length, group.jobs.length);
+test('jobs are named by their parameters', () => {
+  const [group] = groupExplanations([explained('0001', 0.1), explained('0002', 0.2)]);
+  assert.deepEqual(
+    [group?.jobs, group?.labels],
+    [
+      ['0001', '0002'],
+      ['0001 lr=0.1', '0002 lr=0.2'],
+    ],
+  );
 });
 
 test('the headline of a job is that of its explanation, for every log in the repository', async () => {

@@ -1,3 +1,4 @@
+import { printable } from '../base/printable.ts';
 import { nodeJobLabel } from '../dag/node-jobs.ts';
 import type { Explanation, Headline, JobStatus } from '../diagnosis/explanation.ts';
 import { explainedLabel } from './explanation-view.ts';
@@ -9,13 +10,13 @@ export interface ExplainedGroup {
   title: string;
   /** Their ids, or the names of their nodes; of several logs, the first of each begins with its log: `a.log: 12.3`. */
   jobs: string[];
-  /** The first few of them with their values of the matrix, if they have any. */
+  /** The same as people read them, with their values of the matrix. */
   labels: string[];
   /** The first of them. */
   example: Explanation;
 }
 
-/** More jobs are listed by their ids. */
+/** Of more jobs, the first few are named. */
 export const maxLabels = 6;
 
 const plurals: Record<string, string> = { has: 'have', is: 'are', was: 'were' };
@@ -52,12 +53,12 @@ export function groupJobs<Job>(
     const own = nodeJobLabel(job, node, siblings);
     const name = log === undefined || log === latestLogs.get(key) ? own : `${log}: ${own}`;
     if (log !== undefined) latestLogs.set(key, log);
-    const label = headline.name === undefined ? [] : [explainedLabel(headline)];
+    const label = headline.name === undefined ? printable(name) : explainedLabel(headline);
     if (group === undefined)
-      groups.set(key, { standing, cause, title, jobs: [name], labels: label, example: explain(each) });
+      groups.set(key, { standing, cause, title, jobs: [name], labels: [label], example: explain(each) });
     else {
       group.jobs.push(name);
-      if (group.jobs.length <= maxLabels) group.labels.push(...label);
+      group.labels.push(label);
     }
   }
   const rank = ({ standing }: ExplainedGroup): number => order.indexOf(standing);

@@ -1,71 +1,17 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { test, type TestContext } from 'node:test';
-import { promisify } from 'node:util';
+import { test } from 'node:test';
 import { systemClock } from '../../src/base/clock.ts';
 import { waitForChange } from '../../src/base/wait-for-change.ts';
 import * as adopt from '../../src/cli/commands/adopt.ts';
 import * as report from '../../src/cli/commands/report.ts';
 import { runCommand } from '../cli/run-command.ts';
-import { meetingPlace, testPool } from '../pool.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { linesIn, lintLines, withLines } from './advised-lines.ts';
+import { accessPoint, job } from './access-point.ts';
+import { adviceFor, linesFor, linesIn, lintLines, withLines } from './advised-lines.ts';
 import { realCondorSubmit } from './condor-submit.ts';
-
-/** The fix of a rule, with its lines for the submit file. */
-async function adviceFor(folder: string, rule: string, lines: readonly string[]): Promise<string> {
-  const found = (await lintLines(folder, lines)).find((finding) => finding.rule === rule);
-  assert.ok(found !== undefined, `no finding ${rule}`);
-  return found.fix;
-}
-
-/** The same, as lines. */
-const linesFor = async (folder: string, rule: string, lines: readonly string[]): Promise<string[]> =>
-  linesIn(await adviceFor(folder, rule, lines));
-
-/** A user at the access point of the shared pool; undefined, and the test skipped, where there is none. */
-async function accessPoint(t: TestContext) {
-  const pool = await testPool(t);
-  if (pool === undefined) return undefined;
-  const folder = await temporaryFolder(t);
-  const at = (name: string): string => path.join(folder, name);
-  const tool = async (name: string, ...args: string[]): Promise<string> =>
-    (await promisify(execFile)(path.join(pool.bin, name), args, { cwd: folder })).stdout.trim();
-  const events = (log: string, code: string): number =>
-    existsSync(at(log)) ? readFileSync(at(log), 'utf8').split(`\n${code} (`).length - 1 : 0;
-  return {
-    folder,
-    at,
-    tool,
-    meet: () => meetingPlace(pool.home),
-    /** Submits jobs, and returns their cluster. */
-    async submit(name: string, lines: readonly string[]): Promise<string> {
-      await writeFile(at(`${name}.sub`), [...lines, ''].join('\n'));
-      const [cluster = ''] = (await tool('condor_submit', '-terse', `${name}.sub`)).split('.');
-      t.after(() => tool('condor_rm', cluster).catch(() => undefined));
-      return cluster;
-    },
-    /** Waits until the log has this number of holds. */
-    async held(log: string, times: number): Promise<void> {
-      const signal = AbortSignal.timeout(240_000);
-      while (events(log, '012') < times) await waitForChange([at(log)], 500, systemClock, signal);
-    },
-    /** Waits until no job of the log is left. */
-    ended: (log: string): Promise<string> => tool('condor_wait', '-wait', '240', log),
-    attempts: (log: string): number => events(log, '001'),
-    hasEnded: (log: string): boolean => events(log, '005') > 0,
-  };
-}
-
-const job = (executable: string, log: string): string[] => [
-  `executable = ${executable}`,
-  'transfer_executable = false',
-  'should_transfer_files = YES',
-  `log = ${log}`,
-];
 
 test('advised lines end jobs that never work, and the commands of a mail end their holds', async (t) => {
   const here = await accessPoint(t);
@@ -81,13 +27,8 @@ test('advised lines end jobs that never work, and the commands of a mail end the
     'periodic_release = HoldReasonCode == 13',
     'queue',
   ]);
-  // The rule is 'worth-adding'.
-  const [, retries = '', waiting = ''] =
-    /(max_retries = \d+) and (periodic_release = .*?) \(one stalled/.exec(
-      (await lintLines(folder, [...job('/bin/true', 'c.log'), 'queue']))
-        .map(({ message }) => message)
-        .join('\n'),
-    ) ?? [];
+  const common = await linesFor(folder, 'worth-adding', [...job('/bin/true', 'c.log'), 'queue']);
+  const [retries = '', waiting = ''] = common.slice(-2);
   assert.match(waiting, / > 600$/);
   await writeFile(here.at('there.txt'), '');
   const lost = 'transfer_input_files = gone.txt';

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Finding } from '../../src/base/finding.ts';
@@ -20,13 +21,20 @@ export async function lintLines(
   return lintSubmission(surveyOnDisk({ file, env: { HOME: '/' }, now, limits: limitsAt(pool), ...known }));
 }
 
-/** Submit lines within a piece of advice, which may go on in words. */
+/** The fix of a rule, with its lines for the submit file. */
+export async function adviceFor(folder: string, rule: string, lines: readonly string[]): Promise<string> {
+  const found = (await lintLines(folder, lines)).find((finding) => finding.rule === rule);
+  assert.ok(found !== undefined, `no finding ${rule}`);
+  return found.fix;
+}
+
+/** The same, as lines. */
+export const linesFor = async (folder: string, rule: string, lines: readonly string[]): Promise<string[]> =>
+  linesIn(await adviceFor(folder, rule, lines));
+
+/** The lines that a piece of advice says to write: each is on a line of its own. */
 export const linesIn = (advice: string): string[] =>
-  [
-    ...advice.matchAll(
-      /(?<![\w$(`+"])(\+?[A-Za-z_]+ = .+?)(?=, (?![A-Z])| and [a-z]| or "|; | \([a-z]+ [A-Za-z]|$)/g,
-    ),
-  ].map(([, line = '']) => line);
+  advice.split('\n').filter((line) => /^\+?\w+ = /.test(line));
 
 const nameOf = (line: string): string => (line.split('=')[0] ?? '').trim().toLowerCase();
 

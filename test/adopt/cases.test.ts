@@ -56,6 +56,9 @@ for (const name of names)
     for (const { message, fix } of findings) {
       assert.ok(message.length > 20 && fix.length > 3, `${message} | ${fix}`);
       assert.doesNotMatch(message + fix, /undefined|NaN|SECRET/);
+      // Words and a line to write are never on one line.
+      for (const line of fix.replaceAll(/`[^`]*`/g, '').split('\n'))
+        assert.doesNotMatch(line, /^(?!\+?\w+ = ).* = /, fix);
     }
   });
 

@@ -4,6 +4,8 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { allRules } from '../../src/adopt/lint.ts';
 import { dagRules } from '../../src/dag/dag-rules.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+import { lintLines } from './advised-lines.ts';
 
 for (const [name, rules] of [
   ['submit-lint.md', allRules],
@@ -17,3 +19,17 @@ for (const [name, rules] of [
       rules.map((rule) => [rule.name, rule.level, rule.about]),
     );
   });
+
+test('submit-lint.md names every key of a finding in JSON', async (t) => {
+  const folder = await temporaryFolder(t);
+  const twice = ['executable = /bin/true', 'n = 1', 'queue', 'n = 2', 'queue'];
+  const findings = await lintLines(folder, twice);
+  const keys = new Set(findings.flatMap((finding) => Object.keys(finding)));
+  assert.ok(keys.has('alsoAt'), JSON.stringify(findings));
+  const page = await readFile(path.join(import.meta.dirname, '../../docs/submit-lint.md'), 'utf8');
+  const [, named = ''] = /`findings` \((.*?)\), `condor`/s.exec(page) ?? [];
+  assert.deepEqual(
+    [...keys].filter((key) => !named.includes(`\`${key}\``)),
+    [],
+  );
+});

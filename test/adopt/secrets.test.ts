@@ -3,6 +3,7 @@ import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import * as adopt from '../../src/cli/commands/adopt.ts';
+import { lintSubmission } from '../../src/adopt/lint.ts';
 import { survey } from '../../src/adopt/survey.ts';
 import { draftSubmitted } from '../../src/cli/adopt/draft-submitted.ts';
 import { renderJob } from '../../src/cli/init/render-job.ts';
@@ -72,15 +73,21 @@ test('no secret of a submit file is in anything that the page shows of it', () =
 test('no secret of a submit file is in the job file made from it, or in the notes about it', () => {
   const files = { read: () => undefined, stat: () => undefined, list: () => undefined };
   const facts = { script: 'job.sub', pool: 'condor', isRemote: true, schema: '' };
+  const ofList = [
+    '$(A_TOKEN)',
+    '--pw $(A_TOKEN)',
+    '$(words)',
+    'in/$(A_TOKEN).dat',
+    'Mine == "$(A_TOKEN)"',
+    'a$(A_SECRET)',
+  ];
   const quoted = `--api-key 'Some planted81 12planted' --x 1`;
   const lists = ['queue', 'queue A_TOKEN in (Planted61 Planted62)', 'queue words in (--token=Planted63)'];
   for (const command of [...commands, 'shell'])
-    for (const value of [...values, quoted, '$(A_TOKEN)', '--pw $(A_TOKEN)', '$(words)'])
+    for (const value of [...values, quoted, ...ofList])
       for (const queue of lists) {
-        // A list's secrets are for the command; elsewhere, their names are unknown.
-        if (value.startsWith('$(') && !/^(arguments|environment|shell)$/.test(command)) continue;
         const program = /^(executable|shell)$/.test(command) ? [] : ['executable = run.sh'];
-        const text = [...program, `${command} = ${value}`, queue, ''].join('\n');
+        const text = [...program, 'A_SECRET = Planted64', `${command} = ${value}`, queue, ''].join('\n');
         const found = survey({ file: '/a/job.sub', text, files, env: {}, now, limits: limitsAt('ospool') });
         const draft = draftSubmitted('/a/job.sub', found);
         if (draft === undefined) continue;
@@ -163,4 +170,33 @@ test('no secret of a submit file is printed, as text or JSON, or written into it
   await rm(written);
   assert.match(said.join('\n'), /environment-secret[^]*looks like a secret/);
   for (const one of said) assert.doesNotMatch(one, leak);
+});
+
+test('a secret is found by its form, by its name before several words, and in every URL', () => {
+  const files = { read: () => undefined, stat: () => undefined, list: () => undefined };
+  const found = (line: string): string[] => {
+    const text = `executable = run.sh\n${line}\nqueue\n`;
+    const facts = survey({ file: '/a/job.sub', text, files, env: {}, now, limits: limitsAt('ospool') });
+    const own = lintSubmission(facts).filter(({ rule }) => /secret$/.test(rule));
+    for (const { message, fix } of own) assert.doesNotMatch(message + fix, leak, line);
+    return own.map(({ rule, message }) => `${rule} ${/`(.*?)`|a word/.exec(message)?.[0] ?? ''}`);
+  };
+  const key = 'hf_AbCdEfGhIjKlMnOpQrStUvWxYz012345';
+  const jwt = ['eyJhbGciOiJFUzI1', 'planted', 'planted'].join('.');
+  const secret: [line: string, found: string[]][] = [
+    [`environment = "HF=${key} A=1"`, ['environment-secret `HF`']],
+    [`environment = HF=${key};X=${jwt}`, ['environment-secret `HF`', 'environment-secret `X`']],
+    [`environment = "MY_PASSWORD='two planted' B=2"`, ['environment-secret `MY_PASSWORD`']],
+    ['environment = "DB=postgres://u:planted@h/db"', ['environment-secret `DB`']],
+    [`arguments = train ${key} ${jwt}`, ['environment-secret a word']],
+    [`arguments = "--token Planted01 x"`, ['environment-secret `--token`']],
+    ['output_destination = https://me:planted@h/x', ['url-secret `password`']],
+  ];
+  for (const [line, expected] of secret) assert.deepEqual(found(line), expected, line);
+  for (const line of [
+    'environment = "REPO=ssh://git@example.org/x SORT_KEY=validation_loss TOKENIZER=hf_transformers_checkpoint_large"',
+    'arguments = "--data https://example.org/a?x=1 --tokens 4096 sk-learn-pipelines-and-models"',
+    'output_destination = https://me@example.org/x',
+  ])
+    assert.deepEqual(found(line), [], line);
 });

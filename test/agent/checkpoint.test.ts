@@ -119,14 +119,15 @@ test('a training that exits with 85 without saving has failed, and is not restar
   assert.match(stderr, /exited with 85.*nothing new in ckpt/);
 });
 
-test('an output that was restored with the checkpoint is no result', async (t) => {
+test('an output that was restored with the checkpoint is no result, and epochs count as before', async (t) => {
   const harness = await AgentHarness.open(t);
   const train = { checkpoint: 'ckpt', outputs: ['ckpt/model.pt'] };
-  const command = 'echo 1 > ckpt/model.pt; exit 7';
+  const command = 'echo epoch 0; echo 1 > ckpt/model.pt; exit 7';
   assert.equal((await harness.run({ train: { ...train, command } })).exit, 7);
   const { exit, stderr } = await harness.run({ attempt: 2, train: { ...train, command: 'true' } });
   assert.equal(exit, 112, stderr);
   assert.equal(harness.entries('checkpoint-restored', 2).length, 1);
+  assert.equal(harness.entries('progress', 2)[0]?.firstEpoch, 0);
 });
 
 test('a damaged checkpoint is refused with the reason, and the one before it is used', async (t) => {

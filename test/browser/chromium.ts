@@ -5,6 +5,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { isThere } from '../../src/base/error-reason.ts';
+import { endWithUs } from '../end-with-us.ts';
 
 /** How long a test waits for what it expects to see: generous, for busy machines. */
 const timeoutMs = 180_000;
@@ -48,12 +49,15 @@ export async function findChromium(): Promise<string | undefined> {
 export async function startChromium(program: string): Promise<Chromium> {
   await using stack = new AsyncDisposableStack();
   const profile = await mkdtemp(path.join(os.tmpdir(), 'updraft-chromium-'));
-  stack.defer(() => rm(profile, { recursive: true, force: true, maxRetries: 5 }));
   // A separate process group, so that its helpers end with it.
   const child = spawn(program, [...flags, `--user-data-dir=${profile}`, 'about:blank'], {
+    // Its socket and its other temporary files go with the profile.
+    env: { ...process.env, TMPDIR: profile },
     stdio: ['ignore', 'ignore', 'pipe'],
     detached: true,
   });
+  if (child.pid !== undefined) stack.use(endWithUs({ targets: [-child.pid], folders: [profile] }));
+  stack.defer(() => rm(profile, { recursive: true, force: true, maxRetries: 5 }));
   stack.defer(() => end(child));
   const socket = new WebSocket(await debuggerOf(child));
   await once(socket, 'open');

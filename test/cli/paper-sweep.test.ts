@@ -53,6 +53,16 @@ test('comparisons use the short names of parameters, and know both', async (t) =
   assert.doesNotMatch(out, /model\./);
 });
 
+test('groups by several things are in groups of the first', async (t) => {
+  const { cwd } = await paperSweep(t);
+  const groups = ['5e-4', '0.0'].flatMap((decay) => ['1e-4', '0.1', '1e-2'].map((lr) => `${decay} ${lr}`));
+  for (const command of [compare, report]) {
+    const { out } = await runCommand(command, ['--by', 'decay,lr'], { cwd });
+    const rows = [...out.matchAll(/^ {2}decay=(\S+) lr=(\S+) /gm)].map(([, decay, lr]) => `${decay} ${lr}`);
+    assert.deepEqual(rows.slice(0, 6), groups);
+  }
+});
+
 test('a job without data or GPUs has none, which is known', async (t) => {
   const { cwd } = await paperSweep(t);
   for (const by of ['method', 'cache', 'warmth', 'gpu']) {

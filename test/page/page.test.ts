@@ -265,6 +265,8 @@ test('a submit file is linted with the script that was chosen with it', async (t
   assert.doesNotMatch(await tab.text('#result'), /ProjectName/);
   await pick(tab, '#pool', 'ospool');
   await tab.untilText('#findings', 'ProjectName');
+  const blocks = `[...document.querySelectorAll('.finding pre')].map((one) => one.innerText)`;
+  assert.ok((await tab.read<string[]>(blocks)).includes('+JobDurationCategory = "Medium"'));
   await choose(tab, path.join(folder, 'run.sh'));
   await tab.untilText('#result', 'a script is checked with the submit file that runs it');
   assert.deepEqual(tab.errors, []);
@@ -305,11 +307,14 @@ test('a pasted hold reason is explained', async (t) => {
   if (tab === undefined) return;
   await tab.click('#reason');
   await tab.type(
-    'Error from slot1@e1: Job has gone over cgroup memory limit of 2048 megabytes. Peak usage: 1940 megabytes.',
+    'Error from slot1@e1: Job has gone over cgroup memory limit of 2048 megabytes. Peak usage: 1940 megabytes, see https://bob:planted1@h/x',
   );
   await tab.click('#paste button');
   await tab.untilText('dialog[open]', 'It used more memory than requested: 2048 MB requested');
-  assert.match(await tab.text('dialog .same'), /updraft why --reason 'Error from slot1@e1/);
+  assert.match(
+    await tab.text('dialog .same'),
+    /updraft why --reason 'Error from slot1@e1.*see https:\/\/h\/x'/,
+  );
   assert.deepEqual(tab.errors, []);
 });
 

@@ -14,11 +14,9 @@ import os from 'node:os';
 import path from 'node:path';
 import type { TestContext } from 'node:test';
 import { promisify } from 'node:util';
-import { systemClock } from '../../src/base/clock.ts';
 import type { MiniFederation } from '../../src/mini/federation/federation.ts';
 import { sites } from '../../src/mini/pool/condor-config.ts';
-import { type MiniPoolState, startPool, stopPool } from '../../src/mini/pool/pool.ts';
-import { poolRoot } from '../pool.ts';
+import { poolRoot, startOwnPool } from '../pool.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 const run = promisify(execFile);
@@ -34,19 +32,16 @@ interface FinishedJob {
   out: string;
 }
 
-const context = {
-  clock: systemClock,
-  kill: (pid: number, signal: NodeJS.Signals) => void process.kill(pid, signal),
-};
+type OwnPool = Awaited<ReturnType<typeof startOwnPool>>;
 
 /** A real HTCondor pool for jobs that bring the agent along as their plugin. */
 export class PluginPool {
   /** What this machine lacks to run it, if anything. */
   readonly lacks: string | undefined;
   readonly home: string;
-  readonly #pool: MiniPoolState | undefined;
+  readonly #pool: OwnPool | undefined;
 
-  private constructor(home: string, pool: MiniPoolState | string) {
+  private constructor(home: string, pool: OwnPool | string) {
     this.home = home;
     this.lacks = typeof pool === 'string' ? pool : undefined;
     this.#pool = typeof pool === 'string' ? undefined : pool;
@@ -59,15 +54,14 @@ export class PluginPool {
     if ('lacks' in root) return new PluginPool('', root.lacks);
     const home = await mkdtemp(path.join(os.tmpdir(), 'updraft-pool-'));
     copyFileSync(agent, path.join(home, 'updraft_plugin'));
-    const signal = AbortSignal.timeout(300_000);
     return new PluginPool(
       home,
-      await startPool({ root: root.folder, home: path.join(home, 'pool'), sites, signal, ...context }),
+      await startOwnPool({ root: root.folder, home: path.join(home, 'pool'), sites }),
     );
   }
 
   async stop(): Promise<void> {
-    if (this.#pool !== undefined) await stopPool(this.#pool, context);
+    await this.#pool?.stop();
     if (this.home !== '') rmSync(this.home, { recursive: true, force: true });
   }
 
@@ -135,7 +129,7 @@ export class PluginPool {
   }
 
   async #tool(name: string, args: string[], cwd: string): Promise<string> {
-    const { stdout } = await run(path.join(this.#pool?.bin ?? '', name), args, { cwd });
+    const { stdout } = await run(path.join(this.#pool?.state.bin ?? '', name), args, { cwd });
     return stdout;
   }
 }

@@ -27,6 +27,23 @@ test('a finished run is reported and not repeated, unless --new asks for another
   for (const run of runs) assert.equal((await loadRun(run)).tally.success, 1);
 });
 
+test('a new [results] counts for the run of the same job file', async (t) => {
+  const harness = await RunHarness.make(t);
+  await harness.describe('echo epoch 1 val_f1=0.1; echo epoch 2 val_f1=0.2; echo 1 > model.pt');
+  await harness.updraft('run');
+  const best = async (): Promise<unknown> => {
+    const { out } = await harness.updraft('results', '--json');
+    return (JSON.parse(out) as { best: unknown }[])[0]?.best;
+  };
+  assert.deepEqual(await best(), { val_f1: 0.2 });
+  await appendFile(path.join(harness.folder, 'updraft.toml'), '[results]\nsmaller_is_better = ["f1"]\n');
+  const { err, code } = await harness.updraft('submit');
+  assert.equal(code, 0);
+  assert.match(err, /already finished: bench-\S+: only \[results\] changed since it ended; --new/);
+  assert.deepEqual(await best(), { val_f1: 0.1 });
+  assert.match((await harness.updraft('submit')).err, /nothing changed since it ended/);
+});
+
 test('the same command given several times at once creates one run', async (t) => {
   const harness = await RunHarness.make(t);
   await harness.describe('echo trained >> "$LOG"; echo 1 > model.pt');

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import net from 'node:net';
 import { randomPort } from '../../src/mini/federation/web-server.ts';
+import { endWithUs } from '../end-with-us.ts';
 
 export interface ServerProcess {
   pid: number;
@@ -25,9 +26,8 @@ export async function startProcess(
 ): Promise<ServerProcess> {
   const child = spawn(file, args, { stdio: ['ignore', 'ignore', 'pipe'], cwd, ...user });
   const ended = once(child, 'exit');
-  const killWithUs = (): void => void child.kill('SIGKILL');
-  process.once('exit', killWithUs);
-  child.once('exit', () => process.off('exit', killWithUs));
+  const guard = child.pid === undefined ? undefined : endWithUs({ targets: [child.pid] });
+  child.once('exit', () => guard?.[Symbol.dispose]());
   let said = '';
   await new Promise<void>((resolve, reject) => {
     child.stderr.setEncoding('utf8').on('data', (text: string) => {

@@ -12,6 +12,7 @@ import { succeeds } from '../../src/base/error-reason.ts';
 import { identifyProcess, livenessOf, type ProcessIdentity } from '../../src/base/process-identity.ts';
 import { enterRootScript, enterCommand } from '../../src/mini/pool/namespaces.ts';
 import { poolUser } from '../../src/mini/pool/root-folder.ts';
+import { endWithUs } from '../end-with-us.ts';
 import { freePorts } from '../servers/server-process.ts';
 import { poolRoot } from '../pool.ts';
 
@@ -27,7 +28,7 @@ const nodes = ['n1', 'n2'];
 const commands = ['sbatch', 'squeue', 'scontrol', 'scancel', 'sinfo', 'sacct'];
 let started: Promise<Cluster | { lacks: string }> | undefined;
 /** Clean-up steps, run last to first. */
-const endings: (() => Promise<void>)[] = [];
+const endings: (() => Promise<void> | void)[] = [];
 after(async () => {
   for (const end of endings.toReversed()) await end();
 });
@@ -124,6 +125,8 @@ async function startKeeper(root: string, home: string): Promise<ProcessIdentity>
   await once(child, 'spawn');
   const keeper = identifyProcess(child.pid ?? 0);
   if (keeper === undefined) throw new Error(`Slurm did not start (see ${home}/log)`);
+  const guard = endWithUs({ targets: [keeper.pid], folders: [home] });
+  endings.unshift(() => guard[Symbol.dispose]());
   endings.push(async () => {
     const first = await childOf(keeper.pid);
     if (first !== undefined) process.kill(first, 'SIGKILL');

@@ -62,7 +62,7 @@ export const containerRules: Rule<SubmitFacts>[] = [
       return {
         message:
           '`docker_image` only runs where Docker is installed; most multi-site pools only have Apptainer',
-        fix: `container_image = docker://${image.replace(/^docker:\/\//, '')} (and remove \`universe = docker\`)`,
+        fix: `remove \`docker_image\` and \`universe = docker\`, and write:\ncontainer_image = docker://${image.replace(/^docker:\/\//, '')}`,
         place: whereSet(batch, 'docker_image'),
       };
     }),
@@ -106,7 +106,7 @@ function imageFix(image: string): string {
     return 'build it, or correct its name: a relative path begins where condor_submit runs, or at initialdir';
   // With one slash or none, it is the name of a file.
   const name = image.replace(/^docker:\/*/, '');
-  return `correct its name; an image of a registry begins with docker://, as in container_image = docker://${name}`;
+  return `correct its name; or, if it is in a registry, write:\ncontainer_image = docker://${name}`;
 }
 
 function mutableImage(batch: Batch): RuleResult {

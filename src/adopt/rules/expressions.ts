@@ -73,13 +73,13 @@ const clipped = (text: string): string => (text.length > 60 ? `${text.slice(0, 6
 function fixOf(shown: string, value: string): string {
   const [, before, comment] = /^(.*?)\s+(#.*)$/s.exec(value) ?? [];
   if (before !== undefined && comment !== undefined)
-    return `put the comment on its own line: ${shown} = ${before}`;
+    return `put the comment on its own line:\n${shown} = ${before}`;
   const [, number = '', unit = ''] = /^\s*(\d+(?:\.\d+)?)\s*([kmgt])[a-z]*\s*$/i.exec(value) ?? [];
   if (shown in amounts && number !== '') return `${shown} = ${number} ${unit.toUpperCase()}B`;
   const [, count] = /^request_\w+$/.test(shown) ? (/^\s*(\d+)\s/.exec(value) ?? []) : [];
   if (count !== undefined) return `${shown} = ${count}`;
   if (/^\+|_reason$/.test(shown) && !value.includes('"'))
-    return `if you mean the text: ${shown} = "${value}"`;
+    return `if you mean the text:\n${shown} = "${value}"`;
   return 'correct the expression';
 }
 
@@ -101,7 +101,7 @@ function oddAmount(batch: Batch, command: string): Found[] {
   return [
     {
       message: `\`${command} = ${value}\` is a list: the first attempt gets ${formatQuantity(read)}`,
-      fix: `write it without the comma: ${command} = ${/^\d{3}/.test(rest) ? first + rest : `${first}.${rest}`}`,
+      fix: `write it without the comma:\n${command} = ${/^\d{3}/.test(rest) ? first + rest : `${first}.${rest}`}`,
       place,
     },
   ];

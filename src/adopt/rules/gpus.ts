@@ -55,7 +55,7 @@ function anyGpu(batch: Batch): RuleResult {
   return {
     message:
       'no condition on the GPU: one that is too old for your CUDA fails the job after its data was transferred',
-    fix: 'gpus_minimum_capability = 7.0 and gpus_minimum_runtime = 12.1 (the CUDA of your PyTorch), gpus_minimum_memory = 8 GB',
+    fix: 'add what you need; the runtime is the CUDA of your PyTorch:\ngpus_minimum_capability = 7.0\ngpus_minimum_runtime = 12.1\ngpus_minimum_memory = 8 GB',
     place: whereSet(batch, 'request_gpus'),
   };
 }
@@ -145,15 +145,16 @@ function oldGpuAttributes(batch: Batch): RuleResult {
   const names = oldGpuNames(expression);
   if (names.length === 0) return [];
   const lines = todaysGpuLines(expression, valueOf(batch, 'require_gpus'));
+  const keepsSome = lines?.some((line) => line.startsWith('requirements')) === true;
   const all = [...(lines ?? []), ...(wantsGpu(batch) ? [] : ['request_gpus = 1'])];
   return {
     message: `\`requirements\` uses \`${names.join('`, `')}\`: machines describe each GPU by itself now, so this matches none, and the job waits forever`,
     fix:
       lines === undefined
         ? `write what is meant by ${names.length === 1 ? 'it' : 'them'} in require_gpus, with ${names.map((name) => newName(name)?.[0] ?? '').join(', ')}`
-        : lines.some((line) => line.startsWith('requirements'))
-          ? `write: ${all.join(', ')}`
-          : `remove \`requirements\`${all.length === 0 ? '' : `, and write: ${all.join(', ')}`}`,
+        : all.length === 0
+          ? 'remove `requirements`'
+          : [`${keepsSome ? 'write instead' : 'remove `requirements`, and write'}:`, ...all].join('\n'),
     place: whereSet(batch, 'requirements'),
   };
 }

@@ -19,6 +19,9 @@ export const poolLineRules: Rule<SubmitFacts>[] = [
   },
 ];
 
+const oneOf = (attribute: string, names: readonly string[]): string =>
+  `choose "${names.join('" or "')}", and write:\n+${attribute} = "${names[0] ?? ''}"`;
+
 function durationCategory(batch: Batch, { limits }: SubmitFacts): RuleResult {
   const known = limits.durationCategories;
   const given = attributeValue(batch, 'JobDurationCategory')?.replaceAll('"', '');
@@ -28,7 +31,7 @@ function durationCategory(batch: Batch, { limits }: SubmitFacts): RuleResult {
       given === undefined
         ? `no +JobDurationCategory: ${limits.title} uses "${known[0] ?? ''}" and holds jobs that run longer`
         : `${limits.title} has no duration category "${given}"`,
-    fix: `+JobDurationCategory = "${known.join('" or "')}"`,
+    fix: oneOf('JobDurationCategory', known),
     place: whereSet(batch, 'MY.JobDurationCategory'),
   };
 }
@@ -51,7 +54,7 @@ function gpuLines(batch: Batch, { limits }: SubmitFacts): RuleResult {
       : [
           {
             message: `${limits.title} has no ${attribute} "${length}"`,
-            fix: `+${attribute} = "${names.join('" or "')}"`,
+            fix: oneOf(attribute, names),
             place: whereSet(batch, `MY.${attribute}`),
           },
         ]),

@@ -23,7 +23,7 @@ export const recoveryRules: Rule<SubmitFacts>[] = [
         ? {
             message:
               '`success_exit_code` alone enables 2 retries; each overwrites the output of the previous one',
-            fix: 'set the number: max_retries = 2, or 0 for none',
+            fix: 'set the number of retries; 0 means none:\nmax_retries = 2',
             place: whereSet(batch, 'success_exit_code'),
           }
         : undefined,
@@ -67,7 +67,7 @@ export const recoveryRules: Rule<SubmitFacts>[] = [
         ? {
             message:
               'ON_EXIT_OR_EVICT without a checkpoint: an eviction saves half-written files, and a machine that disappears saves none',
-            fix: 'checkpoint_exit_code = 85 and transfer_checkpoint_files = checkpoints, and make the training exit with 85 after saving one; or when_to_transfer_output = ON_EXIT',
+            fix: 'write `when_to_transfer_output = ON_EXIT`; or make the training exit with 85 after saving a checkpoint, and write:\ncheckpoint_exit_code = 85\ntransfer_checkpoint_files = checkpoints',
             place: whereSet(batch, 'when_to_transfer_output'),
           }
         : undefined,
@@ -113,7 +113,7 @@ export const recoveryRules: Rule<SubmitFacts>[] = [
         ? {
             message:
               '`transfer_checkpoint_files` without `checkpoint_exit_code`: no checkpoint is ever saved',
-            fix: 'checkpoint_exit_code = 85, and make the training exit with 85 after saving one',
+            fix: 'make the training exit with 85 after saving a checkpoint, and write:\ncheckpoint_exit_code = 85',
             place: whereSet(batch, 'transfer_checkpoint_files'),
           }
         : undefined,

@@ -48,8 +48,8 @@ function withoutUnits(batch: Batch): RuleResult {
       message: `\`${name} = ${value}\` means ${formatQuantity(quantity.bytes)}: without a unit it is in ${unit}, and some access points refuse it`,
       fix:
         meant === undefined
-          ? `add the unit: ${name} = ${formatQuantity(quantity.bytes)}`
-          : `write what you mean, such as ${name} = ${meant}`,
+          ? `add the unit:\n${name} = ${formatQuantity(quantity.bytes)}`
+          : `write what you mean, such as:\n${name} = ${meant}`,
       place: whereSet(batch, name),
     };
   });

@@ -197,12 +197,12 @@ function joined({ command = '', value }: Assignment, second: Assignment, submiss
   if (!/requirements|hold|release|require_gpus/.test(command)) return 'keep one of the two lines';
   const both = `${inParentheses(value)} && ${inParentheses(second.value)}`;
   if (command !== 'requirements' || oldGpuNames(both).length === 0)
-    return `combine them: ${command} = ${both}`;
+    return `combine them:\n${command} = ${both}`;
   const own = submission.assignments.findLast((one) => one.command === 'require_gpus')?.value;
   const lines = todaysGpuLines(both, own);
   return lines === undefined
     ? 'combine them, without the old attributes of GPUs'
-    : `combine them: ${lines.join(', ')}`;
+    : ['remove both, and write:', ...lines].join('\n');
 }
 
 const inParentheses = (text: string): string => (/^\([^()]*\)$/.test(text) ? text : `(${text})`);
@@ -225,7 +225,7 @@ function quotingOf(batch: Batch): Found[] {
       return [
         {
           message: `\`${command}\`: ${error.message}`,
-          fix: `put the value in double quotes: ${example}`,
+          fix: `put the value in double quotes, as in:\n${example}`,
           place: whereSet(batch, command),
         },
       ];
@@ -314,7 +314,7 @@ function unquotedAttributes({ submission }: SubmitFacts): Found[] {
     )
     .map(({ attribute, name, value, place }) => ({
       message: `\`${attribute ?? ''}\` is set to the attribute \`${value}\`, not to that text`,
-      fix: `if you mean the text: ${name.replace(/^MY\./, '+')} = "${value}"`,
+      fix: `if you mean the text:\n${name.replace(/^MY\./, '+')} = "${value}"`,
       place,
     }));
 }

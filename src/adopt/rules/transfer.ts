@@ -109,7 +109,7 @@ export const transferRules: Rule<SubmitFacts>[] = [
       valueOf(batch, 'success_exit_code') === undefined
         ? {
             message: 'ON_SUCCESS without `success_exit_code`: nothing says which exit code is a success',
-            fix: 'add success_exit_code = 0 and max_retries = 0 (or as many retries as you want)',
+            fix: 'add, with the number of retries that you want:\nsuccess_exit_code = 0\nmax_retries = 0',
             place: whereSet(batch, 'when_to_transfer_output'),
           }
         : undefined,
@@ -149,7 +149,7 @@ function missingExecutable(batch: Batch, { files }: SubmitFacts): RuleResult {
   if (name === undefined && needsExecutable(batch))
     return {
       message: 'no `executable`: HTCondor does not know what to run and refuses the file',
-      fix: 'executable = train.sh (an interactive job needs none: condor_submit -i)',
+      fix: 'name it; only an interactive job (condor_submit -i) needs none:\nexecutable = train.sh',
       place: batch.queue.place,
     };
   const isSent = !/^false$/i.test(valueOf(batch, 'transfer_executable') ?? 'true');
@@ -245,7 +245,7 @@ function diskBelowInput(batch: Batch, facts: SubmitFacts): RuleResult {
   if (asked === undefined || transfersNothing(batch) || asked >= needed) return [];
   return {
     message: `${formatQuantity(asked)} of disk requested, but the input alone takes ${formatQuantity(needed)}: the job would be held, or fill the disk`,
-    fix: `request_disk = ${Math.ceil(withHeadroom(needed) / 2 ** 30)} GB, plus room for unpacked files and results`,
+    fix: `write, with room for unpacked files and results added:\nrequest_disk = ${Math.ceil(withHeadroom(needed) / 2 ** 30)} GB`,
     place: whereSet(batch, 'request_disk'),
   };
 }
@@ -259,7 +259,7 @@ function noOutputs(batch: Batch): RuleResult {
   return {
     message:
       'no `transfer_output_files`: all jobs return their new files to one folder, where those of the same name overwrite each other',
-    fix: 'transfer_output_files = model.pt and transfer_output_remaps = "model.pt=results/$(Cluster).$(Process).pt"',
+    fix: 'name what to return, and where to:\ntransfer_output_files = model.pt\ntransfer_output_remaps = "model.pt=results/$(Cluster).$(Process).pt"',
     place: batch.queue.place,
   };
 }
@@ -271,7 +271,7 @@ function transferOff(batch: Batch): RuleResult {
   if (!refusesTransfer(batch) || lists.length === 0) return [];
   return {
     message: `\`${lists.join('` and `')}\` conflicts with should_transfer_files = NO: HTCondor refuses the file`,
-    fix: 'should_transfer_files = YES, or remove the list',
+    fix: 'remove the list, or write:\nshould_transfer_files = YES',
     place: whereSet(batch, 'should_transfer_files'),
   };
 }
@@ -279,18 +279,22 @@ function transferOff(batch: Batch): RuleResult {
 const secret = /[?&](authz|access_token|token|signature|x-amz-signature|sig|key|password)=/i;
 
 function secretUrls(batch: Batch): RuleResult {
-  return [...inputsOf(batch), ...fileList(valueOf(batch, 'transfer_output_remaps'))].flatMap((url) => {
-    const name =
-      isUrl(url) || url.includes('://')
-        ? (secret.exec(url)?.[1] ?? (/\/\/[^/@\s]+:[^/@\s]+@/.test(url) ? 'password' : undefined))
-        : undefined;
-    if (name === undefined) return [];
-    return {
-      message: `a URL carries a secret (\`${name}\`): anyone who can see the queue or the log can read it`,
-      fix: 'let HTCondor provide the token (use_oauth_services), or use a token file that the plugin finds',
-      place: whereSet(batch, 'transfer_input_files'),
-    };
-  });
+  const others = ['transfer_output_remaps', 'output_destination', 'checkpoint_destination'];
+  const lists = others.map((command) => [command, fileList(valueOf(batch, command))] as const);
+  return [['transfer_input_files', inputsOf(batch)] as const, ...lists].flatMap(([command, urls]) =>
+    urls.flatMap((url) => {
+      const name =
+        isUrl(url) || url.includes('://')
+          ? (secret.exec(url)?.[1] ?? (/\/\/[^/@\s]+:[^/@\s]+@/.test(url) ? 'password' : undefined))
+          : undefined;
+      if (name === undefined) return [];
+      return {
+        message: `a URL carries a secret (\`${name}\`): anyone who can see the queue or the log can read it`,
+        fix: 'let HTCondor provide the token (use_oauth_services), or use a token file that the plugin finds',
+        place: whereSet(batch, command),
+      };
+    }),
+  );
 }
 
 /** Queries that the Pelican plugin understands. */

@@ -15,14 +15,15 @@ export const worthAddingRules: Rule<SubmitFacts>[] = [
     level: 'note',
     about: 'Lines that most jobs gain from are missing: requests, outputs, a limit on retries, the project.',
     check: (facts) => {
-      const all = batches(facts);
-      const [first] = all;
-      const missing = lines.filter(({ lacks }) => all.some((batch) => lacks(batch, facts)));
+      const jobs = batches(facts);
+      const [first] = jobs;
+      const missing = advice.filter(({ lacks }) => jobs.some((batch) => lacks(batch, facts)));
       if (first === undefined || missing.length === 0) return [];
-      const advice = missing.map(({ line, why }) => `${line(first, facts)} (${why})`);
+      const all = missing.map((one) => ({ ...one, lines: one.lines(first, facts) }));
+      const texts = all.map(({ lines, why }) => `\`${lines.join('` and `')}\` (${why})`);
       return {
-        message: `also worth adding: ${advice.join('; ')}`,
-        fix: 'add the lines that fit your jobs',
+        message: `also worth adding: ${texts.join('; ')}`,
+        fix: ['add the lines that fit your jobs:', ...all.flatMap(({ lines }) => lines)].join('\n'),
         place: first.queue.place,
       };
     },
@@ -32,18 +33,17 @@ export const worthAddingRules: Rule<SubmitFacts>[] = [
 const lacks = (batch: Batch, ...names: string[]): boolean =>
   names.every((name) => valueOf(batch, name) === undefined);
 
-const lines: {
+const advice: {
   lacks: (batch: Batch, facts: SubmitFacts) => boolean;
-  line: (batch: Batch, facts: SubmitFacts) => string;
+  lines: (batch: Batch, facts: SubmitFacts) => string[];
   why: string;
 }[] = [
   {
     lacks: (batch) => lacks(batch, 'request_memory') || lacks(batch, 'request_disk'),
-    line: (batch) =>
-      [
-        ...(lacks(batch, 'request_memory') ? ['request_memory = 4 GB'] : []),
-        ...(lacks(batch, 'request_disk') ? ['request_disk = 10 GB'] : []),
-      ].join(', '),
+    lines: (batch) => [
+      ...(lacks(batch, 'request_memory') ? ['request_memory = 4 GB'] : []),
+      ...(lacks(batch, 'request_disk') ? ['request_disk = 10 GB'] : []),
+    ],
     why: 'the default is 128 MB of memory, and disk for the input',
   },
   {
@@ -52,14 +52,16 @@ const lines: {
       ['transfer_output_files', 'output_destination', 'transfer_output_remaps'].every(
         (name) => !(name in batch.job.commands),
       ),
-    line: () => 'transfer_output_files = model.pt',
+    lines: () => ['transfer_output_files = model.pt'],
     why: 'a job without its result is then held, and files in folders are returned',
   },
   {
     lacks: (batch) =>
       lacks(batch, 'periodic_release', 'max_retries', 'retry_until', 'success_exit_code', 'on_exit_remove'),
-    line: () =>
-      'max_retries = 3 and periodic_release = (HoldReasonCode == 12 || HoldReasonCode == 13) && NumHolds < 5 && (time() - EnteredCurrentStatus) > 600',
+    lines: () => [
+      'max_retries = 3',
+      'periodic_release = (HoldReasonCode == 12 || HoldReasonCode == 13) && NumHolds < 5 && (time() - EnteredCurrentStatus) > 600',
+    ],
     why: 'one stalled transfer or bad machine then does not end a job',
   },
   {
@@ -67,7 +69,7 @@ const lines: {
       limits.wantsProject &&
       attributeValue(batch, 'ProjectName') === undefined &&
       lacks(batch, 'project_name'),
-    line: () => '+ProjectName = "YourProject"',
+    lines: () => ['+ProjectName = "YourProject"'],
     why: 'the pool accounts by project',
   },
   {
@@ -75,7 +77,7 @@ const lines: {
       resumable !== undefined &&
       !lacks(batch, 'checkpoint_exit_code') &&
       attributeValue(batch, resumable) === undefined,
-    line: (_, { limits }) => `+${limits.resumable ?? ''} = true`,
+    lines: (_, { limits }) => [`+${limits.resumable ?? ''} = true`],
     why: 'opens backfill slots to jobs with checkpoints',
   },
 ];

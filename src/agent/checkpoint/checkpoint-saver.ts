@@ -126,6 +126,7 @@ export class CheckpointSaver {
     this.#check = new ResumeCheck(position, this.#began);
     const otherCode = code === this.#code ? {} : { otherCode: true };
     record({ kind: 'checkpoint-restored', savedBy, ...positionIn(position), ...otherCode });
+    if (this.#began?.epoch === 0) record({ kind: 'progress', firstEpoch: 0 });
   }
 
   /** Receives the attempt's journal entries; only the training's position matters here. */

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { nearest } from '../../base/nearest.ts';
+import { firstFew } from '../../base/printable.ts';
 import { Fault } from '../../fault/fault.ts';
 import { isWithin } from '../results/copy-tree.ts';
 
@@ -16,9 +17,7 @@ const named = [
 
 /** The names in a folder, for a message: `train, val and 3 more`. */
 export async function listNames(folder: string): Promise<string> {
-  const names = (await readdir(folder)).sort();
-  const more = names.length > maxNames ? ` and ${names.length - maxNames} more` : '';
-  return `${names.slice(0, maxNames).join(', ')}${more}`;
+  return firstFew((await readdir(folder)).sort(), maxNames);
 }
 
 const maxNames = 10;

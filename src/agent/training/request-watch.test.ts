@@ -37,6 +37,21 @@ test('no limit, no report of how many epochs there are: nothing to compare', asy
   assert.deepEqual(recorded, []);
 });
 
+test('epochs from 0 have as many to go as epochs from 1', async () => {
+  const needed = async (first: number): Promise<number | undefined> => {
+    const { watch, epoch } = watching(undefined);
+    watch.onEntry({ kind: 'progress', firstEpoch: first });
+    for (const number of [0, 1, 2]) await epoch(first + number, 10);
+    return watch.neededSeconds;
+  };
+  assert.equal(await needed(0), await needed(1));
+  const { watch, epoch } = watching(undefined);
+  watch.onEntry({ kind: 'progress', firstEpoch: 0 });
+  watch.onEntry({ kind: 'training-started', pid: 1, command: 'again' });
+  for (const number of [97, 98]) await epoch(number, 10);
+  assert.equal(Math.round(watch.neededSeconds ?? 0), 30);
+});
+
 test('memory above the request is recorded', () => {
   const { watch, recorded } = watching(undefined);
   for (const memoryBytes of [100e6, 450e6, 460e6])

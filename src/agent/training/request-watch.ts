@@ -1,4 +1,5 @@
 import type { Clock } from '../../base/clock.ts';
+import { defined } from '../../base/defined.ts';
 import type { Resources } from '../../job/spec.ts';
 import type { AgentBody, Progress, RequestShort } from '../../journal/entry.ts';
 import { trainingShare } from '../../journal/training-share.ts';
@@ -37,7 +38,8 @@ export class RequestWatch {
     const { memoryBytes, timeSeconds } = this.#asked;
     if (body.kind === 'heartbeat') this.#compare('memory', body.memoryBytes, memoryBytes);
     // A training that is started again begins elsewhere.
-    if (body.kind === 'training-started') [this.#progress, this.#first] = [{}, undefined];
+    if (body.kind === 'training-started')
+      [this.#progress, this.#first] = [defined({ firstEpoch: this.#progress.firstEpoch }), undefined];
     if (body.kind !== 'progress') return;
     this.#estimate(body);
     if (timeSeconds !== undefined && this.#neededSeconds !== undefined)

@@ -26,6 +26,15 @@ test('files that the command names are read, and those they name in turn; others
   ]);
 });
 
+test('a file that is only copied or packed is not code of the job', () => {
+  const sent = {
+    'run.sh': 'cp old.py there/\ntar cf x.tar old.py\npython3 new.py\n',
+    'old.py': '',
+    'new.py': '',
+  };
+  assert.deepEqual(files(sent, 'sh run.sh'), ['run.sh shell', 'new.py python']);
+});
+
 test('files that import or run each other are read once', () => {
   const sent = { 'a.py': 'import b\n', 'b.py': 'import a\n', 'x.sh': 'sh x.sh\n' };
   assert.deepEqual(files(sent, 'python3 a.py; sh x.sh'), ['a.py python', 'b.py python', 'x.sh shell']);

@@ -16,6 +16,10 @@ export function readCode(commands: readonly CommandText[], sent: readonly SentTe
   };
 }
 
+/** Commands that read or copy the files they name, but run none of them. */
+const onlyHandlesFiles =
+  /^(?:cp|mv|rm|ln|ls|cat|chmod|touch|tar|zip|unzip|gzip|gunzip|head|tail|grep|wc|diff|cmp|md5sum|sha\d+sum|scp|rsync|echo|printf|test|\[{1,2})$/;
+
 class CodeReader {
   readonly commands: RunCommand[] = [];
   readonly files = new Map<string, CodeFile>();
@@ -34,7 +38,7 @@ class CodeReader {
       if (inner > 0) this.shell(words[inner + 1] ?? '', () => place);
       for (const [, substituted = ''] of words.join(' ').matchAll(/\$\(([^()]+)\)/g))
         this.shell(substituted, () => place);
-      for (const word of words) this.#named(word);
+      if (!onlyHandlesFiles.test(words[0] ?? '')) for (const word of words) this.#named(word);
     }
   }
 

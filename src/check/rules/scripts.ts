@@ -21,7 +21,8 @@ export const scriptFileRules: Rule<PlanFacts & CodeFacts & HereFacts>[] = [
   {
     name: 'python-syntax-perhaps',
     level: 'warning',
-    about: "The Python of this machine, perhaps older than the job's, cannot parse a file that the job runs.",
+    about:
+      "The Python of this machine cannot parse a file that the job runs; the job's may be newer, or Python 2.",
     check: (facts) => syntaxErrors(facts, false),
   },
   {
@@ -111,7 +112,7 @@ export function syntaxErrors({ here: { syntax } }: HereFacts, isCertain: boolean
     .filter((one) => one.isCertain === isCertain)
     .map(({ file, line, said, excerpt, python }) => ({
       message: `${said}, says Python ${python}`,
-      fix: isCertain ? 'correct that line' : 'correct that line, unless the job has a newer Python',
+      fix: isCertain ? 'correct that line' : 'correct that line, unless the job has another Python',
       place: { file, line },
       excerpt,
     }));

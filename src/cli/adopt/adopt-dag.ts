@@ -1,19 +1,16 @@
-import path from 'node:path';
-import { groupFindings } from '../../adopt/finding-groups.ts';
 import { counted } from '../../base/counted.ts';
 import type { Finding } from '../../base/finding.ts';
-import { printable } from '../../base/printable.ts';
+import { firstFew, printable } from '../../base/printable.ts';
 import type { DagFacts } from '../../dag/dag-rules.ts';
 import type { DagNode } from '../../dag/dag.ts';
 import type { Rescue } from '../../dag/rescue.ts';
-import { dagHeadline, lintDag } from '../../dag/survey-dag.ts';
+import { lintDag, shownDag } from '../../dag/survey-dag.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { ProfileName } from '../../job/spec.ts';
 import type { Cli } from '../cli.ts';
-import { PrintedFault } from '../print-fault.ts';
-import { jobList, nextCommands, textWidth } from '../text/phrases.ts';
+import { nextCommands, textWidth } from '../text/phrases.ts';
 import { surveyDagFile } from './dag-file.ts';
-import { findingsText } from './findings-text.ts';
+import { errorsFound, findingsText } from './findings-text.ts';
 
 /** Prints what is wrong with a DAG and its nodes' submit files, and what its rescue file would run again. */
 export async function adoptDag(
@@ -29,11 +26,7 @@ export async function adoptDag(
   const isBad = findings.some(({ level }) => level === 'error');
   if (options.json === true) cli.out(`${JSON.stringify(toJson(file, facts, findings, !isBad))}\n`);
   else cli.out(text(facts, findings, textWidth(cli)));
-  const bad = new Fault('file-invalid', `${path.basename(file)} has errors`, {
-    fix: `apply the fixes above, then run: updraft adopt ${argument}`,
-    about: file,
-  });
-  if (isBad) throw options.json === true ? new PrintedFault(bad) : bad;
+  if (isBad) throw errorsFound(file, argument, options);
   if (options.json === true) return;
   nextCommands(cli, [
     [`condor_submit_dag ${argument}`, 'submit it'],
@@ -41,21 +34,19 @@ export async function adoptDag(
   ]);
 }
 
-function text({ dag, files, rescues }: DagFacts, findings: readonly Finding[], width: number): string {
-  const named = [...new Set(findings.flatMap(({ file }) => file ?? []))];
-  const texts = named.map((file) => ({ file, text: files.read(file) ?? '' }));
-  return findingsText(
-    dagHeadline(dag, findings),
-    groupFindings(findings, texts),
-    rescues.flatMap(rescueLines),
-    width,
-  );
+function text(facts: DagFacts, findings: readonly Finding[], width: number): string {
+  const { headline, groups } = shownDag(facts, findings);
+  return findingsText(headline, groups, facts.rescues.flatMap(rescueLines), width);
 }
 
 /** What `condor_submit_dag` would do with the newest rescue file, or an inner DAG with its own. */
 function rescueLines({ file, dagman, failed, rerun, done }: Rescue): string[] {
   const who = dagman.node === undefined ? 'condor_submit_dag' : printable(dagman.node.name);
-  const names = (nodes: readonly DagNode[]): string => jobList(nodes.map(({ name }) => printable(name)));
+  const names = (nodes: readonly DagNode[]): string =>
+    firstFew(
+      nodes.map(({ name }) => printable(name)),
+      8,
+    );
   const again = rerun.filter(({ name }) => failed.includes(name));
   const others = rerun.filter(({ name }) => !failed.includes(name));
   const total = counted(rerun.length + done.length, 'node');

@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { withoutMacroSecrets } from '../../adopt/hide-secrets.ts';
 import { maxGpus, oldGpuNames } from '../../adopt/rules/gpus.ts';
 import { BadQuoting, splitArguments, splitEnvironment } from '../../adopt/split-arguments.ts';
 import {
@@ -15,9 +16,9 @@ import {
 import type { SubmittedJob, SubmittedQueue } from '../../adopt/submission.ts';
 import { counted } from '../../base/counted.ts';
 import { defined } from '../../base/defined.ts';
-import { textWithoutSecrets, wordsWithoutSecrets } from '../../base/file-without-secrets.ts';
+import { removed, textWithoutSecrets, wordsWithoutSecrets } from '../../base/file-without-secrets.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
-import { isInside } from '../../job/inside.ts';
+import { isInside, plainPath } from '../../job/inside.ts';
 import { looksSecret } from '../../job/secrets.ts';
 import type { JobDraft, SubmittedParts } from '../init/draft-job.ts';
 import {
@@ -37,7 +38,8 @@ const carried =
   /^(executable|shell|arguments|environment|initialdir|transfer_(input|output|checkpoint)_files|transfer_executable|request_(cpus|gpus|memory|disk)|gpus_minimum_(capability|memory|runtime)|container_image|docker_image|requirements|project_name|batch_name|\+ProjectName)$/i;
 
 /** A job file for a submit file. `open` says what to fill in, `hints` what it could not carry over. */
-export function draftSubmitted(file: string, facts: SubmitFacts): JobDraft | undefined {
+export function draftSubmitted(file: string, read: SubmitFacts): JobDraft | undefined {
+  const facts = withoutMacroSecrets(read);
   const [batch, ...others] = batches(facts);
   const program = batch && (valueOf(batch, 'executable') ?? valueOf(batch, 'shell'));
   if (batch === undefined || program === undefined) return undefined;
@@ -66,9 +68,9 @@ export function draftSubmitted(file: string, facts: SubmitFacts): JobDraft | und
   notes.hints.push(...left.lost);
   if ((batch.queue.template ?? batch.job).commands['initialdir'] !== undefined)
     notes.hints.push('initialdir: inputs are taken from there, but results return to the folder of the run');
-  const checkpoint = fileList(valueOf(batch, 'transfer_checkpoint_files')).find(isInside);
+  const checkpoint = checkpointOf(batch, facts, notes);
   return draftWithoutSecrets({
-    name: nameOf(textWithoutSecrets(valueOf(batch, 'batch_name') ?? path.parse(file).name)),
+    name: nameOf(valueOf(batch, 'batch_name') ?? '') || nameOf(path.parse(file).name) || 'adopted',
     command: run.command,
     others: [],
     files,
@@ -97,10 +99,11 @@ export function draftSubmitted(file: string, facts: SubmitFacts): JobDraft | und
 }
 
 const nameOf = (text: string): string =>
-  text
+  textWithoutSecrets(text)
+    .replaceAll(removed, '')
     .replaceAll(/[^A-Za-z0-9._-]+/g, '-')
-    .replace(/^[^A-Za-z0-9]+/, '')
-    .slice(0, 64) || 'adopted';
+    .replaceAll(/^[^A-Za-z0-9]+|-+$/g, '')
+    .slice(0, 64);
 
 const isPlainUniverse = (batch: Batch, name: string): boolean =>
   name === 'universe' && /^(vanilla|container|docker)$/i.test(valueOf(batch, name) ?? '');
@@ -258,6 +261,25 @@ function outputsOf(all: readonly Batch[], notes: Notes): JobText[] {
   return known;
 }
 
+/** What is surely a folder; a file would find a folder of its name. */
+function checkpointOf(batch: Batch, { files, wrapper }: SubmitFacts, { hints }: Notes): string | undefined {
+  const made = [...(wrapper?.text ?? '').matchAll(/\bmkdir\b([^\n;&|]*)/g)].flatMap(([, words = '']) =>
+    words.split(/[\s"']+/).map(plainPath),
+  );
+  const isFolder = (name: string): boolean =>
+    /\/$|(?:^|[/_-])(?:checkpoints|ckpts|dir|folder)$/i.test(name) ||
+    files.get(name)?.kind === 'folder' ||
+    made.includes(plainPath(name));
+  const named = fileList(valueOf(batch, 'transfer_checkpoint_files'));
+  const folder = named.find((name) => isInside(name) && isFolder(name));
+  const others = named.filter((name) => name !== folder);
+  if (others.length > 0)
+    hints.push(
+      `transfer_checkpoint_files: ${others.join(', ')}: Updraft keeps one folder across attempts: let the training save there, and name it in \`checkpoint\``,
+    );
+  return folder && plainPath(folder);
+}
+
 function envOf(all: readonly Batch[], notes: Notes): Record<string, JobText> {
   const texts = textsOfJobs(asOneQueue(all), ({ commands }) =>
     splitWords(splitEnvironment, commands['environment'] ?? '', 'environment', notes),
@@ -347,12 +369,14 @@ function gpuParts(batch: Batch, notes: Notes): Pick<SubmittedParts, 'gpus' | 'gp
 function wholeOf(batch: Batch, command: string, notes: Notes): number | undefined {
   const value = valueOf(batch, command);
   if (value === undefined || /^\d+$/.test(value)) return value === undefined ? undefined : Number(value);
-  notes.open.push({
-    what: command.replace('request_', ''),
-    why: `\`${command} = ${value}\` is an expression`,
-  });
+  notes.open.push(expressionNote(command, value));
   return undefined;
 }
+
+const expressionNote = (command: string, value: string): Notes['open'][number] => ({
+  what: command.replace('request_', ''),
+  why: `\`${command} = ${value}\` is an expression`,
+});
 
 function memoryOf(batch: Batch, notes: Notes): string {
   if (valueOf(batch, 'request_memory') === undefined)
@@ -363,11 +387,7 @@ function memoryOf(batch: Batch, notes: Notes): string {
 function amountOf(batch: Batch, command: string, unit: 'k' | 'm', notes: Notes): string | undefined {
   const value = valueOf(batch, command);
   const amount = parseQuantity(value ?? '', unit);
-  if (value !== undefined && amount === undefined)
-    notes.open.push({
-      what: command.replace('request_', ''),
-      why: `\`${command} = ${value}\` is an expression`,
-    });
+  if (value !== undefined && amount === undefined) notes.open.push(expressionNote(command, value));
   return amount === undefined ? undefined : binaryAmount(amount.bytes);
 }
 

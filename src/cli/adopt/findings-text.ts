@@ -1,6 +1,9 @@
+import path from 'node:path';
 import type { FindingGroup, ShownFinding } from '../../adopt/finding-groups.ts';
 import { printable } from '../../base/printable.ts';
 import { clip, wrap, wrapLines } from '../../base/text-table.ts';
+import { Fault } from '../../fault/fault.ts';
+import { PrintedFault } from '../print-fault.ts';
 import type { CondorAnswer } from './ask-condor.ts';
 
 /** The findings as text: grouped by level, each with its line and its fix; then the lines `after`. */
@@ -24,8 +27,27 @@ const findingLines = ({ place, rule, lines, message, fix }: ShownFinding, width:
   `  ${place}  ${rule}`,
   ...lines.map((line) => `      | ${clip(line, Math.min(width, 108) - 8)}`),
   ...wrap(message, width, '      '),
-  ...wrap(`fix: ${fix}`, width, '      ', '        '),
+  ...fixLines(fix, width),
 ];
+
+/** What to do; lines to write are not broken, so that they can be copied. */
+export function fixLines(fix: string, width: number): string[] {
+  const [words = '', ...lines] = fix.split('\n').map(printable);
+  const isLine = /^\+?[\w.]+ = /.test(words);
+  return [
+    ...(isLine ? [`      fix: ${words}`] : wrap(`fix: ${words}`, width, '      ', '        ')),
+    ...lines.map((line) => `          ${line}`),
+  ];
+}
+
+/** How `adopt` ends if there are errors; in JSON they say it themselves. */
+export function errorsFound(file: string, argument: string, { json }: { json?: true }): Fault {
+  const fault = new Fault('file-invalid', `${path.basename(file)} has errors`, {
+    fix: `apply the fixes above, then run: updraft adopt ${argument}`,
+    about: file,
+  });
+  return json === true ? new PrintedFault(fault) : fault;
+}
 
 /** What HTCondor itself says of a submit file. */
 export function condorLines({ asked, why, version, accepted, confined, messages }: CondorAnswer): string[] {

@@ -25,6 +25,10 @@ const newestMinor = 12;
 const recentSyntax =
   /:=|^\s*(?:match|case|type)\b|except\s*\*|\b(?:def|class)\s+\w+\[|^\s*with\s*\(|[fF]["']|,\s*\/\s*[,)]/;
 
+/** What Python 2 may have read: statements, numbers, and escapes in text that Python 3 dropped. */
+const oldSyntax =
+  /\b(?:print|exec|async|await|nonlocal|None|True|False)\b|\b(?:except|raise|in)\b.*,|\b0\d|\d[lL]\b|<>|`|\b[uU][rR]["']|\\|(?:\bdef\b.*\(|\blambda\b).*\(/;
+
 /** Reads the files' names from its input; compiles, which runs nothing of them and writes nothing. */
 const script = `
 import json, os, sys, warnings
@@ -33,13 +37,23 @@ print(json.dumps(sys.version_info[:3]))
 for name in json.load(sys.stdin):
     try:
         with open(name, "rb") as file: source = file.read()
+        first = source.split(b"\\n", 1)[0].decode("latin-1")
+        if first[:2] == "#!" and "python2" in first: continue
         compile(source, os.path.basename(name), "exec", dont_inherit=True)
     except SyntaxError as error:
-        print(json.dumps([name, type(error).__name__, error.msg, error.lineno or 1, error.offset or 0, (error.text or "").rstrip()]))
+        print(json.dumps([name, type(error).__name__, error.msg, error.lineno or 1, error.offset or 0, (error.text or "").rstrip(), first[:2] == "#!" and "python3" in first]))
     except Exception: pass
 `;
 
-type Said = [file: string, type: string, message: string, line: number, offset: number, text: string];
+type Said = [
+  file: string,
+  type: string,
+  message: string,
+  line: number,
+  offset: number,
+  text: string,
+  isPython3: boolean,
+];
 
 /** Has a Python of this machine parse the files. */
 export async function askPython(
@@ -47,7 +61,8 @@ export async function askPython(
   { folder, files, isItsOwn, names }: PythonQuestion,
 ): Promise<Gathered<SyntaxFact[]>> {
   const nothing = { facts: [], looked: [], unchecked: [] };
-  if (files.length === 0 || names.some((name) => name.startsWith('python2'))) return nothing;
+  if (files.length === 0 || names.some((name) => path.posix.basename(name).startsWith('python2')))
+    return nothing;
   const program = await findProgram([...(isItsOwn ? names : []), 'python3', 'python'], cli.env);
   if (program === undefined) return unchecked('there is no python3 on this machine');
   const input = JSON.stringify(files.map((file) => path.join(folder, file)));
@@ -57,15 +72,18 @@ export async function askPython(
   const [major = 0, minor = 0, patch = 0] = JSON.parse(version) as number[];
   const python = `${major}.${minor}.${patch}`;
   const isNewest = isItsOwn || minor >= newestMinor;
+  const isNamed = isItsOwn || names.some((name) => path.posix.basename(name).startsWith('python3'));
   const facts = said.map((line) => {
-    const [name, type, message, number, offset, text] = JSON.parse(line) as Said;
+    const [name, type, message, number, offset, text, isPython3] = JSON.parse(line) as Said;
     return {
       file: path.relative(folder, name),
       line: number,
       said: `${type}: ${message}`,
       excerpt: excerptOf(text, offset),
       python,
-      isCertain: isNewest || type !== 'SyntaxError' || !recentSyntax.test(text),
+      isCertain:
+        (isNewest || type !== 'SyntaxError' || !recentSyntax.test(text)) &&
+        (isNamed || isPython3 || (type !== 'TabError' && !oldSyntax.test(text))),
     };
   });
   return { ...nothing, facts: major === 3 ? facts : [] };

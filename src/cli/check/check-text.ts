@@ -2,6 +2,7 @@ import { counted } from '../../base/counted.ts';
 import { printable, printableLines } from '../../base/printable.ts';
 import { wrap } from '../../base/text-table.ts';
 import { levels, type Finding, type Level } from '../../base/finding.ts';
+import { fixLines } from '../adopt/findings-text.ts';
 import type { CheckReport } from './gathered.ts';
 
 const titles: Record<Level, string> = {
@@ -40,14 +41,13 @@ function groupAlike(findings: readonly Finding[]): Finding[][] {
 
 function findingBlock(some: readonly Finding[], width: number): string[] {
   const [{ rule, fix, message }] = some as [Finding, ...Finding[]];
-  const fixLines = wrap(`fix: ${printable(fix)}`, width, '      ', '        ');
   const places = some.map(placeText);
   if (some.length === 1)
     return [
       `  ${places[0] ?? ''}${rule}`,
       ...wrap(printable(message), width, '      ', '      '),
       ...excerptLines(some[0]),
-      ...fixLines,
+      ...fixLines(fix, width),
     ];
   const column = Math.max(...places.map((place) => place.length));
   const each = some.flatMap((finding, index) => {
@@ -57,7 +57,7 @@ function findingBlock(some: readonly Finding[], width: number): string[] {
       ...excerptLines(finding),
     ];
   });
-  return [`  ${rule}`, ...each, ...fixLines];
+  return [`  ${rule}`, ...each, ...fixLines(fix, width)];
 }
 
 const excerptLines = (finding: Finding | undefined): string[] =>
@@ -95,7 +95,6 @@ const cut = (lines: readonly string[], indent: string): string[] =>
     ? [...lines]
     : [...lines.slice(0, shown), `${indent}and ${lines.length - shown} more (--json has all)`];
 
-/** A check's report. */
 export function checkText(title: string, report: CheckReport, width: number): string {
   const body = [...findingLines(report.findings, width), ...lookedLines(report, width)];
   return `${[...wrap(title, width, '', '  '), ...(body.length === 0 ? [] : ['', ...body])].join('\n').trimEnd()}\n`;

@@ -58,6 +58,21 @@ test('an error is shown with its line and its fix, and ends with exit code 3', a
   assert.match(stderr, /fix: apply the fixes above, then run: updraft adopt 'sub dir\/job\.sub'/);
 });
 
+test('every line to write is shown whole, on a line of its own', async (t) => {
+  const old = 'requirements = CUDACapability >= 8.0 && CUDADeviceName == "NVIDIA A100-SXM4-80GB"';
+  const cwd = await temporaryFolder(t, {
+    'job.sub': good.replace('queue', `request_gpus = 1\n${old}\nqueue`),
+    'run.sh': script,
+  });
+  const advised = ['gpus_minimum_capability = 8.0', 'require_gpus = DeviceName == "NVIDIA A100-SXM4-80GB"'];
+  const fix = ['remove `requirements`, and write:', ...advised];
+  const { out } = await runCommand(adopt, ['job.sub'], { cwd, columns: 40 });
+  for (const line of advised) assert.match(out, new RegExp(`^ {10}${line}$`, 'm'));
+  const json = await runCommand(adopt, ['job.sub', '--json'], { cwd });
+  const { findings } = JSON.parse(json.out) as { findings: Finding[] };
+  assert.equal(findings.find(({ rule }) => rule === 'old-gpu-attributes')?.fix, fix.join('\n'));
+});
+
 test('with --json the findings are one object with stable keys', async (t) => {
   const cwd = await temporaryFolder(t, { 'job.sub': refused, 'run.sh': script });
   const { status, stdout } = program(cwd, 'job.sub', '--json');
@@ -163,7 +178,7 @@ test("conditions are evaluated with the access point's version", async (t) => {
   for (const name of await readdir(path.join(cwd, 'bin'))) await chmod(path.join(cwd, 'bin', name), 0o755);
   const env = { PATH: `${path.join(cwd, 'bin')}:/usr/bin:/bin`, HOME: cwd };
   const { out } = await runCommand(adopt, ['job.sub'], { cwd, env });
-  assert.match(out, /also worth adding: request_disk = 10 GB/);
+  assert.match(out, /also worth adding: `request_disk = 10 GB` \(/);
   assert.match(out, /HTCondor was not asked: it has `if`/);
 });
 

@@ -15,9 +15,8 @@ import { isDagFile } from '../adopt/dag-file.ts';
 import { askCondor, type CondorAnswer } from '../adopt/ask-condor.ts';
 import { readUsage, surveyFile } from '../adopt/survey-file.ts';
 import { readSubmitCode } from '../check/submit-code.ts';
-import { condorLines, findingsText } from '../adopt/findings-text.ts';
+import { condorLines, errorsFound, findingsText } from '../adopt/findings-text.ts';
 import type { Cli } from '../cli.ts';
-import { PrintedFault } from '../print-fault.ts';
 import { askYesNo, nextCommands, textWidth } from '../text/phrases.ts';
 
 /** Jobs of a queue statement that `--write` reads; others check the first few. */
@@ -69,7 +68,7 @@ async function adopt(cli: Cli, file: string, argument: string, options: Options)
   });
   const [code, answer] = await Promise.all([readSubmitCode(cli, file, facts), askCondor(cli, file, facts)]);
   const hide = hideSecretsOf(quotedTexts(facts));
-  const findings = sortFindings([...lintSubmission(facts), ...hideInFindings(code.findings, hide)]);
+  const findings = sortFindings([...lintSubmission(facts, hide), ...hideInFindings(code.findings, hide)]);
   const condor = { ...answer, messages: answer.messages.map(hide) };
   if (options.json !== true)
     cli.out(
@@ -95,8 +94,7 @@ async function adopt(cli: Cli, file: string, argument: string, options: Options)
       `${JSON.stringify({ format: 1, ok: !isBad, ...toJson(file, facts, findings, condor, hide), ...(adopted === undefined ? {} : { submitted: adopted }) })}\n`,
     );
   if (adopted !== undefined) printNext(cli, adopted);
-  else if (isBad && options.json === true) throw new PrintedFault(errorsFound(file, argument));
-  else if (isBad) throw errorsFound(file, argument);
+  else if (isBad) throw errorsFound(file, argument, options);
   else if (options.json !== true)
     nextCommands(cli, [[`updraft adopt ${argument} --submit`, 'submit it unchanged, with a run folder']]);
 }
@@ -138,12 +136,6 @@ function printNext(cli: Cli, { run, cluster }: AdoptedRun): void {
     [`updraft report ${run}`, 'where the time went'],
   ]);
 }
-
-const errorsFound = (file: string, argument: string): Fault =>
-  new Fault('file-invalid', `${path.basename(file)} has errors`, {
-    fix: `apply the fixes above, then run: updraft adopt ${argument}`,
-    about: file,
-  });
 
 function toJson(
   file: string,

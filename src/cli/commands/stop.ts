@@ -1,6 +1,8 @@
 import path from 'node:path';
 import type { Command } from 'commander';
 import { counted } from '../../base/counted.ts';
+import { printable } from '../../base/printable.ts';
+import { jobLabel } from '../../job/describe-parameters.ts';
 import { isOpen, type JobState, type RunState } from '../../journal/state.ts';
 import { openPool } from '../../pool/open-pool.ts';
 import type { Pool } from '../../pool/pool.ts';
@@ -31,10 +33,12 @@ export function configure(command: Command, cli: Cli): void {
 async function stop(cli: Cli, words: ReturnType<typeof runAndJobs>, options: Options): Promise<void> {
   const { folder, argument } = await findRun(cli.cwd, words.run);
   const before = await currentState(cli, folder);
-  const jobs = words.jobs.map((word) => findJob(before, word).id);
+  const chosen = words.jobs.map((word) => findJob(before, word));
+  const jobs = chosen.map(({ id }) => id);
   const open = before.jobs.filter(isOpen).length;
-  const what = `${jobs.length === 0 ? 'all jobs' : counted(jobs.length, 'job')} of ${path.basename(folder)}`;
-  const question = `Stop ${what}? Running attempts end; their checkpoints stay for \`updraft retry\`.`;
+  const what =
+    chosen.length === 0 ? 'all jobs' : `job ${chosen.map((one) => jobLabel(one.id, one.name)).join(', ')}`;
+  const question = `Stop ${printable(what)} of ${path.basename(folder)}? Running attempts end; their checkpoints stay for \`updraft retry\`.`;
   if (open > 0 && !options.yes && !options.json && (await askYesNo(cli, question)) === false) {
     cli.err('nothing was stopped\n');
     return;
@@ -155,7 +159,8 @@ function printStopped(
     const ids = [...stopped, ...selected.filter(isCleaning)].map(({ id }) => id);
     cli.out(`${JSON.stringify({ run, folder, stopped: ids, held, queued, tally: state.tally })}\n`);
   } else if (selected.length === 0) {
-    cli.err(`nothing to stop in ${run}: it has ended\n`);
+    const what = state.endedAt === undefined ? 'what you named' : 'it';
+    cli.err(`nothing to stop in ${run}: ${what} has ended\n`);
   } else {
     const cleaning = selected.filter(isCleaning).length;
     const open = selected.filter(isOpen).length - cleaning;

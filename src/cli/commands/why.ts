@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
-import { printable } from '../../base/printable.ts';
+import { firstFew, printable } from '../../base/printable.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { clip, wrap } from '../../base/text-table.ts';
 import type { Explanation } from '../../diagnosis/explanation.ts';
@@ -18,12 +18,13 @@ import {
   groupExplanations,
   groupJobs,
   groupTitle,
+  maxLabels,
 } from '../../why/group-explanations.ts';
 import type { Cli } from '../cli.ts';
 import { findRun, pathKind, runAndJobs } from '../find-run.ts';
 import { namedLogs, namesLogs } from '../named-logs.ts';
 import { currentState, printUnsupervised } from '../run-view/current-state.ts';
-import { jobList, type NextCommand, nextCommands, textWidth } from '../text/phrases.ts';
+import { type NextCommand, nextCommands, textWidth } from '../text/phrases.ts';
 import { isDagFile } from '../adopt/dag-file.ts';
 import { jobsToExplain } from '../why/explain-log.ts';
 import { explainRun } from '../why/explain-run.ts';
@@ -255,7 +256,7 @@ function groupText(groups: readonly ExplainedGroup[], width: number): string {
       const { cause, because, advice } = example;
       const label = explainedLabel(example);
       const account = cause === 'none' ? [] : because.slice(0, 2).map((sentence) => `${label}: ${sentence}`);
-      const names = labels.length === jobs.length ? labels.join(', ') : jobList(jobs.map(printable));
+      const names = firstFew(labels, maxLabels);
       return [
         ...wrap(`${jobs.length} ${standing}: ${groupTitle(group)}`, width, '', '  '),
         ...wrap(`${jobs.length === 1 ? 'job' : 'jobs'} ${names}`, width, '  ', '    '),

@@ -2,6 +2,7 @@ import { access } from 'node:fs/promises';
 import path from 'node:path';
 import { defined } from '../../base/defined.ts';
 import { errorReason } from '../../base/error-reason.ts';
+import { firstFew } from '../../base/printable.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { findSoftware } from '../../environment/find-software.ts';
 import { Fault } from '../../fault/fault.ts';
@@ -84,7 +85,7 @@ function describe(cli: Cli, draft: JobDraft, read: readonly string[]): string {
     );
   const shown = draft.guesses.slice(0, maxShown);
   return [
-    `read ${read.slice(0, 6).join(', ')}${read.length > 6 ? ` and ${read.length - 6} more` : ''}; nothing was run\n`,
+    `read ${firstFew(read, 6)}; nothing was run\n`,
     ...(shown.length === 0 ? [] : [`\nguessed:\n${rows(shown)}`]),
     ...(draft.open.length === 0 ? [] : [`\nto fill in:\n${rows(draft.open)}`]),
     ...(draft.hints.length === 0

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { defined } from '../../base/defined.ts';
 import { findProgram } from '../../base/find-program.ts';
-import { printable } from '../../base/printable.ts';
+import { firstFew, printable } from '../../base/printable.ts';
 import type { DagRun } from '../../dag/not-submitted.ts';
 import { logSources } from '../../eventlog/log-sources.ts';
 import type { LogSource } from '../../eventlog/scan-log.ts';
@@ -135,8 +135,8 @@ async function readNames(cli: Cli, list: string): Promise<Set<string>> {
 export function sourceName(source: ReportSource): string {
   if ('run' in source) return path.basename(source.run.folder);
   const names = 'several' in source ? source.several.map(({ name }) => name) : source.named;
-  const [first = '', ...more] = names.map((log) => (log === '-' ? 'stdin' : path.basename(log)));
-  return more.length === 0 ? first : `${first} and ${more.length} more`;
+  const shown = names.map((log) => (log === '-' ? 'stdin' : path.basename(log)));
+  return firstFew(shown, 1);
 }
 
 /** What a run's folder has besides its journals. A copy may lack any of it; then the report has less. */

@@ -1,5 +1,5 @@
 import { counted } from '../../base/counted.ts';
-import { printable } from '../../base/printable.ts';
+import { firstFew, printable } from '../../base/printable.ts';
 import type { Explanation } from '../../diagnosis/explanation.ts';
 import type { JobState, RunState } from '../../journal/state.ts';
 import type { ResourceChange } from '../../pool/pool.ts';
@@ -12,7 +12,6 @@ import { maxLabels } from '../../why/group-explanations.ts';
 import { type Need, whatMustChange } from '../../why/what-must-change.ts';
 import { explainRun } from '../why/explain-run.ts';
 import { wrap } from '../../base/text-table.ts';
-import { jobList } from '../text/phrases.ts';
 
 export interface RetrySelection {
   /** As the user names them; all when empty. */
@@ -104,15 +103,12 @@ function groupLines(group: readonly PlannedRetry[], width: number): string[] {
   const [first] = group;
   if (first === undefined) return [];
   const { lack, explanation, what, isMet } = first;
-  const hasLabels = group.length <= maxLabels && group.every((one) => one.explanation.name !== undefined);
-  const named = hasLabels
-    ? group.map((one) => explainedLabel(one.explanation)).join(', ')
-    : jobList(group.map(({ job }) => printable(job)));
+  const labels = group.map((one) => explainedLabel(one.explanation));
   const said = lack === 'missing' ? [] : explanation.because.slice(0, 1);
   return [
     '',
     ...wrap(
-      `${named} ${lack}: ${lack === 'missing' ? 'its results are gone' : explanation.title}`,
+      `${firstFew(labels, maxLabels)} ${lack}: ${lack === 'missing' ? 'its results are gone' : explanation.title}`,
       width,
       '',
       '  ',

@@ -54,6 +54,24 @@ test('work of an earlier attempt does not count for the pace of this one', () =>
   const reported: AgentBody = { kind: 'progress', step: 75, steps: 100 };
   const restored: AgentBody = { kind: 'checkpoint-restored', savedBy: 0, step: 50 };
   assert.equal(remaining(after(restored, training, reported)), 10_000);
+  const ended: AgentBody = { kind: 'progress', epoch: 4, epochs: 5, done: 4 };
+  assert.equal(remaining(after({ ...restored, epoch: 3, step: 7 }, training, ended)), 10_000);
+});
+
+test('a training whose first epoch is 0 has done one more, also after a resume', () => {
+  const command: AgentBody = { kind: 'training-started', pid: 1, command: 'train' };
+  const epoch = (number: number, more = {}): AgentBody => ({
+    kind: 'progress',
+    epoch: number,
+    epochs: 10,
+    done: number,
+    ...more,
+  });
+  assert.equal(shareDone(after(training, command, epoch(0, { firstEpoch: 0 }), epoch(8))), 0.9);
+  const restored: AgentBody = { kind: 'checkpoint-restored', savedBy: 0, epoch: 3 };
+  const first: AgentBody = { kind: 'progress', firstEpoch: 0 };
+  const resumed = after(restored, first, training, command, epoch(4));
+  assert.deepEqual([shareDone(resumed), remaining(resumed)], [0.5, 100_000]);
 });
 
 test('a total is shown only when the size of every object is known', () => {

@@ -1,12 +1,12 @@
+import { defined } from '../../base/defined.ts';
 import { counted } from '../../base/counted.ts';
 import type { FitColumn } from '../../base/fit-table.ts';
 import { byImportance } from '../../base/metric-direction.ts';
 import { printable } from '../../base/printable.ts';
 import { jobLabel } from '../../job/describe-parameters.ts';
 import { formatDuration, formatSize, memoryToRequest, timeToRequest } from '../../job/units.ts';
-import { describeConnection } from '../../journal/describe-connection.ts';
 import { jobMetrics } from '../../journal/metrics.ts';
-import { describeResume } from '../../journal/describe-resume.ts';
+import { describeConnection, describeResume } from '../../journal/describe-attempt.ts';
 import type { AgentState, AttemptState, FetchState, JobState, TrainingState } from '../../journal/state.ts';
 import { silence } from '../../journal/silence.ts';
 import { clampShare, trainingShare } from '../../journal/training-share.ts';
@@ -269,7 +269,8 @@ function givenShare({ attempt, agent }: AttemptState): number {
   const { resumed, training } = agent ?? {};
   if (resumed === undefined || training === undefined || resumed.savedBy === attempt) return 0;
   const { epoch, step } = resumed;
-  if (epoch === undefined && step === undefined) return 0;
-  const given = { ...(epoch === undefined ? {} : { epoch }), ...(step === undefined ? {} : { step }) };
-  return trainingShare({ ...training, ...given }) ?? 0;
+  const { epochs, steps, firstEpoch } = training;
+  // What reports an epoch at its end did so before, too.
+  const done = training.done === undefined ? undefined : epoch;
+  return trainingShare(defined({ epoch, epochs, step, steps, firstEpoch, done })) ?? 0;
 }

@@ -12,7 +12,9 @@ import * as compare from '../commands/compare.ts';
 import * as logs from '../commands/logs.ts';
 import * as report from '../commands/report.ts';
 import * as results from '../commands/results.ts';
+import * as retry from '../commands/retry.ts';
 import * as status from '../commands/status.ts';
+import * as stop from '../commands/stop.ts';
 import * as why from '../commands/why.ts';
 
 const journals = path.join(import.meta.dirname, '../../../test/journals');
@@ -222,4 +224,37 @@ smaller_is_better = ["energy"]
   assert.match((await runCommand(results, [], { cwd })).err, /--sort val_energy --top 10 +the best ten/);
   const { out } = await runCommand(compare, ['--by', 'lr'], { cwd });
   assert.match(out, /lr=1 has a lower val_energy than lr=2|1 has a lower val_energy than 2/);
+});
+
+test('why, retry, a mail and a stop name the jobs of a sweep by their parameters, the first few of many', async (t) => {
+  const cwd = await temporaryFolder(t, {
+    'updraft.toml':
+      'name = "x"\n[train]\ncommand = "t {lr}"\noutputs = ["m"]\n[run.matrix]\nlr = [1, 2, 3, 4, 5, 6, 7, 8, 9]\n',
+  });
+  const plan = await loadPlan(path.join(cwd, 'updraft.toml'));
+  const ids = plan.jobs.map(({ id }) => id);
+  const growing = await growingRun(t, cwd, ids);
+  await writeFile(path.join(growing.folder, runFiles.plan), JSON.stringify(plan));
+  for (const job of ids.slice(0, 8)) {
+    await growing.run({ kind: 'attempt-started', job, attempt: 1, why: 'first try' });
+    const fault = { kind: 'training-failed' as const, message: 'exit code 3' };
+    await growing.run({ kind: 'attempt-ended', job, attempt: 1, outcome: 'failed', exit: 3, fault });
+    await growing.run({ kind: 'job-ended', job, outcome: 'failed' });
+  }
+  const said = async (command: Pick<typeof why, 'configure'>, ...words: string[]): Promise<string> => {
+    const { out, err } = await runCommand(command, words, { cwd });
+    return `${out}${err}`.replaceAll(/\s+/g, ' ');
+  };
+  const named = /0000 lr=1, 0001 lr=2, 0002 lr=3, 0003 lr=4, 0004 lr=5, 0005 lr=6 and 2 more/;
+  assert.match(await said(why), named);
+  assert.match(await said(retry, '--dry-run'), named);
+  assert.match(await said(report, '--mail'), /8 jobs failed: 0000 lr=1, 0001 lr=2,/);
+  assert.match(await said(stop, '3', '--yes'), /nothing to stop in \S+: what you named has ended/);
+  const asked: string[] = [];
+  const ask = (question: string): Promise<string> => {
+    asked.push(question);
+    return Promise.resolve('n');
+  };
+  await runCommand(stop, ['3', '8'], { cwd, ask });
+  assert.match(asked.join(''), /^Stop job 0003 lr=4, 0008 lr=9 of cifar10-k3v9q1\?/);
 });

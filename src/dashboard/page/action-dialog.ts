@@ -30,7 +30,11 @@ const texts: Record<ActionName, DialogText> = {
 };
 
 /** Asks for confirmation and shows the equivalent command. `act` returns an error message, or an empty one. */
-export function actionDialog(action: ActionName, act: (jobs: string[]) => Promise<string>) {
+export function actionDialog(
+  action: ActionName,
+  act: (jobs: string[]) => Promise<string>,
+  labelOf: (id: string) => string,
+) {
   const { title, yes: yesText, no: noText, style, effect } = texts[action];
   const question = html('p', {});
   const command = html('code', {});
@@ -52,7 +56,7 @@ export function actionDialog(action: ActionName, act: (jobs: string[]) => Promis
     /** `same` is the equivalent command, `here` whether the page can do it; an empty list means all jobs. */
     ask: (same: string, here: boolean, jobs: string[]) => {
       const all = action === 'stop' ? 'all jobs of the run' : 'all jobs without a valid result';
-      const what = jobs.length === 0 ? all : `job ${jobs.join(', ')}`;
+      const what = jobs.length === 0 ? all : `job ${jobs.map(labelOf).join(', ')}`;
       question.textContent = here
         ? effect(what)
         : `The run is on another machine. Run this command there, for ${what}.`;

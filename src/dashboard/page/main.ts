@@ -16,9 +16,10 @@ let board = opening.change.board;
 let isConnected = true;
 
 const isFile = () => Promise.resolve('This is a saved page, not a running dashboard.');
+const labelOf = (id: string) => table.labelOf(id);
 const dialogs = {
-  stop: actionDialog('stop', live?.act('stop') ?? isFile),
-  retry: actionDialog('retry', live?.act('retry') ?? isFile),
+  stop: actionDialog('stop', live?.act('stop') ?? isFile, labelOf),
+  retry: actionDialog('retry', live?.act('retry') ?? isFile, labelOf),
 };
 const panel = new JobPanel({
   detailOf: live?.detailOf ?? ((id) => Promise.resolve(opening.details[id])),
@@ -41,7 +42,7 @@ const sweep = new Sweep({
 });
 const table = new JobTable({ openJob, onShown: (rows) => sweep.update(rows) }, opening.phases);
 const work = html('div', { class: 'work' }, table.element, panel.element);
-const overview = questions({ openJob, labelOf: (id) => table.labelOf(id) });
+const overview = questions({ openJob, labelOf });
 const numbers = figures();
 const link = html('span', { class: 'live', role: 'status' });
 const about = html('p', { class: 'about' });
@@ -58,7 +59,7 @@ const retryButton = html(
 
 function openJob(id: string) {
   table.choose(id);
-  void panel.open(id, table.labelOf(id));
+  void panel.open(id, labelOf(id));
 }
 
 function ask(action: ActionName) {
@@ -138,5 +139,5 @@ if (live !== undefined) {
 const [only] = opening.change.rows;
 if (only !== undefined && board.jobs === 1) {
   table.choose(only.id);
-  void panel.show(only.id, table.labelOf(only.id));
+  void panel.show(only.id, labelOf(only.id));
 }

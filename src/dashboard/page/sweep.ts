@@ -176,7 +176,8 @@ export class Sweep {
   /** Why there are no curves. */
   get #absence() {
     if (!this.#isMissing) return 'Reading …';
-    if (this.#context.resultsOf === undefined) return 'This saved page has no curves of this metric.';
+    if (this.#context.resultsOf === undefined)
+      return 'This saved page has no curves of this metric, to stay small: updraft dashboard has them all.';
     return 'The curves cannot be read now; trying again …';
   }
 
@@ -217,7 +218,7 @@ export class Sweep {
     const links = downloads(row.id, files.slice(0, 3), this.#context.hrefOf);
     const place = html('code', {}, this.#context.placeOf(row.id));
     this.#model.replaceChildren(
-      `Best model, job ${row.id}: `,
+      `Best model, job ${jobLabel(row.id, row.name)}: `,
       ...(links.length === 0 ? [place] : links.flatMap((link) => [link, ' '])),
     );
   }

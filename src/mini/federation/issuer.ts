@@ -1,5 +1,6 @@
 import { generateKeyPairSync, type KeyObject, randomUUID, sign, verify } from 'node:crypto';
 import type { Clock } from '../../base/clock.ts';
+import { jsonTable } from '../../base/shape.ts';
 import { DeviceFlow } from './device-flow.ts';
 
 /** What a token says; all optional. */
@@ -76,7 +77,6 @@ export class Issuer {
     return claims;
   }
 
-  /** The public key, as JWKS. */
   get jwks(): { keys: object[] } {
     return {
       keys: [
@@ -103,15 +103,10 @@ export class Issuer {
 
 /** A JWT's claims, unverified; undefined if it is not a JWT. */
 export function decodeClaims(token: string): Claims | undefined {
-  try {
-    const claims: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'));
-    if (typeof claims !== 'object' || claims === null) return undefined;
-    const { iss, exp, scope, ...others } = claims as Partial<Claims>;
-    if (typeof iss !== 'string' || typeof exp !== 'number') return undefined;
-    return { ...others, iss, exp, scope: typeof scope === 'string' ? scope : '' };
-  } catch {
-    return undefined;
-  }
+  const claims = jsonTable(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'));
+  const { iss, exp, scope, ...others } = (claims ?? {}) as Partial<Claims>;
+  if (typeof iss !== 'string' || typeof exp !== 'number') return undefined;
+  return { ...others, iss, exp, scope: typeof scope === 'string' ? scope : '' };
 }
 
 const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');

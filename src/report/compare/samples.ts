@@ -32,7 +32,7 @@ export interface SampleGroup {
   samples: ComparedSample[];
 }
 
-/** In the order in which they first appear; what has no name comes last. */
+/** In the order of the key; what has no name comes last. */
 export function sampleGroups({ jobs, ledger }: ReadLogs, key: GroupKey): SampleGroup[] {
   const groups = new Map<string, ComparedSample[]>();
   const add = (name: string | undefined, sample: ComparedSample): void => {
@@ -54,7 +54,7 @@ export function sampleGroups({ jobs, ledger }: ReadLogs, key: GroupKey): SampleG
   const isUnknown = (name: string): number => (name === unknownSite ? 1 : 0);
   return [...groups]
     .map(([name, samples]) => ({ name, samples }))
-    .sort((a, b) => isUnknown(a.name) - isUnknown(b.name));
+    .sort((a, b) => isUnknown(a.name) - isUnknown(b.name) || (key.order?.(a.name, b.name) ?? 0));
 }
 
 type GpuCount = (attempt: AttemptHistory) => number | undefined;
