@@ -52,7 +52,7 @@ export const secretForms: readonly SecretRule[] = [
   {
     what: 'service key',
     pattern:
-      /(?<![A-Za-z0-9])(?:hf_[A-Za-z0-9]{20,}|gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|(?:sk-|pypi-)(?=[\w-]*\d)[\w-]{16,}|xox[abprs]-[\w-]{10,}|AIza[\w-]{30,}|npm_\w{30,}|wandb_v\d_\w{16,}|do[opr]_v1_\w{20,}|[sr]k_(?:live|test)_\w{10,}|SG\.[\w-]{16,}\.[\w-]{16,})/g,
+      /(?<![A-Za-z0-9])(?:hf_[A-Za-z0-9]{20,}|gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|(?:sk-|pypi-)(?=[\w-]*[\dA-Z])[\w-]{16,}|xox[abprs]-[\w-]{10,}|AIza[\w-]{30,}|npm_\w{30,}|wandb_v\d_\w{16,}|do[opr]_v1_\w{20,}|[sr]k_(?:live|test)_\w{10,}|SG\.[\w-]{16,}\.[\w-]{16,})/g,
   },
   {
     what: 'service key',

@@ -159,7 +159,6 @@ class JobAd {
     return state === transferringState ? 'output' : state === suspendedState ? 'suspended' : 'executing';
   }
 
-  /** How the last attempt ended. */
   #end(): AttemptEnd | undefined {
     const outcome = this.outcome();
     if (outcome === 'running') return undefined;
