@@ -163,7 +163,6 @@ type Part = { literal: string } | { name: string };
 /** Placeholders that every job has besides the run's parameters. */
 const builtinNames = ['job', 'index'] as const;
 
-/** The names that a placeholder may have. */
 export const placeholderNames = (matrix: Matrix, hasRepeat: boolean): string[] => [
   ...new Set([...parameterNames(matrix), ...(hasRepeat ? [seedName] : []), ...builtinNames]),
 ];

@@ -1,6 +1,8 @@
 import { counted } from '../base/counted.ts';
 import type { MetricDirections } from '../base/metric-direction.ts';
 import type {
+  AgentBodyOf,
+  CurveEntry,
   FaultRecord,
   Outcome,
   Phase,
@@ -10,6 +12,7 @@ import type {
   ServerLeftOut,
   ServerShare,
   Verified,
+  WorkerMachine,
 } from './entry.ts';
 
 /** A run according to its journals. Plain data, printed unchanged by `--json`. */
@@ -150,14 +153,8 @@ export interface Disconnected {
 }
 
 /** One attempt according to its agent. All times are by the agent's clock. */
-export interface AgentState {
+export interface AgentState extends WorkerMachine {
   version: string;
-  host: string;
-  site?: string;
-  /** Models of the slot's GPUs. */
-  gpus: string[];
-  /** The version of their driver. */
-  driver?: string;
   /** How busy they were while it trained: the mean in percent, over how many samples. */
   gpuUse?: { percent: number; samples: number };
   startedAt: string;
@@ -188,7 +185,7 @@ export interface AgentState {
   stall?: StallState;
   /** Milliseconds in which our plugin worked before the agent started; the pool counts them too. */
   broughtMillis?: number;
-  outputs: { path: string; bytes: number; sha256: string }[];
+  outputs: Omit<AgentBodyOf<'output'>, 'kind'>[];
   faults: FaultRecord[];
   /** Once it is set, everything is returned and only the clean-up follows. */
   outcome?: Outcome;
@@ -206,13 +203,8 @@ export interface StallState {
   bytesAt: string;
 }
 
-export interface FetchState {
-  object: string;
-  bytes: number;
-  total?: number;
-  /** Bytes per second; 0 once it is done. */
-  rate: number;
-  server: string;
+/** Its rate, in bytes per second, is 0 once it is done. */
+export interface FetchState extends Omit<AgentBodyOf<'fetch-progress'>, 'kind'> {
   setbacks: { server: string; fault: FaultRecord }[];
   done: boolean;
   verified?: Verified;
@@ -223,21 +215,14 @@ export interface FetchState {
   unpackedFiles?: number;
 }
 
-export interface CheckpointState {
+export interface CheckpointState extends Omit<
+  AgentBodyOf<'checkpoint-saved'>,
+  'kind' | 'sha256' | 'seconds'
+> {
   savedAt: string;
-  files: number;
-  bytes: number;
-  epoch?: number;
-  step?: number;
 }
 
-export interface ResumeState {
-  /** The attempt that saved it. */
-  savedBy: number;
-  epoch?: number;
-  step?: number;
-  /** It was saved by another command, or with other files. */
-  otherCode?: boolean;
+export interface ResumeState extends Omit<AgentBodyOf<'checkpoint-restored'>, 'kind'> {
   /** Whether the training went past it; false if it started from scratch; undefined until it reports. */
   movedOn?: boolean;
 }
@@ -255,9 +240,43 @@ export interface TrainingState extends Progress {
   best?: Readonly<Record<string, number>>;
   /** The other extreme of each: the best, if the job file says so. */
   worst?: Readonly<Record<string, number>>;
+  /** What is left of them if a later attempt starts earlier. */
+  turns?: CurveTurns;
   /** Metrics that are not kept. */
   refused?: RefusedMetrics[];
   pace?: TrainingPace;
+}
+
+/** More of them are joined two by two. */
+const maxTurns = 256;
+
+/** An attempt's first report, and those in which a metric was better or worse than ever: its extremes up to any point. */
+export class CurveTurns {
+  readonly #entries: CurveEntry[];
+
+  constructor(entries: readonly CurveEntry[] = []) {
+    this.#entries = [...entries];
+  }
+
+  get entries(): readonly CurveEntry[] {
+    return this.#entries;
+  }
+
+  add(entry: CurveEntry): void {
+    const all = this.#entries;
+    all.push(entry);
+    if (all.length <= maxTurns) return;
+    for (let at = 1; at + 1 < all.length; at++) {
+      const [one, next] = [all[at], all[at + 1]];
+      if (one?.kind !== 'progress' || next?.kind !== 'progress') continue;
+      all.splice(at, 2, { ...one, ...next, metrics: { ...one.metrics, ...next.metrics } });
+    }
+  }
+
+  /** Not for `--json`. */
+  toJSON(): undefined {
+    return undefined;
+  }
 }
 
 /** How fast a training goes, by what it reports since it was last started. */

@@ -116,6 +116,34 @@ for (const [line, expected] of [
   ['Epoch 5, Loss: 0.3, F1: 0.81', { epoch: 5, done: 5, loss: 0.3, metrics: { F1: 0.81 } }],
   ['Epoch [0/9], Loss: 0.3', { epoch: 0, epochs: 9, firstEpoch: 0, done: 0, loss: 0.3 }],
   ["{'loss': 0.4, 'epoch': 0.0}", { epoch: 0, done: 0, loss: 0.4 }],
+  ['Accuracy of model: 0.93', { accuracy: 0.93 }],
+  ['The accuracy of the model is 93 %', { accuracy: 0.93 }],
+  ['Accuracy of the network on the 10000 test images: 55 %', { metrics: { test_accuracy: 0.55 } }],
+  ['Accuracy of our model on the validation set = 0.7', { metrics: { val_accuracy: 0.7 } }],
+  ['Perplexity 23.1', { metrics: { Perplexity: 23.1 } }],
+  ['CV score: 0.91 (+/- 0.02)', { metrics: { cv_score: 0.91 } }],
+  ['Mean cross-validation score: 0.91 ± 0.02', { metrics: { cv_score: 0.91 } }],
+  ['Accuracy: 0.91 (+/- 0.02)', { accuracy: 0.91 }],
+  [
+    "[I 2026-01-01 10:00:00,123] Trial 3 finished with value: 0.91 and parameters: {'loss': 2}. Best is trial 2 with value: 0.95.",
+    { metrics: { trial_value: 0.91 } },
+  ],
+  ...[
+    'Accuracy of plane : 55 %',
+    'Accuracy for class: plane is 55.0 %',
+    'Accuracy of the model on class cat: 0.5',
+    'Accuracy of the base model: 0.8',
+    'Best accuracy of the model: 0.95',
+    'Accuracy of model dropped from: 0.93',
+    'Perplexity of the base model: 20 epochs',
+    'the perplexity 23.1 of the baseline',
+    'Error 3',
+    'precision 16',
+    'CV score threshold: 0.9',
+    'cross_val_score: [0.9 0.91]',
+    "Trial 3 finished with values: [0.91, 0.2] and parameters: {'x': 1}.",
+    'Trial 3 pruned. Best is trial 2 with value: 0.95.',
+  ].map((line) => [line, {}] as const),
   ['using precision=16, 4 devices', {}],
   ['error: 3, retry 5', {}],
   ['recall 5 things; the log loss of 3 files', {}],
@@ -131,6 +159,7 @@ test('only the beginning of a very long line is read', () => {
   });
   assert.deepEqual(progressOfLine(`${filler} loss=0.5`), {});
   assert.deepEqual(progressOfLine('1'.repeat(1_000_000)), {});
+  assert.deepEqual(progressOfLine(' '.repeat(1_000_000)), {});
 });
 
 test('a record has numbers, including NaN and Infinity, and nothing else', () => {

@@ -33,18 +33,27 @@ const waitedOf = new RegExp(String.raw`\bwaited["']?\s*[:=]\s*${numeral}`, 'i');
 /** Names of two words, which are one metric: `F1 score` → `f1_score`. */
 const twoWords =
   /\b(?:(?:f1|r2)[ -]score|(?:roc|pr)[ -]auc|log[ -]loss|balanced[ -]accuracy|average[ -]precision)\b/gi;
-/** `Accuracy of the network on the 10000 test images: 55 %`. */
-const onImages = new RegExp(
-  String.raw`\baccuracy (?:of|for) the (?:network|model) on (?:the )?(?:\d+ )?${passWord} \w+ ?:`,
+/** `Accuracy of the network on the 10000 test images: 55 %`; but not of a class, or of another model. */
+const ofModel = new RegExp(
+  String.raw`\b(accuracy|loss|perplexity) (?:of|for) (?:(?:the|our|this) )?(?:trained |final )?(?:model|network|net|classifier)(?: on (?:the )?(?:\d+ )?${passWord}(?: (?!class)\w+)?)?(?=\s*[:=]|\s+is\b)`,
   'gi',
 );
+/** `CV score: 0.91 (+/- 0.02)`. */
+const cvScore =
+  /\b(?:(?:mean|average|avg\.?) )?(?:\d+-fold )?(?:cv|cross[ -]val(?:idation)?)[ -]score(?=\s*[:=]|\s+is\b)/gi;
+const spreadOf = /\(?(?:\+\/-|±)\s*[\d.]+\s*%?\)?/g;
 const joinWords = (text: string): string =>
   text
-    .replaceAll(onImages, '$1 accuracy:')
-    .replaceAll(twoWords, (words: string) => words.toLowerCase().replace(/[ -]/, '_'));
+    .replaceAll(ofModel, (_, what: string, pass = '') => `${pass} ${what}`)
+    .replaceAll(cvScore, 'cv_score')
+    .replaceAll(twoWords, (words: string) => words.toLowerCase().replace(/[ -]/, '_'))
+    .replaceAll(spreadOf, '');
+
+/** Optuna: `Trial 3 finished with value: 0.91 and parameters: {'lr': 0.1}. Best is trial 2 with value: 0.95.` */
+const trialOf = new RegExp(String.raw`\bTrial \d+ finished with value: ${numeral}`);
 
 /** Metrics that count after a pass, as in `val_f1`, or in a line that has nothing but figures. */
-const otherFigures = String.raw`top-?\d|error|f1(?:_score)?|(?:roc_|pr_)?auc|r2(?:_score)?|log_loss|balanced_accuracy|average_precision|precision|recall|ppl|perplexity|bleu|rmse|m[as]e|m?iou|dice|[wc]er|mcc`;
+const otherFigures = String.raw`top-?\d|error|f1(?:_score)?|(?:roc_|pr_)?auc|r2(?:_score)?|log_loss|balanced_accuracy|average_precision|precision|recall|ppl|perplexity|bleu|rmse|m[as]e|m?iou|dice|[wc]er|mcc|cv_score`;
 
 /** `loss: 0.3`, `acc = 91 %`, `Accuracy: 9909/10000`, `Acc@1 71.2`; whose they are is written before them. */
 const figureOf = new RegExp(
@@ -114,7 +123,7 @@ function addFigures(found: Progress, text: string, ofLine: string): void {
     if (word === 'loss') setMetric(found, `${ofFigure}loss`, toNumber(value));
     else if (word === 'acc' || word === 'accuracy')
       setMetric(found, `${ofFigure}accuracy`, share(value, total, isPercent));
-    else if (own !== null || isTop(word, ofFigure) || (/[:=]/.test(sign) && isOnlyFigures(text))) {
+    else if (own !== null || isTop(word, ofFigure) || (/[:=]|\./.test(sign + value) && isOnlyFigures(text))) {
       const name =
         ofFigure === '' && !/[@_-]/.test(word) ? written : `${ofFigure}${word.replaceAll(/[@-]/g, '')}`;
       setMetric(found, name, isPercent ? hundredth(toNumber(value)) : valueOf(name, toNumber(value)));
@@ -181,6 +190,8 @@ export const isTableRow = (line: string): boolean =>
 /** What one line of a training's output says, by the conventions of common training programs. */
 export function progressOfLine(line: string, names = new TrainNames(), passes = new PrintedPass()): Progress {
   const text = line.slice(0, 2000);
+  const trial = trialOf.exec(text)?.[1];
+  if (trial !== undefined) return { metrics: { trial_value: toNumber(trial) } };
   const found: Progress = {};
   const epoch = epochOf.exec(text) ?? trainOf.exec(text);
   if (epoch !== null) setPair(found, 'epoch', 'epochs', epoch[1], epoch[2]);

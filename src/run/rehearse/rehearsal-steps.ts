@@ -20,7 +20,6 @@ export interface RehearsalStep {
 export interface RehearsalRecord {
   job: JobState;
   evictions: readonly Eviction[];
-  /** The journals of its attempts, by number. */
   journals: ReadonlyMap<number, readonly AgentEntry[]>;
   hasData: boolean;
   /** The checkpoint folder that the job file names. */

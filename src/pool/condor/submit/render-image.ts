@@ -37,8 +37,8 @@ function imageKind({ spec }: Plan): string {
 export function assertOneImageKind(variants: readonly Plan[]): void {
   const kinds = [...new Set(variants.map(imageKind))];
   if (kinds.length === 1) return;
-  throw new Fault('file-invalid', `the jobs of the matrix have several kinds of images: ${kinds.join(', ')}`, {
-    fix: 'choose images of one kind for all jobs, such as .sif files, or make a run for each kind, and one for jobs without an image: HTCondor starts all jobs of a submission in the same way',
+  throw new Fault('file-invalid', `the images of the matrix are of several kinds: ${kinds.join(', ')}`, {
+    fix: 'choose images of one kind, such as .sif files, or make a run for each kind: HTCondor starts all jobs of a submission in the same way',
   });
 }
 
