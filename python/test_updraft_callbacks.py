@@ -68,11 +68,18 @@ def ending(interruption: Interruption) -> Callable[[], None]:
 
 
 def with_lightning(
-    interruption: Interruption, workers: int = 0, also: int = 0, endless: bool = False, peeks: bool = False, **options: Any
+    interruption: Interruption,
+    workers: int = 0,
+    also: int = 0,
+    endless: bool = False,
+    peeks: bool = False,
+    unsized: bool = False,
+    **options: Any,
 ) -> list[Any]:
     """With `also`, the number of its samples, a second loader is read beside the first one, more than once.
 
-    If `endless`, that one has no end; if `peeks`, a callback looks at a batch as each epoch starts.
+    If `endless`, that one has no end; if `peeks`, a callback looks at a batch as each epoch starts; if `unsized`, the
+    first loader has no length.
     """
     from lightning.pytorch import Callback, LightningModule, Trainer
 
@@ -114,7 +121,7 @@ def with_lightning(
     how = {"batch_size": 4, "shuffle": True, "num_workers": workers}
     # Who looks at a batch of workers that persist takes it from the training.
     how["persistent_workers"] = workers > 0 and not peeks
-    loader = torch.utils.data.DataLoader(Noisy(), **how)
+    loader = torch.utils.data.DataLoader(flow(), 4) if unsized else torch.utils.data.DataLoader(Noisy(), **how)
     if also:
         fewer = torch.utils.data.Subset(Noisy(), range(also))
         if endless:
@@ -123,6 +130,14 @@ def with_lightning(
     validation = torch.utils.data.DataLoader(Noisy(), batch_size=15)
     trainer.fit(model, loader, validation, ckpt_path=saving.last)
     return [record.read(), [one.tolist() for one in model.parameters()]]
+
+
+def flow() -> Any:
+    class Flow(torch.utils.data.IterableDataset):
+        def __iter__(self) -> Any:
+            return ((index, torch.full((8,), index / 30)) for index in range(30))
+
+    return Flow()
 
 
 class Endless:
@@ -248,6 +263,14 @@ class WithLightning(AttemptTest):
             with self.subTest(also=also, workers=workers):
                 train = lambda end: with_lightning(end, workers, also, peeks=True)
                 self.same_after(train, at_random(8 + workers, 24), f"whole-{also}-{workers}")
+                shutil.rmtree("saved")
+                os.remove("saved.jsonl")
+
+    def test_same_with_a_loader_that_has_no_length(self) -> None:
+        for also in (0, 14):
+            with self.subTest(also=also):
+                train = lambda end: with_lightning(end, also=also, unsized=True)
+                self.same_after(train, at_random(11, 24), f"whole-{also}")
                 shutil.rmtree("saved")
                 os.remove("saved.jsonl")
 

@@ -1594,8 +1594,11 @@ class _LightningHooks:
         fetcher = trainer.fit_loop._data_fetcher
         iter(fetcher)
         if self._feed is not None and not self._feed.can_skip:
+            # Of loaders without a length, it has read the first batches already.
+            read = getattr(fetcher, "batches", [])
             for _ in range(self._position.batch):
-                next(fetcher.iterator)
+                read.append(next(fetcher.iterator))
+                read.pop(0)
 
     def on_train_epoch_start(self, trainer: Any, module: Any) -> None:
         # The first epoch has begun with the training; a resumed one is not announced by every version.
