@@ -250,6 +250,8 @@ class Training:
             self._stream = dataset
             if self._resumed is not None and self._resumed.get("stream") is not None:
                 dataset.load_state_dict(self._resumed["stream"])
+            if isinstance(dataset, Stream):
+                dataset._epochs = self._progress.epochs
             dataset.updraft_seek(self._position.epoch, done * size)
             rest = self._sought(loader, done)
         else:
@@ -2421,6 +2423,8 @@ class Stream:
         self._own = _Own(transform=transform)
         self._block = self._shards.block_that_fits(block) if shuffle else 1
         self._waited = 0.0
+        self._epochs: Optional[float] = None
+        """How many the training wants, if it has said so."""
         self._early: Any = None
         self._is_early = False
         """In workers: whether they were started before the training."""
@@ -2485,6 +2489,9 @@ class Stream:
         if worker is not None and "UPDRAFT_CHECKPOINT" in os.environ:
             # The agent asks the whole group. The training needs its workers until it has left.
             signal.signal(signal.SIGTERM, _request_to_leave)
+        if worker is not None and gc.get_freeze_count() == 0:
+            # Its many lists of samples would have Python look through all of PyTorch's objects again and again.
+            gc.freeze()
         samples = self._samples(start, worker or 0, workers)
         return samples if worker is not None else self._counted(start, samples)
 
@@ -2615,7 +2622,9 @@ class Stream:
             _write_json(self._start_file, vars(start))
 
     def _wanted(self, start: _Start) -> dict[str, Any]:
-        rest = [*self._blocks(start.epoch)[start.block :], *self._blocks(start.epoch + 1)]
+        rest = self._blocks(start.epoch)[start.block :]
+        if self._epochs is None or start.epoch + 1 < self._epochs:
+            rest += self._blocks(start.epoch + 1)
         order = list(itertools.chain.from_iterable(rest))
         return {"format": _FORMAT, "epoch": start.epoch, "order": order, "block": self._block}
 
@@ -2686,6 +2695,8 @@ class _Start:
 _BLOCK_BYTES = 1_000_000_000
 """A resumed training needs a whole block at once: 8 s at 120 MB/s."""
 _MAX_BLOCK = 16
+_INDEX_FORMAT = 2
+"""On a laptop, indexes of an earlier version may be beside the shards."""
 
 
 class _Shards:
@@ -2828,7 +2839,7 @@ class _Shards:
     def _index_mark(self, number: int, samples: int) -> dict[str, Any]:
         """The first line of an index: what it is of. A shard that is brought again has another time, but the same size."""
         changed = None if self._is_brought else os.stat(os.path.join(self.folder, self.names[number])).st_mtime_ns
-        return {"format": _FORMAT, "samples": samples, "bytes": self._bytes[number], "changed": changed}
+        return {"format": _INDEX_FORMAT, "samples": samples, "bytes": self._bytes[number], "changed": changed}
 
     def _saved_index(self, number: int, only_count: bool = False) -> Any:
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
@@ -2859,16 +2870,16 @@ _PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x
 
 @dataclass(frozen=True)
 class _Shard:
-    """An open shard: each sample is its name and the extension, offset and size of its files."""
+    """An open shard: each sample is its name, then extension, offset and size of each of its files."""
 
     path: str
     file: Any
     samples: list[Any]
 
     def read(self, sample: Any) -> dict[str, Any]:
-        name, files = sample
+        name, *files = sample
         content: dict[str, Any] = {"__key__": name}
-        for extension, offset, size in files:
+        for extension, offset, size in zip(*[iter(files)] * 3):
             content[extension] = data = _read_at(self.file, offset, size)
             if len(data) != size:
                 raise StreamError(f"{self.path} was cut off: {name} at byte {offset} has {len(data)} of {size} bytes")
@@ -3026,11 +3037,11 @@ def _samples_of(members: Iterable[tuple[str, int, int]], path: str) -> list[Any]
             continue
         key = name[: len(name) - len(extension) - 1]
         if not samples or samples[-1][0] != key:
-            samples.append([key, []])
-        files = samples[-1][1]
-        if any(extension.lower() == known for known, _, _ in files):
+            samples.append([key])
+        sample = samples[-1]
+        if extension.lower() in sample[1::3]:
             raise StreamError(f"{path} has {name} twice, at byte {offset} again")
-        files.append([extension.lower(), offset, size])
+        sample += extension.lower(), offset, size
     return samples
 
 
