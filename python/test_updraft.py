@@ -70,6 +70,19 @@ class Noisy:
         return index, torch.full((8,), index / 30) + 0.1 * noise
 
 
+class EndsWorker:
+    """The first sample asks the training to leave, and ends its worker."""
+
+    def __len__(self) -> int:
+        return 5
+
+    def __getitem__(self, index: int) -> int:
+        if index == 0:
+            os.kill(os.getppid(), signal.SIGTERM)
+            os.kill(os.getpid(), signal.SIGKILL)
+        return index
+
+
 class Interruption:
     """Ends an attempt after some batches: by SIGKILL, or by SIGTERM, which is a request."""
 
@@ -1257,6 +1270,39 @@ class WithTorch(AttemptTest):
         self.assertEqual(self.attempt(train, NEVER, UPDRAFT_CHECKPOINT="b")[0], updraft.SAVED, self.said())
         rest = self.attempt(lambda end: learn(end, self.loader(num_workers=2)), NEVER, UPDRAFT_CHECKPOINT="b")
         self.assertEqual(rest, (0, undisturbed))
+
+    def test_workers_of_every_loader_survive_a_request_from_their_start(self) -> None:
+        handling = torch.utils.data._utils.signal_handling
+        usual = handling._set_worker_signal_handlers
+
+        def asked_at_once() -> None:
+            usual()
+            os.kill(os.getpid(), signal.SIGTERM)
+
+        def train(_: Interruption) -> list[Any]:
+            loader, tape = torch.utils.data.DataLoader(range(6), num_workers=2), Tape()
+            with unittest.mock.patch.object(handling, "_set_worker_signal_handlers", asked_at_once):
+                with updraft.training(tape=tape) as run:
+                    for _ in run.epochs(1):
+                        tape.lines += [one.item() for one in run.batches(loader)]
+                        # As a validation does.
+                        tape.lines += [one.item() for one in loader]
+            return tape.lines
+
+        self.assertEqual(self.attempt(train, NEVER, UPDRAFT_CHECKPOINT="saved"), (0, [*range(6), *range(6)]), self.said())
+
+    def test_leaves_when_asked_though_its_workers_are_gone(self) -> None:
+        kind = torch.utils.data.dataloader._MultiProcessingDataLoaderIter
+        usual = kind._try_get_data
+
+        def train(_: Interruption) -> None:
+            with unittest.mock.patch.object(kind, "_try_get_data", lambda self: usual(self, 0.1)):
+                with updraft.training(tape=Tape()) as run:
+                    for _ in run.epochs(1):
+                        list(run.batches(torch.utils.data.DataLoader(EndsWorker(), num_workers=1)))
+
+        self.assertEqual(self.attempt(train, NEVER, UPDRAFT_CHECKPOINT="saved")[0], updraft.SAVED, self.said())
+        self.assertIn("saved in epoch 1 after batch 0, as asked", self.said())
 
     def test_a_loader_of_its_own_for_each_epoch_and_a_sample_drawn_twice(self) -> None:
         def train(interruption: Interruption) -> list[Any]:

@@ -373,11 +373,15 @@ class Training:
         self._attempt.leave(self._position, is_saved, self._store.saves > 0)
 
     def _until_asked(self, batches: Iterator[Batch]) -> Iterator[Batch]:
-        """The batches, or the way out if the training is asked to leave while a stream waits for data."""
+        """The batches, or the way out if it is asked to leave while a stream waits for data, or loses workers to that."""
+        if self._attempt.is_asked_to_leave and isinstance(self._stream, Stream):
+            # Workers that were not there yet have not been asked, and may wait forever.
+            self._leave()
         try:
             yield from batches
-        except _Leaving:
-            if not self._attempt.is_asked_to_leave:
+        except RuntimeError as error:
+            is_way_out = isinstance(error, _Leaving) or str(error).startswith("DataLoader worker")
+            if not is_way_out or not self._attempt.is_asked_to_leave:
                 raise
             self._leave()
 
@@ -772,6 +776,7 @@ class _Attempt:
         if self.is_guarded and threading.current_thread() is threading.main_thread():
             before = signal.signal(signal.SIGTERM, self._ask_to_leave)
             self._restore_handler = lambda: signal.signal(signal.SIGTERM, before)
+            _shield_workers()
 
     def resume(self, position: _Position, lives: list[float]) -> None:
         self.interval.earlier = lives
@@ -796,6 +801,8 @@ class _Attempt:
     def _ask_to_leave(self, *_: Any) -> None:
         self.is_asked_to_leave = True
         _request_to_leave()
+        # PyTorch would raise, wherever the training is, what has become of a worker that was asked, too.
+        signal.signal(signal.SIGCHLD, _request_to_leave)
 
 
 _LAUNCHERS = {
@@ -1187,7 +1194,7 @@ class _Wrapped:
             "collate_fn": loader.collate_fn,
             "pin_memory": loader.pin_memory,
             "timeout": loader.timeout,
-            "worker_init_fn": _WorkerInit(loader.worker_init_fn),
+            "worker_init_fn": loader.worker_init_fn,
             "generator": loader.generator,
         }
         if sown:
@@ -1237,20 +1244,41 @@ class _SeededReader:
             _set_random(trainings, {})
 
 
+def _shield_workers() -> None:
+    """Has workers of every DataLoader, the validation's too, survive SIGTERM, which the agent sends to the whole group."""
+    kind = getattr(_torch(), "utils", None) and _torch().utils.data.dataloader._MultiProcessingDataLoaderIter
+    if kind is None or hasattr(kind, "updraft"):
+        return
+    start = kind.__init__
+
+    def start_shielded(self: Any, loader: Any) -> None:
+        # They inherit it, and PyTorch makes SIGTERM deadly before `worker_init_fn` is called.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+        theirs, loader.worker_init_fn = loader.worker_init_fn, _WorkerInit(loader.worker_init_fn)
+        try:
+            start(self, loader)
+        finally:
+            loader.worker_init_fn = theirs
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    kind.__init__, kind.updraft = start_shielded, True
+
+
 class _WorkerInit:
-    """The user's `worker_init_fn`, in a worker that ignores SIGTERM: the training still needs it until it has left."""
+    """The user's `worker_init_fn`, in a worker that only notes SIGTERM: the training needs it until it has left."""
 
     def __init__(self, inner: Optional[Callable[[int], None]]) -> None:
         self._inner = inner
 
     def __call__(self, worker: int) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, _request_to_leave)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
         if self._inner is not None:
             self._inner(worker)
 
 
 def _end_workers() -> None:
-    """At exit, before multiprocessing sends them SIGTERM, which they ignore, and waits for them forever."""
+    """At exit, before multiprocessing sends them SIGTERM, which they survive, and waits for them forever."""
     workers = _workers()
     for worker in workers:
         worker.terminate()
@@ -1422,7 +1450,6 @@ class _Feed:
         object.__setattr__(loader, name, sampler)
         if sown:
             object.__setattr__(loader, "dataset", _Dataset(loader.dataset, loader.collate_fn))
-            loader.worker_init_fn = _WorkerInit(loader.worker_init_fn)
             loader._iterator = None
         else:
             loader.collate_fn = _Collate(loader.collate_fn, self)
@@ -2536,9 +2563,6 @@ class Stream:
         start = self._start if worker is None or self._start_file is None else _Start(**_read_json(self._start_file))
         if not worker:
             self._want(start)
-        if worker is not None and "UPDRAFT_CHECKPOINT" in os.environ:
-            # The agent asks the whole group. The training needs its workers until it has left.
-            signal.signal(signal.SIGTERM, _request_to_leave)
         if worker is not None and gc.get_freeze_count() == 0:
             # Its many lists of samples would have Python look through all of PyTorch's objects again and again.
             gc.freeze()
@@ -2700,8 +2724,10 @@ def prefetch(loader: Any) -> Any:
     stream = _dataset_of(loader)
     if not isinstance(stream, Stream):
         raise TypeError(f"updraft.prefetch needs a loader of an updraft.Stream, not of {type(stream).__name__}")
-    stream._read_early(_bare(loader))
     attempt = _Attempt(None, None)
+    if attempt.is_guarded:
+        _shield_workers()
+    stream._read_early(_bare(loader))
     if attempt.is_guarded:
         for path in _Store(attempt.folder, attempt.keep).paths()[:1]:
             _Reading.begin(path)
