@@ -299,6 +299,18 @@ class WithoutTorch(AttemptTest):
         why = "is damaged; trying the one before it: No such file or directory"
         self.assertEqual(said.getvalue(), f"updraft: {dangling} {why}\n")
 
+    def test_says_once_that_it_starts_over_if_all_checkpoints_are_damaged(self) -> None:
+        store = updraft._Store("checkpoints", 2)
+        self.assertTrue(all(store.save_now(lambda: {"one": 1}) for _ in range(2)))
+        for path in store.paths():
+            with open(path, "ab") as file:
+                file.write(b"?")
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            self.assertEqual([store.newest(), store.newest()], [None, None])
+        first, last = said.getvalue().splitlines()
+        self.assertIn("is damaged; trying the one before it", first)
+        self.assertIn("is damaged; no other is left, so the training starts over", last)
+
     def test_kills_all_workers_before_it_waits_for_one(self) -> None:
         worker = unittest.mock.Mock()
         with unittest.mock.patch.object(updraft, "_workers", return_value=[worker, worker]):
@@ -510,6 +522,24 @@ class WithoutTorch(AttemptTest):
         self.assertEqual(save(2, errno.EIO), "updraft: no checkpoint could be written: [Errno 5] Input/output error\n")
         self.assertEqual(save(1, 0), "")
         self.assertEqual(save(1, errno.EIO).count("\n"), 1)
+
+    def test_the_oldest_checkpoint_makes_room_but_never_the_only_one_that_is_whole(self) -> None:
+        store, room = updraft._Store("checkpoints", 2), 2
+
+        def fill(_: Any) -> None:
+            if len(os.listdir("checkpoints")) > room:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        with unittest.mock.patch.object(os, "fsync", side_effect=fill):
+            self.assertEqual([store.save_now(lambda: {"one": number}) for number in range(4)], [True] * 4)
+            room, whole = 1, min(store.paths())
+            with open(max(store.paths()), "ab") as file:
+                file.write(b"?")
+            store = updraft._Store("checkpoints", 2)
+            with contextlib.redirect_stderr(io.StringIO()):
+                self.assertEqual(store.newest(), whole)
+                self.assertFalse(store.save_now(lambda: {"one": 4}))
+        self.assertEqual(store.paths(), [whole])
 
     def test_reports_progress(self) -> None:
         self.attempt(count, NEVER, UPDRAFT_PROGRESS="progress.jsonl")
