@@ -31,7 +31,6 @@ const command = new RegExp(
  */
 export function withCommandName(text: string, name: string, width = Infinity): string {
   if (name === 'updraft') return text;
-  if (width === Infinity) return text.replace(command, () => name);
   const nameLine = (line: string): string => {
     const named = line.replace(command, () => name);
     return named === line || /^ *(?:\$ )?updraft /.test(line) ? named : wrapLines(named, width);
