@@ -2307,7 +2307,12 @@ def _generators_in(holders: dict[str, Any]) -> dict[str, Any]:
 
 
 _MAX_OBJECTS = 3000
-_MAX_ITEMS = 100
+_MAX_ITEMS = 1000
+_MAX_VALUES = 100
+"""Of a list: dicts, lists and tensors among its items."""
+
+
+_VALUES = (str, bytes, int, float, dict, list, tuple)
 
 
 def _holders(roots: dict[str, Any], elsewhere: Iterable[Any] = (), shared: bool = True) -> dict[str, Any]:
@@ -2332,7 +2337,9 @@ def _holders(roots: dict[str, Any], elsewhere: Iterable[Any] = (), shared: bool 
             items = list(itertools.islice(_items_of(holder), _MAX_ITEMS))
             if any(_is_generator(value) for _, value in items):
                 found[path if path not in found else f"{path}'"] = holder
-            queue.extend((f"{path}.{name}", value) for name, value in items if not _is_generator(value))
+            objects = [item for item in items[_MAX_VALUES:] if not (isinstance(item[1], _VALUES) or _is_tensor(item[1]))]
+            wanted = [item for item in [*items[:_MAX_VALUES], *objects] if not _is_generator(item[1])]
+            queue.extend((f"{path}.{name}", value) for name, value in wanted)
         if shared:
             beside.update((f"{getattr(each, '__module__', '')} {each.__name__}", vars(each)) for each in common)
     return {**found, **{path: each for path, each in beside.items() if any(map(_is_generator, list(each.values())))}}
@@ -2361,8 +2368,19 @@ def _parts_of(one: Any) -> tuple[list[Any], list[Any]]:
     attributes = getattr(one, "__dict__", None)
     if isinstance(attributes, dict):
         own.append(attributes)
+    slots = [name for each in kind.__mro__ for name in _slots_of(each) if not name.endswith("__")]
+    if slots:
+        own.append({name: getattr(one, name) for name in slots if hasattr(one, name)})
     homes = [each for each in kind.__mro__ if _modules(each.__module__)]
     return own, [*homes, *itertools.chain.from_iterable(_modules(each.__module__) for each in homes)]
+
+
+def _slots_of(kind: type) -> list[str]:
+    slots = vars(kind).get("__slots__", ())
+    names = [slots] if isinstance(slots, str) else list(slots)
+    # As Python does, so that a subclass may have the same.
+    private = f"_{kind.__name__.lstrip('_')}"
+    return [private + name if name.startswith("__") and not name.endswith("__") else name for name in names]
 
 
 def _modules(name: Optional[str]) -> list[Any]:
@@ -2912,7 +2930,7 @@ class _Start:
 _BLOCK_BYTES = 1_000_000_000
 """A resumed training needs a whole block at once: 8 s at 120 MB/s."""
 _MAX_BLOCK = 16
-_INDEX_FORMAT = 2
+_INDEX_FORMAT = 3
 """On a laptop, indexes of an earlier version may be beside the shards."""
 
 
@@ -3183,7 +3201,7 @@ def _members(file: Any, path: str) -> Iterator[tuple[str, int, int]]:
                 raise ValueError(f"{stored} bytes should follow; the file ends at byte {end}")
             if kind == b"x":
                 fields = _pax_fields(_meta(file, data, stored))
-                name, size = fields.get("path", name), int(fields["size"]) if "size" in fields else size
+                name, size = fields.get("path", name), _number_in(fields["size"], 10) if "size" in fields else size
             elif kind == b"L":
                 name = _text(_meta(file, data, stored))
         except ValueError as error:
@@ -3211,7 +3229,14 @@ def _checked_kind(header: bytes) -> bytes:
 def _tar_number(field: bytes) -> int:
     if field[0] == 0x80:
         return int.from_bytes(field[1:], "big")
-    return int(field.strip(b" \0") or b"0", 8)
+    return _number_in(field.strip(b" \0") or b"0", 8)
+
+
+def _number_in(digits: Any, base: int) -> int:
+    try:
+        return int(digits, base)
+    except ValueError:
+        raise ValueError("a header has something else where a number should be") from None
 
 
 def _tar_name(header: bytes) -> str:
@@ -3234,7 +3259,7 @@ def _pax_fields(data: bytes) -> dict[str, str]:
     fields = {}
     while data:
         digits, _, _ = data.partition(b" ")
-        length = int(digits)
+        length = _number_in(digits, 10)
         if not len(digits) < length <= len(data):
             raise ValueError(f"a field of {length} bytes in an extended header of {len(data)}")
         record, data = data[:length], data[length:]
@@ -3245,12 +3270,15 @@ def _pax_fields(data: bytes) -> dict[str, str]:
     return fields
 
 
+_META_FOLDER = re.compile(r"__[^/]*__(/|$)")
+
+
 def _samples_of(members: Iterable[tuple[str, int, int]], path: str) -> list[Any]:
-    """Groups files by WebDataset's rule. Files without a dot, and hidden ones, belong to no sample."""
+    """Groups files by WebDataset's rule. Files without a dot, hidden ones and `__meta__/…` belong to no sample."""
     samples: list[Any] = []
     for name, offset, size in members:
         stem, dot, extension = name[name.rfind("/") + 1 :].partition(".")
-        if not stem or not dot:
+        if not stem or not dot or (name.startswith("__") and _META_FOLDER.match(name)):
             continue
         key = name[: len(name) - len(extension) - 1]
         if not samples or samples[-1][0] != key:
