@@ -78,13 +78,14 @@ def with_lightning(
     unsized: bool = False,
     hooks: bool = False,
     more: Sequence[Any] = (),
+    manual: bool = False,
     **options: Any,
 ) -> list[Any]:
     """With `also`, the number of its samples, a second loader is read beside the first one, more than once.
 
     If `endless`, that one has no end; if `peeks`, a callback looks at a batch as each epoch starts; if `unsized`, the
     first loader has no length; if `hooks`, the model changes, and sets what no checkpoint has, as each epoch starts.
-    `more` are callbacks.
+    `more` are callbacks. If `manual`, the model itself collects the gradients of three batches.
     """
     from lightning.pytorch import Callback, LightningModule, Trainer
 
@@ -98,6 +99,7 @@ def with_lightning(
             super().__init__()
             self.net = net()
             self.scale = 1.0
+            self.automatic_optimization = not manual
             self.register_buffer("seen", torch.zeros(()))
 
         def on_train_epoch_start(self) -> None:
@@ -113,6 +115,11 @@ def with_lightning(
             self.seen += 1
             loss = sum(loss_of(self.net, *one) for one in both) * self.scale * (1 + self.seen)
             record.add([self.current_epoch, batch_idx], torch.cat([one[0] for one in both]), loss)
+            if manual:
+                self.manual_backward(loss)
+                if batch_idx % 3 == 2:
+                    self.optimizers().step()
+                    self.optimizers().zero_grad()
             return loss
 
         def on_train_batch_end(self, *_: Any) -> None:
@@ -341,6 +348,11 @@ class WithLightning(AttemptTest):
                 self.same_after(train, [(12, signal.SIGTERM), (4, signal.SIGTERM)], f"whole-{name}")
                 shutil.rmtree("saved")
                 os.remove("saved.jsonl")
+
+    def test_same_with_gradients_that_a_model_collects_itself(self) -> None:
+        # Also over the end of an epoch of eight batches.
+        ends = [(4, signal.SIGTERM), (4, signal.SIGTERM), (3, signal.SIGKILL), (4, signal.SIGTERM)]
+        self.same_after(lambda end: with_lightning(end, manual=True), ends, "whole")
 
     def test_refuses_to_start_over_by_mistake(self) -> None:
         self.attempt(with_lightning, (3, signal.SIGTERM), UPDRAFT_CHECKPOINT="saved")

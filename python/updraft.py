@@ -1594,6 +1594,7 @@ class _LightningHooks:
         self._resumed: Optional[dict[str, Any]] = None
         self._restored: Callable[[], None] = lambda: None
         self._module: Any = None
+        self._gradients = _Gradients({})
         self._feed: Optional[_Feed] = None
         self._is_started = False
 
@@ -1606,7 +1607,10 @@ class _LightningHooks:
         if self._feed is None:
             return {}
         learn = [one.requires_grad for one in self._module.parameters()]
-        return {**self._feed.state(self._position, self._attempt.interval.lives()), "learn": learn}
+        # With automatic optimization, it saves between two steps.
+        gradients = {} if self._module.automatic_optimization else self._gradients.state()
+        more = {"learn": learn, "gradients": gradients}
+        return {**self._feed.state(self._position, self._attempt.interval.lives()), **more}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self._resumed = state or None
@@ -1620,6 +1624,8 @@ class _LightningHooks:
             )
         self._attempt.start()
         self._module = module
+        optimizers = {f"optimizer {nth}": one for nth, one in enumerate(trainer.optimizers)}
+        self._gradients = _Gradients({"module": module, **optimizers})
         self._attempt.progress.epochs = trainer.max_epochs if (trainer.max_epochs or 0) > 0 else None
         if self._resumed is not None:
             self._position = _Position(*self._resumed["position"])
@@ -1657,6 +1663,7 @@ class _LightningHooks:
             self._restored()
             for parameter, learns in zip(module.parameters(), self._resumed.get("learn", [])):
                 parameter.requires_grad = learns
+            self._gradients.restore(self._resumed.get("gradients", {}))
             _set_random(self._resumed["random"], {})
             self._resumed, self._restored = None, lambda: None
             # Otherwise it would step the schedulers of this epoch twice, taking it for one that was complete.
@@ -1665,6 +1672,10 @@ class _LightningHooks:
         self._position = _Position(trainer.current_epoch, batch_idx)
         if batch_idx % trainer.accumulate_grad_batches == 0:
             self._between_batches(trainer)
+        if not module.automatic_optimization:
+            if batch_idx == 0:
+                self._gradients.epoch_begins()
+            self._gradients.batch_begins()
 
     def on_train_batch_end(self, trainer: Any, module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
         loss = outputs.get("loss") if isinstance(outputs, dict) else outputs
