@@ -399,7 +399,7 @@ class Hostile(StreamTest):
                 header = tarfile.TarInfo("folder/x.jpg")
                 header.type, header.linkname = kind, "/etc/passwd"
                 archive.addfile(header)
-            for name in ("README", "._a.jpg", ".DS_Store", "a.JPG", "a.b.c"):
+            for name in ("README", "._a.jpg", ".DS_Store", "__meta__/info.json", "a.JPG", "a.b.c"):
                 add(archive, name, b"1")
         self.assertEqual(self.names(data.getvalue()), ["a"])
         self.assertEqual(list(list(updraft.Stream("fine"))[0]), ["__key__", "jpg", "b.c"])
@@ -424,6 +424,7 @@ class Hostile(StreamTest):
         self.refuses(self.patched(good, 124, b"\xff" * 12), "at byte 0")
         self.refuses(self.patched(good, 124, b"-0000000001\0"), "at byte 0")
         self.refuses(self.patched(good, 156, b"S"), "a sparse file")
+        self.refuses(b"\xdd" * 1024, "at byte 0: a header has something else where a number should be")
         self.refuses(self.patched(self.tar(("a.txt", b"1" * (2 << 20))), 156, b"L"), "a name of 2097152 bytes")
 
     def test_pax_headers_that_lie_are_refused(self) -> None:
@@ -433,7 +434,7 @@ class Hostile(StreamTest):
             (b"0 path=a\n", "at byte"),
             (b"-5 path=a\n", "at byte"),
             (b"9999999999 path=a\n", "a field of 9999999999 bytes"),
-            (b"no number", "at byte"),
+            (b"no number", "a header has something else where a number should be"),
             (b"26 GNU.sparse.realsize=10\n", "a sparse file"),
         ]:
             with self.subTest(record=record):

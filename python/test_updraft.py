@@ -453,13 +453,24 @@ class WithoutTorch(AttemptTest):
 
         class Data:
             def __init__(self) -> None:
-                self.index = Large((number, None) for number in range(1000))
+                self.index = Large((number, None) for number in range(10_000))
                 self.one = collections.namedtuple("One", "items rng")(3, random.Random(1))
 
         data = Data()
         found = updraft._generators_in(updraft._holders({"data": data}, shared=False))
         self.assertEqual(list(found.values()), [data.one.rng])
         self.assertLessEqual(Large.read, updraft._MAX_ITEMS)
+
+    def test_looks_for_generators_in_slots_and_in_all_of_many_datasets(self) -> None:
+        class Part:
+            __slots__ = ("rng", "__hidden", "missing")
+
+            def __init__(self) -> None:
+                self.rng, self.__hidden = random.Random(1), random.Random(2)
+
+        parts = [Part() for _ in range(300)]
+        found = updraft._generators_in(updraft._holders({"data": parts}, shared=False))
+        self.assertEqual(len(found), 600)
 
     def test_epochs_are_a_number(self) -> None:
         with updraft.training(tape=Tape()) as run:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import importlib.util
 import json
@@ -12,6 +13,7 @@ import shutil
 import signal
 import sys
 import unittest
+import unittest.mock
 import warnings
 from typing import Any, Callable, Sequence
 
@@ -76,13 +78,14 @@ def with_lightning(
     unsized: bool = False,
     hooks: bool = False,
     more: Sequence[Any] = (),
+    manual: bool = False,
     **options: Any,
 ) -> list[Any]:
     """With `also`, the number of its samples, a second loader is read beside the first one, more than once.
 
     If `endless`, that one has no end; if `peeks`, a callback looks at a batch as each epoch starts; if `unsized`, the
     first loader has no length; if `hooks`, the model changes, and sets what no checkpoint has, as each epoch starts.
-    `more` are callbacks.
+    `more` are callbacks. If `manual`, the model itself collects the gradients of three batches.
     """
     from lightning.pytorch import Callback, LightningModule, Trainer
 
@@ -96,6 +99,7 @@ def with_lightning(
             super().__init__()
             self.net = net()
             self.scale = 1.0
+            self.automatic_optimization = not manual
             self.register_buffer("seen", torch.zeros(()))
 
         def on_train_epoch_start(self) -> None:
@@ -111,6 +115,11 @@ def with_lightning(
             self.seen += 1
             loss = sum(loss_of(self.net, *one) for one in both) * self.scale * (1 + self.seen)
             record.add([self.current_epoch, batch_idx], torch.cat([one[0] for one in both]), loss)
+            if manual:
+                self.manual_backward(loss)
+                if batch_idx % 3 == 2:
+                    self.optimizers().step()
+                    self.optimizers().zero_grad()
             return loss
 
         def on_train_batch_end(self, *_: Any) -> None:
@@ -161,7 +170,9 @@ class Endless:
             yield random.randrange(14)
 
 
-def with_trainer(interruption: Interruption, workers: int = 0, collect: int = 1, keep: int = 1) -> list[Any]:
+def with_trainer(
+    interruption: Interruption, workers: int = 0, collect: int = 1, keep: int = 1, data: Any = None, **options: Any
+) -> list[Any]:
     from transformers import Trainer, TrainerCallback, TrainingArguments
 
     quiet("transformers")
@@ -191,16 +202,35 @@ def with_trainer(interruption: Interruption, workers: int = 0, collect: int = 1,
     # Its name before transformers 4.41.
     when = "eval_strategy" if hasattr(TrainingArguments, "eval_strategy") else "evaluation_strategy"
     args = TrainingArguments(
-        "out", num_train_epochs=3, per_device_train_batch_size=5, learning_rate=0.01, seed=7, use_cpu=True,
+        "out", **{"num_train_epochs": 3, **options}, per_device_train_batch_size=5, learning_rate=0.01, seed=7, use_cpu=True,
         logging_steps=2, save_strategy="no", **{when: "epoch"}, report_to=[], disable_tqdm=True,
         remove_unused_columns=False, dataloader_num_workers=workers, gradient_accumulation_steps=collect,
     )  # fmt: skip
     saving = updraft.TrainerCheckpoint(every=0, keep=keep)
     trainer = Recorded(
-        model, args, train_dataset=Noisy(), eval_dataset=Noisy(), data_collator=collate, callbacks=[saving, End()]
-    )
+        model, args, train_dataset=data or Noisy(), eval_dataset=Noisy(),
+        data_collator=as_batch if data else collate, callbacks=[saving, End()],
+    )  # fmt: skip
     trainer.train(resume_from_checkpoint=saving.last)
     return [record.read(), [one.tolist() for one in model.parameters()]]
+
+
+def on_disk_for(checkpoints: int) -> Callable[[Interruption], list[Any]]:
+    def train(interruption: Interruption) -> list[Any]:
+        from transformers import Trainer
+
+        usual = Trainer.save_model
+
+        def save_model(*args: Any, **kwargs: Any) -> None:
+            if sum(name.startswith("checkpoint-") for name in os.listdir("saved")) >= checkpoints:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            usual(*args, **kwargs)
+
+        os.mkdir("saved")
+        with unittest.mock.patch.object(Trainer, "save_model", save_model):
+            return with_trainer(interruption, keep=2)
+
+    return train
 
 
 def with_accelerate(interruption: Interruption, workers: int) -> list[Any]:
@@ -234,9 +264,14 @@ def damage(path: str) -> None:
 
 
 def collate(samples: Any) -> Any:
-    indices, images = zip(*samples)
+    batch = as_batch(samples)
     # As a collator that masks words does.
-    return {"indices": torch.tensor(indices), "images": torch.stack(images) + 0.01 * torch.rand(len(indices), 8)}
+    return {**batch, "images": batch["images"] + 0.01 * torch.rand(len(samples), 8)}
+
+
+def as_batch(samples: Any) -> Any:
+    indices, images = zip(*samples)
+    return {"indices": torch.tensor(indices), "images": torch.stack(images)}
 
 
 def quiet(*names: str) -> None:
@@ -314,6 +349,11 @@ class WithLightning(AttemptTest):
                 shutil.rmtree("saved")
                 os.remove("saved.jsonl")
 
+    def test_same_with_gradients_that_a_model_collects_itself(self) -> None:
+        # Also over the end of an epoch of eight batches.
+        ends = [(4, signal.SIGTERM), (4, signal.SIGTERM), (3, signal.SIGKILL), (4, signal.SIGTERM)]
+        self.same_after(lambda end: with_lightning(end, manual=True), ends, "whole")
+
     def test_refuses_to_start_over_by_mistake(self) -> None:
         self.attempt(with_lightning, (3, signal.SIGTERM), UPDRAFT_CHECKPOINT="saved")
 
@@ -373,6 +413,40 @@ class WithTrainer(AttemptTest):
         damage("saved/checkpoint-2/updraft.pt")
         self.assertEqual(self.attempt(with_trainer, NEVER, UPDRAFT_CHECKPOINT="saved"), (0, undisturbed))
         self.assertIn("is damaged; no other is left, so the training starts over: updraft.pt is", self.said())
+
+    def test_same_with_several_passes_over_data_without_a_length(self) -> None:
+        class Passes(torch.utils.data.IterableDataset):
+            epoch = 0
+
+            def set_epoch(self, epoch: int) -> None:
+                self.epoch = epoch
+
+            def __iter__(self) -> Any:
+                noise = torch.Generator().manual_seed(self.epoch)
+                return ((index, torch.rand(8, generator=noise)) for index in range(20))
+
+        train = lambda end: with_trainer(end, data=Passes(), max_steps=15)
+        # At the end of the first pass, and within the next one.
+        self.same_after(train, [(4, signal.SIGTERM), (7, signal.SIGTERM)], "whole")
+
+    def test_takes_no_step_more_after_an_end_within_an_epoch(self) -> None:
+        train = lambda end: with_trainer(end, num_train_epochs=1.5)
+        undisturbed = self.attempt(train, NEVER, UPDRAFT_CHECKPOINT="whole")
+        self.assertEqual(undisturbed[0], 0)
+        self.assertNotIn("no checkpoint", self.said())
+        self.assertEqual(self.attempt(train, NEVER, UPDRAFT_CHECKPOINT="whole"), undisturbed)
+
+    def test_a_full_disk_costs_the_checkpoint_and_not_the_training(self) -> None:
+        _, undisturbed = self.attempt(with_trainer, NEVER, UPDRAFT_CHECKPOINT="whole")
+        self.assertEqual(self.attempt(on_disk_for(0), NEVER, UPDRAFT_CHECKPOINT="saved"), (0, undisturbed))
+        message = "updraft: no checkpoint could be written: [Errno 28] No space left on device\n"
+        self.assertEqual(self.said().count("no checkpoint"), 1)
+        self.assertIn(message, self.said())
+
+    def test_the_oldest_checkpoint_makes_room(self) -> None:
+        self.attempt(on_disk_for(2), NEVER, UPDRAFT_CHECKPOINT="saved")
+        self.assertEqual(sorted(os.listdir("saved")), ["checkpoint-17", "checkpoint-18"])
+        self.assertNotIn("no checkpoint", self.said())
 
     def test_refuses_to_collect_gradients_beyond_an_epoch_and_says_what_to_do(self) -> None:
         self.assertEqual(self.attempt(lambda end: with_trainer(end, collect=4), NEVER, UPDRAFT_CHECKPOINT="saved")[0], 1)

@@ -1594,6 +1594,7 @@ class _LightningHooks:
         self._resumed: Optional[dict[str, Any]] = None
         self._restored: Callable[[], None] = lambda: None
         self._module: Any = None
+        self._gradients = _Gradients({})
         self._feed: Optional[_Feed] = None
         self._is_started = False
 
@@ -1606,7 +1607,10 @@ class _LightningHooks:
         if self._feed is None:
             return {}
         learn = [one.requires_grad for one in self._module.parameters()]
-        return {**self._feed.state(self._position, self._attempt.interval.lives()), "learn": learn}
+        # With automatic optimization, it saves between two steps.
+        gradients = {} if self._module.automatic_optimization else self._gradients.state()
+        more = {"learn": learn, "gradients": gradients}
+        return {**self._feed.state(self._position, self._attempt.interval.lives()), **more}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self._resumed = state or None
@@ -1620,6 +1624,8 @@ class _LightningHooks:
             )
         self._attempt.start()
         self._module = module
+        optimizers = {f"optimizer {nth}": one for nth, one in enumerate(trainer.optimizers)}
+        self._gradients = _Gradients({"module": module, **optimizers})
         self._attempt.progress.epochs = trainer.max_epochs if (trainer.max_epochs or 0) > 0 else None
         if self._resumed is not None:
             self._position = _Position(*self._resumed["position"])
@@ -1657,6 +1663,7 @@ class _LightningHooks:
             self._restored()
             for parameter, learns in zip(module.parameters(), self._resumed.get("learn", [])):
                 parameter.requires_grad = learns
+            self._gradients.restore(self._resumed.get("gradients", {}))
             _set_random(self._resumed["random"], {})
             self._resumed, self._restored = None, lambda: None
             # Otherwise it would step the schedulers of this epoch twice, taking it for one that was complete.
@@ -1665,6 +1672,10 @@ class _LightningHooks:
         self._position = _Position(trainer.current_epoch, batch_idx)
         if batch_idx % trainer.accumulate_grad_batches == 0:
             self._between_batches(trainer)
+        if not module.automatic_optimization:
+            if batch_idx == 0:
+                self._gradients.epoch_begins()
+            self._gradients.batch_begins()
 
     def on_train_batch_end(self, trainer: Any, module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
         loss = outputs.get("loss") if isinstance(outputs, dict) else outputs
@@ -1774,6 +1785,11 @@ class _TrainerHooks:
         self._output: Optional[str] = None
         self._began = 0.0
         self._saves = 0
+        self._saved_step = 0
+        self._failure: Optional[Exception] = None
+        self._said: Any = None
+        self._unread: Optional[dict[str, Any]] = None
+        self._restore_skip: Callable[[], None] = lambda: None
         self._starts_over = False
 
     @property
@@ -1821,31 +1837,95 @@ class _TrainerHooks:
         self._attempt.progress.epochs = math.ceil(args.num_train_epochs)
         self._attempt.progress.steps = self._steps
         self._is_resumed = state.global_step > 0 and self._resumed is not None
+        self._saved_step = state.global_step
+        self._survive_failed_saves()
         if self._resumed is not None and self._is_resumed:
             self._position = _Position(*self._resumed["position"])
             self._attempt.resume(self._position, self._resumed["lives"])
+            if 0 < state.max_steps <= state.global_step:
+                # Within an epoch, the Trainer would take one more step.
+                self._skip_by(lambda *_: [])
+                if self._steps is None:
+                    object.__setattr__(getattr(loader, "base_dataloader", loader), "dataset", ())
+            elif self._steps is None:
+                self._resume_pass(loader)
+
+    def _survive_failed_saves(self) -> None:
+        """A checkpoint of ours that cannot be written costs no training. Callbacks do not get their trainer."""
+        frame: Any = sys._getframe()
+        while frame is not None and not hasattr(frame.f_locals.get("self"), "_save_checkpoint"):
+            frame = frame.f_back
+        if frame is None:
+            return
+        trainer = frame.f_locals["self"]
+        usual = trainer._save_checkpoint
+
+        def save(*args: Any, **kwargs: Any) -> None:
+            if self._output is None:
+                usual(*args, **kwargs)
+                return
+            self._failure = None
+            try:
+                usual(*args, **kwargs)
+            except Exception as error:
+                self._failure = self._in_plain_words(error)
+                shutil.rmtree(trainer.args.output_dir, ignore_errors=True)
+                if getattr(self._failure, "errno", None) == errno.ENOSPC and self._make_room():
+                    save(*args, **kwargs)
+
+        trainer._save_checkpoint = save
+
+    def _resume_pass(self, loader: Any) -> None:
+        """Without a length, the Trainer takes all passes over the data for one, and would skip all of their batches."""
+        done = self._position.batch
+
+        def count_passes(one: Any) -> Any:
+            if hasattr(one, "set_epoch"):
+                set_epoch = one.set_epoch
+                one.set_epoch = lambda _: set_epoch(self._position.epoch)
+            return one
+
+        count_passes(loader)
+        self._skip_by(lambda usual, one: count_passes(usual(one, done)))
+
+    def _skip_by(self, skip: Callable[[Any, Any], Any]) -> None:
+        """Instead of the Trainer, which skips batches at most once."""
+        module = importlib.import_module("transformers.trainer")
+        usual = module.skip_first_batches
+
+        def skip_once(loader: Any, *_: Any, **__: Any) -> Any:
+            self._restore_skip()
+            return skip(usual, loader)
+
+        module.skip_first_batches = skip_once
+        self._restore_skip = lambda: setattr(module, "skip_first_batches", usual)
 
     def on_epoch_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         assert self._feed is not None
         resumed, self._resumed = (self._resumed if self._is_resumed else None), None
-        if resumed is None:
+        self._unread = resumed and resumed["random"]
+        if resumed is None and self._steps is not None:
             self._position = _Position(int(state.epoch or 0))
         # The Trainer itself skips what is done.
         self._feed.begin(self._position, resumed, skips=False)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self._unread = None
         self._position = replace(self._position, batch=self._position.batch + self._collects)
         self._attempt.progress.log(self._position, {})
         # After the last one, the end of the epoch is the better moment: it may evaluate the model.
         if self._position.batch != self._steps:
-            self._between_batches(args, control)
+            self._between_batches(args, state, control)
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         assert self._feed is not None
+        if self._unread is not None:
+            # No batch was left.
+            _set_random(self._unread, self._feed._generators)
         self._attempt.progress.flush()
         self._feed.end()
         self._position = _Position(self._position.epoch + 1)
-        self._between_batches(args, control)
+        self._between_batches(args, state, control)
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
         # Its epochs are fractions.
@@ -1859,20 +1939,43 @@ class _TrainerHooks:
             return
         part, args.output_dir, self._output = args.output_dir, self._output, None
         name = f"checkpoint-{state.global_step}"
-        is_saved = True
-        try:
-            self._finish(os.path.join(part, name), name)
-        except OSError as error:
-            is_saved = False
-            print(f"updraft: no checkpoint could be written: {error}", file=sys.stderr, flush=True)
+        failure, self._failure = self._failure, None
+        if failure is None:
+            try:
+                self._finish(os.path.join(part, name), name)
+                self._saved_step, self._said = state.global_step, None
+            except Exception as error:
+                failure = self._in_plain_words(error)
+        if failure is not None and str(failure) != self._said:
+            self._said = str(failure)
+            print(f"updraft: no checkpoint could be written: {failure}", file=sys.stderr, flush=True)
+        shutil.rmtree(part, ignore_errors=True)
+        is_saved = failure is None
         self._attempt.interval.waited(self._began, time.monotonic())
         if self._attempt.is_asked_to_leave:
             self._attempt.leave(self._position, is_saved, self._saves > 0)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self._restore_skip()
         self._attempt.end()
 
-    def _between_batches(self, args: Any, control: Any) -> None:
+    def _in_plain_words(self, failure: Exception) -> Exception:
+        """Not every library says that the disk is full."""
+        with contextlib.suppress(OSError):
+            if not isinstance(failure, OSError) and shutil.disk_usage(self._attempt.folder).free < _LARGE:
+                return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return failure
+
+    def _make_room(self) -> bool:
+        """Removes a damaged checkpoint or the oldest one; never the only one."""
+        whole = [name for name in self._names() if int(name.split("-")[1]) <= self._saved_step]
+        # Later ones are damaged, or this training would have resumed there.
+        spare = [name for name in self._names() if name not in whole] + whole[:-1]
+        for name in spare[:1]:
+            shutil.rmtree(os.path.join(self._attempt.folder, name), ignore_errors=True)
+        return len(spare) > 0
+
+    def _between_batches(self, args: Any, state: Any, control: Any) -> None:
         now = time.monotonic()
         is_asked = self._attempt.is_asked_to_leave
         # A checkpoint that the arguments ask for stays where they say.
@@ -1880,6 +1983,11 @@ class _TrainerHooks:
             return
         if is_asked:
             self._attempt.ignore_requests()
+        if state.global_step == self._saved_step:
+            # The training ends within an epoch, or the epoch with a batch that could have been followed by another.
+            if is_asked:
+                self._attempt.leave(self._position, True, True)
+            return
         self._began = now
         self._output, args.output_dir = args.output_dir, os.path.join(self._attempt.folder, ".part")
         shutil.rmtree(args.output_dir, ignore_errors=True)
@@ -2210,7 +2318,12 @@ def _generators_in(holders: dict[str, Any]) -> dict[str, Any]:
 
 
 _MAX_OBJECTS = 3000
-_MAX_ITEMS = 100
+_MAX_ITEMS = 1000
+_MAX_VALUES = 100
+"""Of a list: dicts, lists and tensors among its items."""
+
+
+_VALUES = (str, bytes, int, float, dict, list, tuple)
 
 
 def _holders(roots: dict[str, Any], elsewhere: Iterable[Any] = (), shared: bool = True) -> dict[str, Any]:
@@ -2235,7 +2348,9 @@ def _holders(roots: dict[str, Any], elsewhere: Iterable[Any] = (), shared: bool 
             items = list(itertools.islice(_items_of(holder), _MAX_ITEMS))
             if any(_is_generator(value) for _, value in items):
                 found[path if path not in found else f"{path}'"] = holder
-            queue.extend((f"{path}.{name}", value) for name, value in items if not _is_generator(value))
+            objects = [item for item in items[_MAX_VALUES:] if not (isinstance(item[1], _VALUES) or _is_tensor(item[1]))]
+            wanted = [item for item in [*items[:_MAX_VALUES], *objects] if not _is_generator(item[1])]
+            queue.extend((f"{path}.{name}", value) for name, value in wanted)
         if shared:
             beside.update((f"{getattr(each, '__module__', '')} {each.__name__}", vars(each)) for each in common)
     return {**found, **{path: each for path, each in beside.items() if any(map(_is_generator, list(each.values())))}}
@@ -2264,8 +2379,19 @@ def _parts_of(one: Any) -> tuple[list[Any], list[Any]]:
     attributes = getattr(one, "__dict__", None)
     if isinstance(attributes, dict):
         own.append(attributes)
+    slots = [name for each in kind.__mro__ for name in _slots_of(each) if not name.endswith("__")]
+    if slots:
+        own.append({name: getattr(one, name) for name in slots if hasattr(one, name)})
     homes = [each for each in kind.__mro__ if _modules(each.__module__)]
     return own, [*homes, *itertools.chain.from_iterable(_modules(each.__module__) for each in homes)]
+
+
+def _slots_of(kind: type) -> list[str]:
+    slots = vars(kind).get("__slots__", ())
+    names = [slots] if isinstance(slots, str) else list(slots)
+    # As Python does, so that a subclass may have the same.
+    private = f"_{kind.__name__.lstrip('_')}"
+    return [private + name if name.startswith("__") and not name.endswith("__") else name for name in names]
 
 
 def _modules(name: Optional[str]) -> list[Any]:
@@ -2815,7 +2941,7 @@ class _Start:
 _BLOCK_BYTES = 1_000_000_000
 """A resumed training needs a whole block at once: 8 s at 120 MB/s."""
 _MAX_BLOCK = 16
-_INDEX_FORMAT = 2
+_INDEX_FORMAT = 3
 """On a laptop, indexes of an earlier version may be beside the shards."""
 
 
@@ -3086,7 +3212,7 @@ def _members(file: Any, path: str) -> Iterator[tuple[str, int, int]]:
                 raise ValueError(f"{stored} bytes should follow; the file ends at byte {end}")
             if kind == b"x":
                 fields = _pax_fields(_meta(file, data, stored))
-                name, size = fields.get("path", name), int(fields["size"]) if "size" in fields else size
+                name, size = fields.get("path", name), _number_in(fields["size"], 10) if "size" in fields else size
             elif kind == b"L":
                 name = _text(_meta(file, data, stored))
         except ValueError as error:
@@ -3114,7 +3240,14 @@ def _checked_kind(header: bytes) -> bytes:
 def _tar_number(field: bytes) -> int:
     if field[0] == 0x80:
         return int.from_bytes(field[1:], "big")
-    return int(field.strip(b" \0") or b"0", 8)
+    return _number_in(field.strip(b" \0") or b"0", 8)
+
+
+def _number_in(digits: Any, base: int) -> int:
+    try:
+        return int(digits, base)
+    except ValueError:
+        raise ValueError("a header has something else where a number should be") from None
 
 
 def _tar_name(header: bytes) -> str:
@@ -3137,7 +3270,7 @@ def _pax_fields(data: bytes) -> dict[str, str]:
     fields = {}
     while data:
         digits, _, _ = data.partition(b" ")
-        length = int(digits)
+        length = _number_in(digits, 10)
         if not len(digits) < length <= len(data):
             raise ValueError(f"a field of {length} bytes in an extended header of {len(data)}")
         record, data = data[:length], data[length:]
@@ -3148,12 +3281,15 @@ def _pax_fields(data: bytes) -> dict[str, str]:
     return fields
 
 
+_META_FOLDER = re.compile(r"__[^/]*__(/|$)")
+
+
 def _samples_of(members: Iterable[tuple[str, int, int]], path: str) -> list[Any]:
-    """Groups files by WebDataset's rule. Files without a dot, and hidden ones, belong to no sample."""
+    """Groups files by WebDataset's rule. Files without a dot, hidden ones and `__meta__/…` belong to no sample."""
     samples: list[Any] = []
     for name, offset, size in members:
         stem, dot, extension = name[name.rfind("/") + 1 :].partition(".")
-        if not stem or not dot:
+        if not stem or not dot or (name.startswith("__") and _META_FOLDER.match(name)):
             continue
         key = name[: len(name) - len(extension) - 1]
         if not samples or samples[-1][0] != key:
