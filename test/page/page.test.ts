@@ -193,6 +193,17 @@ test('a file of several compressed members is read to its end', async (t) => {
   await choose(tab, await written(t, 'torn.log.gz', torn));
   assert.match(await tab.text('#result'), /torn\.log\.gz is cut or damaged \(.+\): only what could be/);
   assert.match(await tab.text('#summary'), /jobs\s+3\b/, 'what comes before the cut is read');
+  const damaged = await written(
+    t,
+    'damaged.log.gz',
+    Buffer.concat([torn.subarray(0, 20), Buffer.alloc(99, 7)]),
+  );
+  await tab.click('#restart');
+  await choose(tab, path.join(logs, 'normal.log'), damaged);
+  assert.match(await tab.text('#result'), /damaged\.log\.gz is cut or damaged/);
+  await tab.click('#restart');
+  await choose(tab, damaged);
+  assert.match(await tab.text('#result'), /damaged\.log\.gz cannot be unpacked/);
 });
 
 test('files and folders can be dropped, also while something is read or explained', async (t) => {
