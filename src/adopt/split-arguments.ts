@@ -15,14 +15,19 @@ export function splitArguments(value: string): string[] {
         .split(/[ \t\n\r]+/);
 }
 
-/** The variables of `environment`, as `NAME=value` words; the old syntax separates with semicolons and has no quotes. */
+/**
+ * The variables of `environment`, as `NAME=value` words; the old syntax separates with semicolons, or with the mark that
+ * it begins with, and has no quotes.
+ */
 export function splitEnvironment(value: string): string[] {
   const inner = quotedValue(value);
-  if (inner !== undefined) return splitRaw(inner);
-  return value
-    .split(';')
-    .map((word) => word.replace(/^\s+/, ''))
-    .filter((word) => word !== '');
+  const [mark = ';'] = /^[!@%^&*~?<>,:+#`|/$-]/.exec(value.trim()) ?? [];
+  const old = (): string[] => value.split(mark).map((word) => word.replace(/^\s+/, ''));
+  const words = (inner === undefined ? old() : splitRaw(inner)).filter((word) => word !== '');
+  // What `$$()` stands for is not known here.
+  const bad = value.includes('$$(') ? undefined : words.find((word) => word.indexOf('=') < 1);
+  if (bad !== undefined) throw new BadQuoting(`\`${bad}\` is not of the form NAME=value`);
+  return words;
 }
 
 /** The text between the double quotes of the new syntax, with each `""` as one quote; undefined in the old syntax. */

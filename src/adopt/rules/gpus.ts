@@ -1,4 +1,4 @@
-import type { Rule, RuleResult } from '../../base/finding.ts';
+import type { Found, Rule, RuleResult } from '../../base/finding.ts';
 import {
   assignmentOf,
   type Batch,
@@ -26,7 +26,7 @@ export const gpuRules: Rule<SubmitFacts>[] = [
   {
     name: 'old-gpu-attributes',
     level: 'warning',
-    about: '`requirements` use GPU attributes that machines no longer have, so they match none.',
+    about: '`requirements` or `require_gpus` use GPU attributes that no longer exist, so they match none.',
     check: perBatch(oldGpuAttributes),
   },
   {
@@ -114,7 +114,7 @@ export function todaysGpuLines(expression: string, requireGpus: string | undefin
     const minimum = newName(name)?.[1];
     if (minimum !== undefined && operator === '>=' && /^\d+(\.\d+)?$/.test(value))
       lines.push(`${minimum} = ${value}`);
-    else own.push(one.replaceAll(oldName, (old) => newName(old)?.[0] ?? old));
+    else own.push(withNewNames(one));
   }
   // Attributes of the machine are no properties of its GPUs.
   const known = new Set([
@@ -140,14 +140,30 @@ export function todaysGpuLines(expression: string, requireGpus: string | undefin
 const joined = (conditions: readonly string[]): string =>
   conditions.map((one) => (conditions.length > 1 && /\|\||\?/.test(one) ? `(${one})` : one)).join(' && ');
 
-function oldGpuAttributes(batch: Batch): RuleResult {
+const withNewNames = (expression: string): string =>
+  expression.replaceAll(/"[^"]*"|[^"]+/g, (part) =>
+    part.startsWith('"') ? part : part.replaceAll(oldName, (old) => newName(old)?.[0] ?? old),
+  );
+
+function oldGpuAttributes(batch: Batch): Found[] {
+  const own = valueOf(batch, 'require_gpus');
+  const old = oldGpuNames(own ?? '');
+  const inOwn = {
+    message: `\`require_gpus\` uses \`${old.join('`, `')}\`, which no GPU has: this matches none, and the job waits forever`,
+    fix: `write instead:\nrequire_gpus = ${withNewNames(own ?? '')}`,
+    place: whereSet(batch, 'require_gpus'),
+  };
+  return [...oldRequirements(batch, own && withNewNames(own)), ...(old.length === 0 ? [] : [inOwn])];
+}
+
+function oldRequirements(batch: Batch, requireGpus: string | undefined): Found[] {
   const expression = valueOf(batch, 'requirements') ?? '';
   const names = oldGpuNames(expression);
   if (names.length === 0) return [];
-  const lines = todaysGpuLines(expression, valueOf(batch, 'require_gpus'));
+  const lines = todaysGpuLines(expression, requireGpus);
   const keepsSome = lines?.some((line) => line.startsWith('requirements')) === true;
   const all = [...(lines ?? []), ...(wantsGpu(batch) ? [] : ['request_gpus = 1'])];
-  return {
+  const found = {
     message: `\`requirements\` uses \`${names.join('`, `')}\`: machines describe each GPU by itself now, so this matches none, and the job waits forever`,
     fix:
       lines === undefined
@@ -157,6 +173,7 @@ function oldGpuAttributes(batch: Batch): RuleResult {
           : [`${keepsSome ? 'write instead' : 'remove `requirements`, and write'}:`, ...all].join('\n'),
     place: whereSet(batch, 'requirements'),
   };
+  return [found];
 }
 
 function ignoredConditions(batch: Batch): RuleResult {
@@ -177,13 +194,33 @@ const maxRuntime = 20;
 const maxMemoryBytes = 512 * 2 ** 30;
 const minMemoryBytes = 2 ** 30;
 
+/** A lower limit in `require_gpus`. */
+const atLeast = /^\s*(?:TARGET\.)?(\w+)\s*(?:>=?|=[?=]?=)\s*(\d+(?:\.\d+)?)\s*$/i;
+const maxProperties: Record<string, number> = {
+  capability: maxCapability,
+  globalmemorymb: maxMemoryBytes / 2 ** 20,
+  driverversion: maxRuntime,
+};
+
 function impossibleGpu(batch: Batch): RuleResult {
   if (!wantsGpu(batch)) return [];
   const numberOf = (command: string): number => Number(valueOf(batch, command) ?? NaN);
   const [lowest, highest] = [numberOf('gpus_minimum_capability'), numberOf('gpus_maximum_capability')];
   const runtime = numberOf('gpus_minimum_runtime');
   const memory = parseQuantity(valueOf(batch, 'gpus_minimum_memory') ?? '', 'm');
+  const own = conditionsIn(valueOf(batch, 'require_gpus') ?? '').map(
+    (one) => atLeast.exec(one)?.slice(1) ?? [],
+  );
+  const tooHigh = own.find(
+    ([name = '', least]) => Number(least) > (maxProperties[name.toLowerCase()] ?? Infinity),
+  );
   const problems: [string, boolean, string, string][] = [
+    [
+      'require_gpus',
+      tooHigh !== undefined,
+      `no GPU has so high a ${tooHigh?.[0] ?? ''}`,
+      'correct the number: Capability is like 8.0, GlobalMemoryMb in MB, DriverVersion the version of CUDA, like 12.1',
+    ],
     [
       'request_gpus',
       numberOf('request_gpus') > maxGpus,
