@@ -267,6 +267,7 @@ way = [
 
 - Every entry has the same keys, and no entry appears twice. \`""\` leaves out the key of the job file that it fills by itself: \`keep\` only applies to \`on-demand\`.
 - A name may have dots and hyphens, as for Hydra: \`"optim.lr" = [0.1, 0.01]\`, in quotes, and \`optim.lr={optim.lr}\` in the command. Its variable is \`UPDRAFT_PARAM_OPTIM_LR\`.
+- \`job\`, \`index\`, \`outcome\`, \`hours\` and \`tries\` are reserved, because every job has its own, and so is \`seed\` with \`repeat\`.
 - \`[[run.matrix.way]]\` is the same with a table for each entry.
 - \`plan\`, \`check\` and \`compare\` name combinations by the fewest parameters that distinguish them, short values first: \`method=https lr=0.1\`.
 - \`repeat = 5\` gives every combination five jobs, with the seeds 1 to 5. With or without it, combinations take turns: each job has the next value of every parameter, so every prefix of the queue has each value about equally often.

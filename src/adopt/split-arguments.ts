@@ -30,6 +30,16 @@ export function splitEnvironment(value: string): string[] {
   return words;
 }
 
+/** The words of `arguments` or `environment`; none where HTCondor refuses the value. */
+export function wordsOf(command: 'arguments' | 'environment', value = ''): string[] {
+  try {
+    return command === 'arguments' ? splitArguments(value) : splitEnvironment(value);
+  } catch (error) {
+    if (error instanceof BadQuoting) return [];
+    throw error;
+  }
+}
+
 /** The text between the double quotes of the new syntax, with each `""` as one quote; undefined in the old syntax. */
 function quotedValue(value: string): string | undefined {
   const text = value.trim();

@@ -98,7 +98,6 @@ async function agentState(folder: string): Promise<AgentState | undefined> {
   return entries.filter(isAgentEntry).reduce<AgentState | undefined>(foldAgent, undefined);
 }
 
-/** As shell assignments. */
 export const shellAssignments = ({ outcome, again, delay, avoid, more, moved }: NextAttempt): string =>
   [
     `outcome=${outcome}`,

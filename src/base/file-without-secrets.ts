@@ -1,42 +1,17 @@
 import {
   commandLine,
+  secretForms,
   secretInAddress,
   secretInHeader,
   secretInOption,
   secretInQuery,
+  secretInSentence,
   secretInVariable,
+  type SecretRule,
   accessToken,
 } from './printable.ts';
 
 const { option, gap, inQuotes, word } = commandLine;
-
-/** A kind of secret, and how to find it: the pattern's first group, if it has one, stays. */
-interface SecretRule {
-  what: string;
-  pattern: RegExp;
-}
-
-/** Found by their form, wherever they are. */
-const forms: readonly SecretRule[] = [
-  { what: 'token (JWT)', pattern: /\beyJ[\w-]{10,}(?:\.[\w-]*){0,2}/g },
-  { what: 'AWS key', pattern: /\b(?:AKIA|ASIA|AIDA|AROA|AGPA)[A-Z0-9]{16}\b/g },
-  {
-    what: 'service key',
-    pattern:
-      /\b(?:hf_\w{20,}|gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|sk-[\w-]{16,}|xox[abprs]-[\w-]{10,}|AIza[\w-]{30,}|npm_\w{30,}|wandb_v\d_\w{16,}|do[opr]_v1_\w{20,}|pypi-[\w-]{20,}|[sr]k_(?:live|test)_\w{10,}|SG\.[\w-]{16,}\.[\w-]{16,})/g,
-  },
-  {
-    what: 'service key',
-    pattern: /(https:\/\/(?:hooks\.slack\.com\/\w+|(?:\w+\.)?discord(?:app)?\.com\/api\/webhooks)\/)[\w/-]+/g,
-  },
-  {
-    what: 'private key',
-    // The end may be missing, or the line ends escaped.
-    pattern:
-      /-----BEGIN [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----(?:[A-Za-z0-9+/=\s]|\\+[nrt]|(?:Proc-Type|DEK-Info):[^\n\\]*)*(?:-----END [A-Z0-9 ]*-----)?/g,
-  },
-  { what: 'private key', pattern: /(\bPrivate-Lines: \d+\r?\n)(?:[A-Za-z0-9+/=]+\r?(?:\n|$))+/g },
-];
 
 /** In place of a secret in a file. */
 export const removed = '[removed]';
@@ -52,7 +27,7 @@ const quotedOrWord = String.raw`(?<escape>\\*)"[^\n]*?(?<!\\)\k<escape>"|\\*"[^\
 
 /** What a file that leaves the machine must not contain: wrongly removed words cost less than a secret. */
 const files: readonly SecretRule[] = [
-  ...forms,
+  ...secretForms,
   { what: 'login in a URL', pattern: secretInAddress },
   { what: 'secret in a URL', pattern: secretInQuery },
   // Whatever its scheme; within quotes, up to their end.
@@ -103,6 +78,7 @@ const files: readonly SecretRule[] = [
     ),
   },
   { what: 'secret option', pattern: secretInOption },
+  { what: 'secret by its name', pattern: secretInSentence },
   // `curl -u me:word`, `mysql -pword`, `redis-cli -a word`, `wandb login key`.
   {
     what: 'login',

@@ -40,7 +40,7 @@ export const joinDirections = (all: readonly MetricDirections[]): MetricDirectio
 });
 
 export const isAccuracy = (name: string): boolean =>
-  /(?:^|[ _./-])(?:acc(?:uracy|@?\d+)?|top-?\d+)$/i.test(name);
+  /(?:^|[ _./-])(?:acc(?:uracy|@?\d+)?|prec@?\d|top-?\d+)$/i.test(name);
 
 /** Names of metrics, those first that most likely decide: of the validation, the test, the rest; accuracy, then loss. */
 export const byImportance = (names: readonly string[], said?: MetricDirections): string[] => {

@@ -39,6 +39,38 @@ export const secretInVariable = new RegExp(
   'gi',
 );
 
+/** A kind of secret, and how to find it: the pattern's first group, if it has one, stays. */
+export interface SecretRule {
+  what: string;
+  pattern: RegExp;
+}
+
+/** Found by their form, wherever they are; also after an underscore, as in names of files. */
+export const secretForms: readonly SecretRule[] = [
+  { what: 'token (JWT)', pattern: /(?<![A-Za-z0-9])eyJ[\w-]{10,}(?:\.[\w-]*){0,2}/g },
+  { what: 'AWS key', pattern: /(?<![A-Za-z0-9])(?:AKIA|ASIA|AIDA|AROA|AGPA)[A-Z0-9]{16}(?![A-Za-z0-9])/g },
+  {
+    what: 'service key',
+    pattern:
+      /(?<![A-Za-z0-9])(?:hf_[A-Za-z0-9]{20,}|gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|(?:sk-|pypi-)(?=[\w-]*[\dA-Z])[\w-]{16,}|xox[abprs]-[\w-]{10,}|AIza[\w-]{30,}|npm_\w{30,}|wandb_v\d_\w{16,}|do[opr]_v1_\w{20,}|[sr]k_(?:live|test)_\w{10,}|SG\.[\w-]{16,}\.[\w-]{16,})/g,
+  },
+  {
+    what: 'service key',
+    pattern: /(https:\/\/(?:hooks\.slack\.com\/\w+|(?:\w+\.)?discord(?:app)?\.com\/api\/webhooks)\/)[\w/-]+/g,
+  },
+  {
+    what: 'private key',
+    // The end may be missing, or the line ends escaped.
+    pattern:
+      /-----BEGIN [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----(?:[A-Za-z0-9+/=\s]|\\+[nrt]|(?:Proc-Type|DEK-Info):[^\n\\]*)*(?:-----END [A-Z0-9 ]*-----)?/g,
+  },
+  { what: 'private key', pattern: /(\bPrivate-Lines: \d+\r?\n)(?:[A-Za-z0-9+/=]+\r?(?:\n|$))+/g },
+];
+
+/** `token: …`, `password …`: not the next word of a sentence, the name of an error, a path or a URL. */
+export const secretInSentence =
+  /((?<![\w/-])(?:[Tt]oken|TOKEN|[Ss]ecret|[Pp]assw(?:or)?d|PASSWORD|[Pp]assphrase|[Aa][Pp][Ii][_ -]?[Kk]ey)["']?(?:\s*[:=]\s*|\s+(?:(?:is|was)\s+)?)["'`]?)(?![./~$]|\w+:\/\/|\w+(?:Error|Exception|Token)\b)(?=[^\s"'`]*(?:[A-Za-z]\S*\d|\d\S*[A-Za-z]|[a-z][A-Z]|[A-Z]{2}[a-z]))[^\s"'`,;()<>]{6,}/g;
+
 /** Patterns for the words of a command line, in a shell, a list or text in quotes. */
 export const commandLine = {
   /** Where an option begins: also right after a quote, as in `arguments = "--token …"`. */
@@ -60,14 +92,18 @@ export const secretInOption = new RegExp(
   'gi',
 );
 
-/** Text without the passwords, signatures and tokens of its URLs, headers, variables and command lines. */
+const secrets: readonly RegExp[] = [
+  ...secretForms.map(({ pattern }) => pattern),
+  ...[secretInQuery, secretInHeader, secretInVariable, secretInOption, secretInSentence],
+];
+
+/** Text without the passwords, signatures and tokens of its URLs, headers, variables, command lines and sentences. */
 export const withoutSecrets = (text: string): string =>
-  text
-    .replaceAll(secretInAddress, '$1')
-    .replaceAll(secretInQuery, '$1…')
-    .replaceAll(secretInHeader, '$1…')
-    .replaceAll(secretInVariable, '$1…')
-    .replaceAll(secretInOption, '$1…');
+  secrets.reduce(
+    (kept, pattern) =>
+      kept.replaceAll(pattern, (_, start?: unknown) => `${typeof start === 'string' ? start : ''}…`),
+    text.replaceAll(secretInAddress, '$1'),
+  );
 
 /** The first few of many names, and how many more there are: `a, b and 3 more`. */
 export function firstFew(names: readonly string[], max: number): string {

@@ -73,3 +73,27 @@ test('plain words and counts after an option stay, and so do the tokens of langu
   ])
     assert.match(withoutSecrets(secret), /…$/);
 });
+
+test('a token or password in a sentence goes, and so does what has the form of one', () => {
+  const [key, jwt] = [
+    ['ghp', 'planted0123456789planted'].join('_'),
+    ['eyJhbGciOiJFUzI1', 'e30', 'abc-_123'].join('.'),
+  ];
+  const shown: [text: string, shown: string][] = [
+    ['failed (token: PLANTEDreason)', 'failed (token: …)'],
+    ['the password is planted12, they say', 'the password is …, they say'],
+    ['Password "Planted1x" refused for bob', 'Password "…" refused for bob'],
+    [`data_${key}.tar is missing`, 'data_….tar is missing'],
+    [`X=${jwt};Y=1`, 'X=…;Y=1'],
+  ];
+  for (const [text, expected] of shown) {
+    assert.equal(withoutSecrets(text), expected);
+    assert.doesNotMatch(textWithoutSecrets(text), /planted|hbGci/i);
+  }
+  const harmless = [
+    'invalid token: expired; password authentication failed for user bob',
+    'token: TokenExpiredError, secret /etc/pass1, password: Unauthorized',
+    'hf_transformers_checkpoint_of_the_large_model.tar, sk-learn-pipelines-and-models',
+  ];
+  for (const text of harmless) assert.equal(withoutSecrets(text), text);
+});

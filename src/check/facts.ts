@@ -16,7 +16,6 @@ export interface PlanFacts {
   limits: PlanLimits | undefined;
   /** The image, if it is a local file or folder that is sent with every job; a folder counts as 0 bytes. */
   image?: { path: string; isThere: boolean; bytes: number } | undefined;
-  /** What the registry of an image says. */
   registry?: ImageFact | undefined;
   /** Size of an image that every job fetches by its URL. */
   fetchedImageBytes?: number;

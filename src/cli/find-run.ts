@@ -101,7 +101,6 @@ function* upwards(from: string): Generator<string> {
   }
 }
 
-/** Whether the folder is that of a run. */
 export async function isRun(folder: string): Promise<boolean> {
   return (await statIfExists(path.join(folder, runFiles.journal)))?.isFile() === true;
 }

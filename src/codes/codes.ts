@@ -14,7 +14,6 @@ import { clearHolds, otherHolds, resources } from './holds.ts';
 import { matchesRow, isEmpty, type CodeRow, type ReportedReason } from './row.ts';
 import { transfers } from './transfer-holds.ts';
 
-/** A hold with its code. */
 export type ReportedHold = ReportedReason & { code: number; subcode: number };
 
 /** All holds and evictions that Updraft knows; the first matching row applies. Everything else is `unknown`. */

@@ -42,7 +42,6 @@ interface Commands {
   other: object;
 }
 
-/** A command of a DAG file. */
 export type DagCommand = {
   [Kind in keyof Commands]: { kind: Kind; place: SourceLine } & Commands[Kind];
 }[keyof Commands];

@@ -2,6 +2,7 @@ import { posix } from 'node:path';
 import type { SourceLine } from '../base/finding.ts';
 import type { InlineDescription, NodeType, ScriptTime } from './dag-command.ts';
 import type { DagGraph } from './graph.ts';
+import type { DagSyntaxError } from './parse-dag.ts';
 
 /** One DAGMan and the DAG file it reads: that of the main DAG, or of an inner one (`SUBDAG EXTERNAL`). */
 export interface Dagman {
@@ -64,11 +65,8 @@ export type DagProblemKind =
   | 'too-big';
 
 /** Something that DAGMan refuses or warns of while it reads a DAG. */
-export interface DagProblem {
+export interface DagProblem extends DagSyntaxError {
   kind: DagProblemKind;
-  message: string;
-  fix: string;
-  place: SourceLine;
 }
 
 /** A DAG as DAGMan reads it, with its splices, included files and inner DAGs. */

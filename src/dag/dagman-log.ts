@@ -1,6 +1,5 @@
 import type { ScriptTime } from './dag-command.ts';
 
-/** A script of a node that failed. */
 export interface FailedScript {
   when: ScriptTime;
   /** `failed with status 4`, `died on signal 9`. */

@@ -54,7 +54,6 @@ export class DagGraph {
     return (this.#parents[node]?.length ?? 0) > 0;
   }
 
-  /** Whether one of its parents fits. */
   someParent(node: number, fits: (parent: number) => boolean): boolean {
     return (
       this.#parents[node]?.some((one) => (this.#joins.has(one) ? this.someParent(one, fits) : fits(one))) ??

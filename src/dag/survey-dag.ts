@@ -62,7 +62,6 @@ export function lintDag(facts: DagFacts): Finding[] {
 /** Most lines of a large DAG have no secrets, and looking for them takes long. */
 const onlyNames = /^[ \t]*(?:JOB|PARENT|RETRY|CATEGORY|PRIORITY|DONE)[ \t][\w. \t/-]*$/gim;
 
-/** The findings of a DAG as they are shown. */
 export function shownDag({ dag, files }: DagFacts, findings: readonly Finding[]) {
   const named = [...new Set(findings.flatMap(({ file }) => file ?? []))];
   const texts = named.map((file) => ({ file, text: files.read(file) ?? '' }));

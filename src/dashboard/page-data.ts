@@ -133,7 +133,6 @@ export interface AttemptBar {
   parts: Part[];
 }
 
-/** A phase and its milliseconds. */
 export type Part = [phase: string, millis: number];
 
 /** An event of the stream. */

@@ -2,7 +2,7 @@ import { clip } from '../base/text-table.ts';
 import { causeInfo, type Cause } from '../codes/causes.ts';
 import { kinds, type FaultKind } from '../fault/kinds.ts';
 import { causeOfJob, causeOfAttempt, faultOf } from '../history/run-jobs.ts';
-import { describeConnection } from '../journal/describe-connection.ts';
+import { describeConnection } from '../journal/describe-attempt.ts';
 import type { FaultRecord } from '../journal/entry.ts';
 import { silence } from '../journal/silence.ts';
 import type { AttemptState, JobState, RunState } from '../journal/state.ts';

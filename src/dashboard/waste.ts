@@ -1,4 +1,4 @@
-import { causeTitle, type Cause } from '../codes/causes.ts';
+import { causeTitle, sentence, type Cause } from '../codes/causes.ts';
 import type { RunState } from '../journal/state.ts';
 import { noFacts } from '../history/log-facts.ts';
 import { ledgerOf, type AttemptRow } from '../report/ledger.ts';
@@ -6,10 +6,7 @@ import { lossColumns, slotColumns, sumOver, usefulColumns } from '../report/colu
 import { runJobs } from '../history/run-jobs.ts';
 import type { Waste } from './page-data.ts';
 
-export const sentenceOf = (cause: Cause): string => {
-  const title = causeTitle(cause);
-  return `${title.charAt(0).toUpperCase()}${title.slice(1)}.`;
-};
+export const sentenceOf = (cause: Cause): string => sentence(causeTitle(cause));
 
 /** Where the time on slots went, by the report's ledger. Pure. */
 export function wasteOf(state: RunState): Waste {

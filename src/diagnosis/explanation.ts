@@ -1,4 +1,5 @@
 import type { Cause } from '../codes/causes.ts';
+import type { ReportedReason } from '../codes/row.ts';
 import type { Resource } from '../eventlog/details.ts';
 
 /** The state of a job. `looping`: it starts again and again, always ends the same way, and is not held. */
@@ -18,10 +19,7 @@ export interface Evidence {
 }
 
 /** HTCondor's account of a hold or an eviction. */
-export interface Account {
-  code: number | undefined;
-  subcode: number | undefined;
-  reason: string;
+export interface Account extends ReportedReason {
   evidence: Evidence;
   /** What was used and requested, if the log has the table. */
   resources: readonly Resource[];

@@ -1,6 +1,5 @@
 import { defined } from '../base/defined.ts';
 
-/** One package in a lock. */
 export interface LockedPackage {
   kind: 'conda' | 'pypi' | 'source';
   /** Where it comes from, without user name and password. */
@@ -51,12 +50,7 @@ export const plainName = (kind: LockedPackage['kind'], name: string): string =>
 const texts = (value: unknown): string[] =>
   Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
 
-interface Named {
-  name: string;
-  version: string;
-  build: string;
-  subdir?: string;
-}
+type Named = Pick<LockedPackage, 'name' | 'version' | 'build' | 'subdir'>;
 
 /** The file name of a conda package. */
 export const condaFile = (url: string): string =>

@@ -365,7 +365,6 @@ const decoders = {
   unknown: fields({ text: { text: wholeText, ad: (_, text) => text } }),
 } satisfies Record<EventKind, Decoder<object>>;
 
-/** The details of each kind of event. */
 export type DetailsByKind = { [K in EventKind]: ReturnType<(typeof decoders)[K]['text']> };
 
 export type EvictedDetails = DetailsByKind['evicted'];
@@ -374,7 +373,6 @@ export type EvictedDetails = DetailsByKind['evicted'];
 export const fieldDecoder = (kind: EventKind, name: string): Decoder<unknown> | undefined =>
   (decoders[kind] as Decoder<object>).parts?.[name];
 
-/** The details of an event in text form. */
 export const textDetails = (kind: EventKind, body: TextBody): DetailsByKind[EventKind] =>
   decoders[kind].text(body);
 

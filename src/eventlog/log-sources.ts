@@ -220,7 +220,6 @@ async function* resume(
 /** Larger pieces are slower: they leave the processor's cache before they are read. */
 const pieceBytes = 256 * 1024;
 
-/** The bytes of a file, in order. */
 async function* bytesOf(file: string, name: string): AsyncGenerator<Uint8Array> {
   await using handle = await openFile(file, name);
   const piece = Buffer.allocUnsafeSlow(pieceBytes);

@@ -5,7 +5,6 @@ import { escapePath, unescapePath } from './escape-path.ts';
 import type { Located, ObjectServer } from './located.ts';
 import { requestObject, requestWithRetries, statusFault, type ObjectOptions } from './object-request.ts';
 
-/** An entry of a collection. */
 export interface CollectionEntry extends Omit<DavResource, 'path'> {
   /** Its URL, in the same form as the collection's. */
   url: string;

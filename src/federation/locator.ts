@@ -1,6 +1,4 @@
 import { pathToFileURL } from 'node:url';
-import type { Clock } from '../base/clock.ts';
-import type { Env } from '../base/env.ts';
 import { ConnectionPool } from '../http/connections.ts';
 import { createRequest, type Request } from '../http/request.ts';
 import { readTrust } from '../http/trust.ts';
@@ -16,13 +14,9 @@ import {
 import { locateFederated, readJobIdentity, tokenChoice, type FederationParts } from './locate-federated.ts';
 import type { CacheChoice, Located, LocateOptions, Locator, ObjectServer } from './located.ts';
 import { parseObjectUrl, type FileUrl, type PlainUrl } from './object-url.ts';
-import { createTokens, type LoginTokens, type TokenUse } from './token.ts';
+import { createTokens, type LoginTokens, type TokenContext, type TokenUse } from './token.ts';
 
-interface LocatorOptions {
-  env: Env;
-  cwd: string;
-  uid: number;
-  clock: Clock;
+interface LocatorOptions extends Omit<TokenContext, 'loginTokens'> {
   version: string;
   /** How many milliseconds to keep asking a federation's host that refuses connections; the usual timeout if unset. */
   refusedTimeoutMs?: number;

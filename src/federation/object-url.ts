@@ -15,7 +15,6 @@ interface Named {
   credential?: string;
 }
 
-/** An object of a federation. */
 export interface FederatedUrl extends Named, ObjectQuery {
   kind: 'federated';
   /** `host[:port]` that serves the federation's metadata. */

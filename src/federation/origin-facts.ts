@@ -4,16 +4,11 @@ import { Fault } from '../fault/fault.ts';
 import { withDeadline, type ConnectionPool } from '../http/connections.ts';
 import { NoAnswer } from '../http/no-answer.ts';
 import { createRequest, type ControlAnswer } from '../http/request.ts';
-import { describedBy, originAt } from './list-collection.ts';
+import { describedBy, originAt, type DavResource } from './list-collection.ts';
 import type { Located, LocateOptions, ObjectServer } from './located.ts';
 
 /** What the server that owns an object says about it, whatever caches say. */
-export interface OriginFacts {
-  size?: number;
-  /** Milliseconds since the epoch. */
-  modified?: number;
-  isCollection: boolean;
-  etag?: string;
+export interface OriginFacts extends Omit<DavResource, 'path'> {
   /** `host:port` that answered. */
   server: string;
   /** `cache` if one answered because the origin could not be asked. */

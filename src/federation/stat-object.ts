@@ -6,23 +6,22 @@ import { NoAnswer } from '../http/no-answer.ts';
 import type { ControlAnswer } from '../http/request.ts';
 import { askCopy, type CachedCopy } from './cached-copy.ts';
 import { parseDigestHeader, wantDigest, type Digests } from './digest-header.ts';
-import { readOriginFacts, MissingAtOrigin, originOf, type OriginOptions } from './origin-facts.ts';
+import {
+  readOriginFacts,
+  MissingAtOrigin,
+  originOf,
+  type OriginFacts,
+  type OriginOptions,
+} from './origin-facts.ts';
 import type { Located, LocateOptions, ObjectServer } from './located.ts';
 import { noAnswerFault, requestObject, statusFault, type ObjectOptions } from './object-request.ts';
 
 /** What can be known about an object without reading it. */
-export interface ObjectInfo {
+export interface ObjectInfo extends Omit<OriginFacts, 'kind'> {
   url: string;
-  isCollection: boolean;
-  size?: number;
-  etag?: string;
-  /** Milliseconds since the epoch. */
-  modified?: number;
   /** Seconds it has been in the cache that answered. */
   age?: number;
   digests: Digests;
-  /** `host:port` that answered. */
-  server: string;
 }
 
 export interface StatOptions extends ObjectOptions {

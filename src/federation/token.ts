@@ -26,7 +26,7 @@ export interface Tokens {
   find(use: TokenUse, choice: TokenChoice): Promise<string>;
 }
 
-interface TokenContext {
+export interface TokenContext {
   env: Env;
   cwd: string;
   uid: number;

@@ -1,3 +1,4 @@
+import { withoutSecrets } from '../base/printable.ts';
 import { attributeOf, isAd, type Ad, type AdValue } from '../classad/ad.ts';
 import { parseAdLines } from '../classad/parse.ts';
 import { siteIn } from '../classad/site.ts';
@@ -86,7 +87,7 @@ class JobAd {
 
   text(name: string): string | undefined {
     const value = this.#value(name);
-    return typeof value === 'string' ? value : undefined;
+    return typeof value === 'string' ? withoutSecrets(value) : undefined;
   }
 
   number(name: string): number | undefined {
@@ -158,7 +159,6 @@ class JobAd {
     return state === transferringState ? 'output' : state === suspendedState ? 'suspended' : 'executing';
   }
 
-  /** How the last attempt ended. */
   #end(): AttemptEnd | undefined {
     const outcome = this.outcome();
     if (outcome === 'running') return undefined;

@@ -1,4 +1,5 @@
 import { defined } from '../base/defined.ts';
+import { withoutSecrets } from '../base/printable.ts';
 import type { Cause } from '../codes/causes.ts';
 import { disconnectedCode, removedCode } from '../codes/evictions.ts';
 import { causeOf, exitCause, removalCause } from '../diagnosis/cause-of.ts';
@@ -73,7 +74,7 @@ function complain(job: JobFold, { details }: EventOf<'remote-error'>): void {
   const attempt = underWay(job);
   if (attempt === undefined) return;
   if (attempt.machine === '') attempt.machine = machineOf(details.host, undefined);
-  job.complaint = ownCopy(details.text.slice(0, maxTextChars));
+  job.complaint = safeReason(details.text);
   if (attempt.details !== undefined && job.evidence !== undefined)
     attempt.details.complaint = { text: job.complaint, evidence: job.evidence };
 }
@@ -169,7 +170,7 @@ function endings(job: JobFold, event: LogEvent): boolean {
       return true;
     }
     case 'released':
-      job.release(ownCopy(event.details.reason ?? ''));
+      job.release(safeReason(event.details.reason));
       return true;
     case 'reconnect-failed': {
       const said = { code: disconnectedCode, reason: event.details.reason };
@@ -191,6 +192,9 @@ function endings(job: JobFold, event: LogEvent): boolean {
 const takenAway = ({ executed }: JobFold): 'evicted' | 'transfer-failed' =>
   executed ? 'evicted' : 'transfer-failed';
 
+/** What is kept of HTCondor's words: every view shows them without secrets. */
+const safeReason = (words = ''): string => ownCopy(withoutSecrets(words.slice(0, maxTextChars)));
+
 const endOf = (
   how: AttemptEnd['how'],
   { code, subcode, reason = '' }: EventReason,
@@ -200,7 +204,7 @@ const endOf = (
   how,
   code,
   subcode,
-  reason: ownCopy(reason.slice(0, maxTextChars)),
+  reason: safeReason(reason),
   termination,
   // The rest has nothing to do with an end.
   resources: resources.filter(({ name }) => name === 'Memory' || name === 'Disk').map(withOwnNames),

@@ -1,4 +1,5 @@
 import type { Cause } from '../codes/causes.ts';
+import type { ReportedReason } from '../codes/row.ts';
 import type { Account, Evidence } from '../diagnosis/explanation.ts';
 import type { Resource, Termination } from '../eventlog/details.ts';
 import type { MetricDirections } from '../base/metric-direction.ts';
@@ -91,11 +92,8 @@ export interface AttemptHistory {
 }
 
 /** How an attempt ended, as its event has it. `silent`: the next attempt began, and no event shows the end. */
-export interface AttemptEnd {
+export interface AttemptEnd extends ReportedReason {
   how: 'exited' | 'vacated' | 'exception' | 'removed' | 'silent';
-  code: number | undefined;
-  subcode: number | undefined;
-  reason: string;
   termination: Termination | undefined;
   /** Used and requested, if the event has the table. */
   resources: readonly Resource[];
@@ -182,7 +180,6 @@ export interface JobHistory {
   siblings?: true;
   /** The DAG of that node, if DAGMan's own log is among those that were read: its name without `.nodes.log`. */
   dag?: string;
-  /** The ids of its earlier clusters. */
   earlierIds?: string[];
   /** Who submitted it, if the log has that. */
   owner?: string;

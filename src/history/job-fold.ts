@@ -118,7 +118,6 @@ export class JobFold {
     return this.job.details;
   }
 
-  /** Advances to the time of an event. */
   advance(time: number): void {
     this.#previous = this.#now;
     this.#now = Math.max(this.#now, time - this.job.from);

@@ -17,7 +17,6 @@ export interface FoldOptions extends Partial<FoldContext> {
   dagOf?: ((submitted: LogEvent) => string | undefined) | undefined;
 }
 
-/** The log that is read next. */
 interface NextLog {
   /** Its name, kept by the jobs that begin in it. */
   log?: string | undefined;

@@ -95,6 +95,30 @@ test("DAGMan's own logs show which DAG a node is of, also in a log that two DAGs
   );
 });
 
+test("no secret in HTCondor's words is kept, whatever they are about", async (t) => {
+  const token = ['ghp', 'planted0123456789planted0123'].join('_');
+  const said = `see https://bob:planted1@h/x?access_token=planted2 Authorization: Bearer planted3.x (token: PLANTEDx) ${token}`;
+  const event = (number: string, second: number, text: string): string =>
+    `${number} (1.000.000) 2026-04-27 10:00:0${second} ${text}\n...\n`;
+  const folder = await temporaryFolder(t, {
+    'a.log': [
+      submit(1, '2026-04-27'),
+      event('001', 1, 'Job executing on host: <192.0.2.2>'),
+      event('021', 2, `Error from slot1@e1:\n\t${said}`),
+      event('007', 3, `Shadow exception!\n\t${said}`),
+      event('012', 4, `Job was held.\n\t${said}\n\tCode 34 Subcode 0`),
+      event('013', 5, `Job was released.\n\t${said}`),
+      event('009', 6, `Job was aborted.\n\t${said}`),
+    ].join(''),
+  });
+  const sources = await logSources(['a.log'], { cwd: folder });
+  const { jobs } = await readHistory(sources, { evidence: true });
+  const kept = JSON.stringify(jobs);
+  assert.doesNotMatch(kept, /planted/i);
+  for (const part of ['complaint', 'holds', 'releases', 'removal', '"reason":"see https://h/x'])
+    assert.ok(kept.includes(part), part);
+});
+
 test('while it reads a large log, Bun collects garbage', async (t) => {
   const collections: boolean[] = [];
   const gc = (synchronously: boolean): void => void collections.push(synchronously);

@@ -5,7 +5,7 @@ import { parseGivenUp } from '../codes/given-up.ts';
 import { removalCause } from '../diagnosis/cause-of.ts';
 import { savesOf } from '../journal/fold-agent.ts';
 import { jobMetrics } from '../journal/metrics.ts';
-import { describeConnection } from '../journal/describe-connection.ts';
+import { describeConnection } from '../journal/describe-attempt.ts';
 import type { FaultRecord, Outcome, ServerShare } from '../journal/entry.ts';
 import type { AgentState, AttemptState, FetchState, JobState, RunState } from '../journal/state.ts';
 import type {
@@ -31,7 +31,6 @@ export interface PlannedJob {
 
 /** What is known about a run besides its journals. */
 export interface RunContext {
-  /** What the plan has for a job. */
   plannedFor?: ((job: string) => PlannedJob | undefined) | undefined;
   /** Its jobs, read from HTCondor's log, if it runs there. */
   logged?: readonly JobHistory[] | undefined;

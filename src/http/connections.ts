@@ -79,7 +79,6 @@ export class ConnectionPool {
     this.#idle = idle ?? new IdleConnections(clock);
   }
 
-  /** An idle connection to this server, if there is one. */
   takeIdle(url: URL): HttpConnection | undefined {
     const connection = this.#idle.take(url.origin);
     if (connection !== undefined) this.#used.add(connection);
@@ -130,7 +129,6 @@ interface Deadline {
   clock: Clock;
   signal: AbortSignal;
   ms: number;
-  /** The error to throw when the time is up. */
   timeoutError: () => Error;
 }
 

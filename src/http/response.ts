@@ -81,7 +81,6 @@ export interface BodyDecoder {
   step(chunk: Buffer, at: number): Step;
 }
 
-/** The decoder for the body that follows this head. */
 export function bodyDecoder(head: ResponseHead, method: string): BodyDecoder {
   if (method === 'HEAD' || head.status === 204 || head.status === 304) return new LengthBody(0);
   const encoding = head.headers.get('transfer-encoding')?.toLowerCase();

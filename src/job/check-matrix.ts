@@ -1,5 +1,5 @@
 import { numberOf } from '../base/text-table.ts';
-import { isBuiltin, parameterVariable, seedName } from './expand.ts';
+import { isReserved, parameterVariable, seedName } from './expand.ts';
 import { isGroupEntry, type Matrix, parametersOf } from './matrix.ts';
 import type { Scalar } from './spec.ts';
 import {
@@ -27,12 +27,13 @@ export function checkNames(source: SourceFile, matrix: Matrix, hasRepeat: boolea
   const variables = new Map<string, string>();
   for (const { name, at } of placesOfNames(matrix)) {
     const same = variables.get(parameterVariable(name));
-    if (isBuiltin(name))
+    const reserved = isReserved(name)
+      ? 'every job has {job} and {index}, and its results have outcome, hours and tries'
+      : hasRepeat && name === seedName && '`repeat` gives every job its {seed}';
+    if (reserved !== false)
       problems.push(
-        problemAtKey(source, at, 'this name is reserved: every job has {job} and {index}; use another'),
+        problemAtKey(source, at, `this name is reserved: ${reserved}; use another, such as my_${name}`),
       );
-    if (hasRepeat && name === seedName)
-      problems.push(problemAtKey(source, at, '`repeat` gives every job its {seed}; remove one of them'));
     if (same !== undefined)
       problems.push(
         problemAtKey(

@@ -163,7 +163,6 @@ type Part = { literal: string } | { name: string };
 /** Placeholders that every job has besides the run's parameters. */
 const builtinNames = ['job', 'index'] as const;
 
-/** The names that a placeholder may have. */
 export const placeholderNames = (matrix: Matrix, hasRepeat: boolean): string[] => [
   ...new Set([...parameterNames(matrix), ...(hasRepeat ? [seedName] : []), ...builtinNames]),
 ];
@@ -172,6 +171,13 @@ export const placeholderNames = (matrix: Matrix, hasRepeat: boolean): string[] =
 export const seedName = 'seed';
 
 export const isBuiltin = (name: string): boolean => (builtinNames as readonly string[]).includes(name);
+
+/** What `updraft results` says of every job besides its parameters and metrics. */
+export const resultNames = ['job', 'outcome', 'hours', 'tries'] as const;
+
+/** Names that no parameter may have, because every job has something else of this name. */
+export const isReserved = (name: string): boolean =>
+  isBuiltin(name) || (resultNames as readonly string[]).includes(name);
 
 const tokenPattern = new RegExp(
   String.raw`(\$\{[^{}]*\}|[^{}$]+|\$)|(\{\{|\}\})|\{(${parameterPattern})\}|[{}]`,

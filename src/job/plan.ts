@@ -74,13 +74,9 @@ export interface Variant extends Pick<
 export const fetchedBy = ({ data, environment }: Plan): PlannedData[] =>
   environment?.pack === undefined ? data : [...data, environment.pack];
 
-export interface PlanInput {
-  spec: Spec;
+export interface PlanInput extends Pick<Plan, 'spec' | 'file' | 'folder' | 'files'> {
   /** Default: all that the spec asks for. */
   jobs?: JobValues[];
-  file: string;
-  folder: string;
-  files: PlannedFile[];
   /** The data sources with absolute paths (default: those of the spec). */
   data?: ResolvedData[];
   /** The size of the image, if it is a file on this machine. */

@@ -654,8 +654,17 @@ test('`repeat` gives each combination seeds, in turns', () => {
   assertProblem(
     '[run]\nrepeat = 2\nmatrix = { seed = [1] }',
     '7:12 run.matrix.seed',
-    /`repeat` gives every job/,
+    /`repeat` gives every job its \{seed\}; use another, such as my_seed/,
   );
+});
+
+test('a parameter is not called like what every job has', () => {
+  for (const name of ['job', 'index', 'outcome', 'hours', 'tries'])
+    assertProblem(
+      `[run]\nmatrix = { ${name} = [1, 2] }`,
+      `6:12 run.matrix.${name}`,
+      new RegExp(`reserved: every job has .*; use another, such as my_${name}$`),
+    );
 });
 
 const ways = `${good}[data.d]

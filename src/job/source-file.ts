@@ -94,7 +94,6 @@ function showProblem(problem: SpecProblem): string {
 
 type Table = Record<string, unknown>;
 
-/** The value at a path of unchecked values. */
 export const valueAt = (value: unknown, path: KeyPath): unknown =>
   path.reduce<unknown>((inner, key) => {
     if (Array.isArray(inner)) return inner[Number(key)] as unknown;

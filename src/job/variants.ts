@@ -20,7 +20,6 @@ export function variantsOf(plan: Plan): Plan[] {
     .filter(({ jobs }) => jobs.length > 0);
 }
 
-/** The plan as one job has it. */
 export function planOfJob(plan: Plan, id: string): Plan {
   const variant = plan.variants?.find(({ jobs }) => jobs.includes(id));
   return variant === undefined ? plan : withVariant(plan, variant, plan.jobs);

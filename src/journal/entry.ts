@@ -149,18 +149,19 @@ export interface RequestShort {
   asked: number;
 }
 
+/** Where an attempt runs. */
+export interface WorkerMachine {
+  host: string;
+  site?: string;
+  /** Models of the slot's own GPUs, as the driver names them; in old journals, of all GPUs of the machine. */
+  gpus: string[];
+  /** The version of their driver. */
+  driver?: string;
+}
+
 /** Entries of the execution point, in the attempt's `agent.jsonl`. */
 export type AgentBody =
-  | {
-      kind: 'agent-started';
-      version: string;
-      host: string;
-      pid: number;
-      site?: string;
-      /** Models of the slot's GPUs; in old journals, of all GPUs of the machine. */
-      gpus: string[];
-      driver?: string;
-    }
+  | ({ kind: 'agent-started'; version: string; pid: number } & WorkerMachine)
   /** The slot's GPUs by `nvidia-smi`, and the version of their driver. */
   | { kind: 'gpus-found'; gpus: string[]; driver?: string }
   | { kind: 'phase'; phase: Phase }
@@ -222,7 +223,7 @@ export type AgentBody =
   /** The scratch folder is removed; `by`: the pool removes it with the sandbox. */
   | { kind: 'cleaned'; files?: number; bytes: number; by?: 'pool' };
 
-interface Envelope {
+export interface Envelope {
   /** Version of the format. */
   v: 1;
   /** ISO 8601 UTC with milliseconds: for people and for durations on one machine, never to order two machines' entries. */
@@ -236,6 +237,7 @@ interface Envelope {
   boot?: Boot;
 }
 
+export type AgentBodyOf<Kind extends AgentBody['kind']> = Extract<AgentBody, { kind: Kind }>;
 export type RunEntry = Envelope & RunBody;
 export type AgentEntry = Envelope & { job: string; attempt: number } & AgentBody;
 export type ProgressEntry = Extract<AgentEntry, { kind: 'progress' }>;

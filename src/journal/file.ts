@@ -6,7 +6,7 @@ import { ignoreUnsyncable, syncPath } from '../base/sync-path.ts';
 import { Fault } from '../fault/fault.ts';
 import { describeFull, isFull } from '../job/full-disk.ts';
 import { decode, encode } from './codec.ts';
-import type { AgentBody, AgentEntry, Entry, RunBody, RunEntry } from './entry.ts';
+import type { AgentBody, AgentEntry, Entry, Envelope, RunBody, RunEntry } from './entry.ts';
 import { JournalTail } from './tail.ts';
 
 /** A journal open for writing. Other processes may append to the same file at the same time. */
@@ -33,8 +33,6 @@ export class ShortWrite extends Error {
   }
 }
 
-type Stamp = { v: 1; t: string; seq: number; boot?: Boot };
-
 /** Opens or creates the journal of a run; `anchors` if no scheduler's log has the times as well. */
 export const openJournal = (path: string, clock: Clock, anchors = false): Promise<Journal<RunBody>> =>
   openFile<RunBody>(path, clock, anchors, (body, stamp) => ({ ...stamp, ...body }) satisfies RunEntry);
@@ -57,7 +55,7 @@ async function openFile<Body>(
   path: string,
   clock: Clock,
   anchors: boolean,
-  make: (body: Body, stamp: Stamp) => Entry,
+  make: (body: Body, stamp: Envelope) => Entry,
 ): Promise<Journal<Body>> {
   const file = await open(path, 'a', 0o600).catch((error: unknown) => {
     throw writeFault(path, error);
@@ -75,7 +73,7 @@ async function openFile<Body>(
     const t = new Date(at).toISOString();
     const boot = anchor?.(at);
     anchor = undefined;
-    const stamp = (seq: number, nth: number): Stamp => ({
+    const stamp = (seq: number, nth: number): Envelope => ({
       v: 1,
       t,
       seq: seq + nth,

@@ -128,7 +128,6 @@ interface AttemptJournal {
   path: string;
 }
 
-/** The journals of all attempts so far. */
 export async function agentJournals(runFolder: string): Promise<AttemptJournal[]> {
   const jobs = path.join(runFolder, runFiles.jobs);
   const perJob = await mapLimited(await listNames(jobs), maxOpenFiles, async (job) => {

@@ -1,6 +1,7 @@
 import { counted } from '../base/counted.ts';
 import type { MetricDirections } from '../base/metric-direction.ts';
 import type {
+  AgentBodyOf,
   FaultRecord,
   Outcome,
   Phase,
@@ -10,6 +11,7 @@ import type {
   ServerLeftOut,
   ServerShare,
   Verified,
+  WorkerMachine,
 } from './entry.ts';
 
 /** A run according to its journals. Plain data, printed unchanged by `--json`. */
@@ -150,14 +152,8 @@ export interface Disconnected {
 }
 
 /** One attempt according to its agent. All times are by the agent's clock. */
-export interface AgentState {
+export interface AgentState extends WorkerMachine {
   version: string;
-  host: string;
-  site?: string;
-  /** Models of the slot's GPUs. */
-  gpus: string[];
-  /** The version of their driver. */
-  driver?: string;
   /** How busy they were while it trained: the mean in percent, over how many samples. */
   gpuUse?: { percent: number; samples: number };
   startedAt: string;
@@ -188,7 +184,7 @@ export interface AgentState {
   stall?: StallState;
   /** Milliseconds in which our plugin worked before the agent started; the pool counts them too. */
   broughtMillis?: number;
-  outputs: { path: string; bytes: number; sha256: string }[];
+  outputs: Omit<AgentBodyOf<'output'>, 'kind'>[];
   faults: FaultRecord[];
   /** Once it is set, everything is returned and only the clean-up follows. */
   outcome?: Outcome;
@@ -206,13 +202,8 @@ export interface StallState {
   bytesAt: string;
 }
 
-export interface FetchState {
-  object: string;
-  bytes: number;
-  total?: number;
-  /** Bytes per second; 0 once it is done. */
-  rate: number;
-  server: string;
+/** Its rate, in bytes per second, is 0 once it is done. */
+export interface FetchState extends Omit<AgentBodyOf<'fetch-progress'>, 'kind'> {
   setbacks: { server: string; fault: FaultRecord }[];
   done: boolean;
   verified?: Verified;
@@ -223,21 +214,14 @@ export interface FetchState {
   unpackedFiles?: number;
 }
 
-export interface CheckpointState {
+export interface CheckpointState extends Omit<
+  AgentBodyOf<'checkpoint-saved'>,
+  'kind' | 'sha256' | 'seconds'
+> {
   savedAt: string;
-  files: number;
-  bytes: number;
-  epoch?: number;
-  step?: number;
 }
 
-export interface ResumeState {
-  /** The attempt that saved it. */
-  savedBy: number;
-  epoch?: number;
-  step?: number;
-  /** It was saved by another command, or with other files. */
-  otherCode?: boolean;
+export interface ResumeState extends Omit<AgentBodyOf<'checkpoint-restored'>, 'kind'> {
   /** Whether the training went past it; false if it started from scratch; undefined until it reports. */
   movedOn?: boolean;
 }

@@ -1,5 +1,5 @@
 import { counted } from '../base/counted.ts';
-import { firstFew, printable } from '../base/printable.ts';
+import { firstFew, printable, withoutSecrets } from '../base/printable.ts';
 import { shellQuote } from '../base/shell-quote.ts';
 import { nodeJobLabel } from '../dag/node-jobs.ts';
 import type { DagRun } from '../dag/not-submitted.ts';
@@ -188,7 +188,7 @@ const isNamed = ({ id, node = id, siblings, log = '' }: JobHistory, word: string
 
 function explainPasted(text: string): void {
   const views = explainReasons(text).map((one) => viewExplanation(one));
-  say({ is: 'why', views, command: `updraft why --reason ${shellQuote(text.trim())}` });
+  say({ is: 'why', views, command: `updraft why --reason ${shellQuote(withoutSecrets(text.trim()))}` });
 }
 
 /** Its name in a heading. */

@@ -7,7 +7,7 @@ import { runFolderFull } from '../job/full-disk.ts';
 import type { WorkOrder } from '../job/job.ts';
 import { attemptFiles, keptFolder } from '../job/layout.ts';
 import { isAgentEntry } from '../journal/codec.ts';
-import { type Entry, type FaultRecord, type Outcome, toFaultRecord } from '../journal/entry.ts';
+import { type Entry, type FaultRecord, type Outcome, type RunBody, toFaultRecord } from '../journal/entry.ts';
 import { foldAgent } from '../journal/fold-agent.ts';
 import type { AgentState } from '../journal/state.ts';
 import { readJournal } from '../journal/tail.ts';
@@ -15,12 +15,7 @@ import { hasProgressed } from '../recovery/decide.ts';
 import type { Exit } from './local/agent-process.ts';
 
 /** How an attempt ended, as far as known. */
-export interface AttemptExit {
-  outcome: Outcome;
-  exit: number | null;
-  fault?: FaultRecord;
-  movedOn?: boolean;
-}
+export type AttemptExit = Omit<Extract<RunBody, { kind: 'attempt-ended' }>, 'kind' | 'job' | 'attempt'>;
 
 /**
  * How an attempt ended whose agent is gone: from the agent's final entry, else from its exit code, else lost. `exit` is

@@ -4,7 +4,7 @@ import type { AttemptHistory, CacheShare, JobHistory } from '../history/history.
 import { cacheSiteReports } from './cache-reports.ts';
 import type { GroupedReport } from './grouped-report.ts';
 import type { ReadLogs } from './read-logs.ts';
-import { groupedSections } from './report-page.ts';
+import { comparisonPage, groupedSections } from './report-page.ts';
 
 const share = (name: string, more: Partial<CacheShare>): CacheShare => ({
   ...{ name, bytes: 100, seconds: 10, setbacks: 0 },
@@ -39,12 +39,17 @@ test('a report by cache also says which cache served which site, and no other re
     attempts.map((attempt) => ({ attempts: [attempt] }) as unknown as JobHistory),
   );
   const read = { report: { cacheSites }, jobs: [] as JobHistory[] } as ReadLogs;
-  const idsBy = (by: string) => {
+  const pageBy = (by: string) => {
     const grouped = { by, title: by, groups: [], measures: [], completion: [], notes: [], remedies: {} };
     const all = { ...grouped, jobs: 0, attempts: 0, slotTotalSeconds: 0, lostSeconds: 0, logs: [] };
-    return groupedSections(read, all as unknown as GroupedReport, false).map(({ id }) => id);
+    const parts = groupedSections(read, all as unknown as GroupedReport, false);
+    const report = { verdict: null, cacheSites };
+    return { parts, page: comparisonPage(by, all as unknown as GroupedReport, report, parts) };
   };
+  const idsBy = (by: string) => pageBy(by).parts.map(({ id }) => id);
   assert.ok(idsBy('cache').includes('cache-sites'));
   assert.ok(idsBy('method,warmth').includes('cache-sites'));
   assert.ok(!idsBy('site,cache_size').includes('cache-sites'));
+  assert.match(pageBy('cache').page, /id="cache-sites-map/);
+  assert.doesNotMatch(pageBy('site').page, /cache-sites-map/);
 });

@@ -1,5 +1,6 @@
 import { counted } from '../base/counted.ts';
-import { byImportance, joinDirections } from '../base/metric-direction.ts';
+import { joinDirections } from '../base/metric-direction.ts';
+import { firstFew } from '../base/printable.ts';
 import type { Cause } from '../codes/causes.ts';
 import type { JobHistory } from '../history/history.ts';
 import { csvLine } from './attempt-csv.ts';
@@ -12,8 +13,8 @@ import {
   measureGroups,
   type MeasuredGroups,
 } from './compare/comparison.ts';
-import { knownMeasure, metricNames } from './compare/measures.ts';
-import { sampleGroups } from './compare/samples.ts';
+import { decidingMetric, knownMeasure, metricNames } from './compare/measures.ts';
+import { type SampleGroup, sampleGroups } from './compare/samples.ts';
 import type { Interval } from '../statistics/intervals.ts';
 import { groupingOf, type Grouping } from './groupings.ts';
 import { type GroupKey, type GroupReport, groupReports } from './groups.ts';
@@ -59,7 +60,7 @@ export function groupedReport(read: ReadLogs, by: string, metrics: readonly stri
   const sampled = sampleGroups(read, key);
   const samples = sampled.flatMap((group) => group.samples);
   const directions = joinDirections([...new Set(jobs.flatMap(({ trained }) => trained?.directions ?? []))]);
-  const [deciding] = byImportance(metricNames(samples), directions);
+  const deciding = decidingMetric(sampled, directions);
   const wanted = metrics.length > 0 ? metrics : ['time', ...(deciding === undefined ? [] : [deciding])];
   const costs = new Map(sampled.map((group) => [group.name, groupCost(group)]));
   const groups = groupReports(jobs, ledger.rows, key, ledger.facts.hasTransfers).flatMap((group) => {
@@ -89,6 +90,7 @@ export function groupedReport(read: ReadLogs, by: string, metrics: readonly stri
     notes: [
       ...fileOwnerNotes(by, jobs),
       ...lackNotes(by, grouping, key, groups, source, jobs),
+      ...(metrics.length === 0 ? otherMetricNotes(sampled, deciding) : []),
       ...report.notes,
     ],
   };
@@ -100,6 +102,14 @@ function fileOwnerNotes(by: string, jobs: readonly JobHistory[]): string[] {
   return count === 0
     ? []
     : [`${counted(count, 'job')}: the log names no owner, so the owner of its file stands for it.`];
+}
+
+/** Where not all groups have the metric that was chosen, they may have another. */
+function otherMetricNotes(groups: readonly SampleGroup[], chosen: string | undefined): string[] {
+  const names = groups.map(({ samples }) => metricNames(samples)).filter(({ length }) => length > 0);
+  const others = [...new Set(names.flat())].filter((name) => name !== chosen);
+  const isLacking = names.some((own) => !own.includes(chosen ?? ''));
+  return isLacking ? [`Not all groups have ${chosen}. \`--metric\` compares by ${firstFew(others, 6)}.`] : [];
 }
 
 function lackNotes(

@@ -32,6 +32,21 @@ test('cells of a group are compared by the parameter that distinguishes them', (
   assert.throws(() => groupingOf('parameter', []), /nothing to group by is called "parameter"/);
 });
 
+test('jobs without a parameter that is called like a grouping are in the groups of that', () => {
+  const job = (method: string, parameters = {}) =>
+    ({ method, trained: { parameters } }) as unknown as JobHistory;
+  const jobs = [job('https', { method: 'mine', cache: 'lru' }), job('osdf'), job('')];
+  const groupsOf = (by: string, some = jobs): (string | undefined)[] => {
+    const key = groupingOf(by, some).key(some, []);
+    return some.map((one) => ('job' in key ? key.job(one) : key.attempt(attempt(cache), one)));
+  };
+  assert.deepEqual(groupsOf('method'), ['mine', 'osdf', 'none']);
+  assert.deepEqual(groupsOf('cache'), ['lru', 'c', 'c']);
+  assert.deepEqual(groupsOf('method, cache').slice(0, 2), ['method=mine cache=lru', 'method=osdf cache=c']);
+  // Where all jobs have it, they are grouped with all their attempts.
+  assert.ok('job' in groupingOf('cache', jobs.slice(0, 1)).key(jobs.slice(0, 1), []));
+});
+
 test('a job without a GPU has no GPU time, whatever other logs have', async (t) => {
   const log = (cluster: number, gpus: string): string =>
     [

@@ -105,25 +105,31 @@ function parameterTitles(parameters: readonly string[]): Map<string, string> {
 }
 
 function oneGrouping(name: string, titles: ReadonlyMap<string, string>): Grouping {
-  // A parameter of this name says what the user meant.
   const whole = titles.has(name) ? name : [...titles].find(([, title]) => title === name)?.[0];
-  if (whole !== undefined) return parameterGrouping(whole, titles.get(whole) ?? whole);
   const found = Object.hasOwn(known, name) ? known[name] : undefined;
+  if (whole !== undefined) return parameterGrouping(whole, titles.get(whole) ?? whole, found);
   if (found !== undefined) return found;
   const names = [...new Set([...titles.values(), ...Object.keys(known)])];
   const fix = `use ${alternatives(name, names)}`;
   throw new Fault('usage', `nothing to group by is called "${name}"`, { about: name, fix });
 }
 
-const parameterGrouping = (name: string, title: string): Grouping => ({
-  title,
-  key: () => ({
-    job: ({ trained }) => {
-      const value = trained?.parameters?.[name];
-      return value === undefined ? undefined : showValue(value);
-    },
-  }),
-});
+/** A parameter says what the user meant; jobs without it are in a group of what else has its name. */
+function parameterGrouping(name: string, title: string, otherwise?: Grouping): Grouping {
+  const valueOf = ({ trained }: JobHistory): string | undefined => {
+    const value = trained?.parameters?.[name];
+    return value === undefined ? undefined : showValue(value);
+  };
+  if (otherwise === undefined) return { title, key: () => ({ job: valueOf }) };
+  const key: Grouping['key'] = (jobs, logs) => {
+    const other = otherwise.key(jobs, logs);
+    if ('job' in other) return { job: (job) => valueOf(job) ?? other.job(job) };
+    return jobs.every((job) => valueOf(job) !== undefined)
+      ? { job: valueOf }
+      : { attempt: (attempt, job) => valueOf(job) ?? other.attempt(attempt, job) };
+  };
+  return { ...otherwise, title, key };
+}
 
 /** `method=osdf site=CHTC`, in groups of the first, those in groups of the second. */
 function joinedKey(keys: readonly { name: string; key: GroupKey }[]): GroupKey {

@@ -1,6 +1,6 @@
 import type { Cause } from '../codes/causes.ts';
 import type { LogEvent } from '../eventlog/events.ts';
-import type { AttemptHistory, Ending, JobHistory, JobOutcome, Speed } from '../history/history.ts';
+import type { AttemptHistory, JobHistory, JobOutcome } from '../history/history.ts';
 import type { LogFacts } from '../history/log-facts.ts';
 import type { Parameters } from '../job/describe-parameters.ts';
 import { LogFold } from '../history/log-fold.ts';
@@ -8,18 +8,13 @@ import { Adder, countAfter, countAttempt } from './account.ts';
 import { addAmounts, columns, noAmounts, slotColumns, sumOver, type Amounts } from './columns.ts';
 
 /** The time of one attempt, including the wait before it. */
-export interface AttemptRow {
+export interface AttemptRow extends Pick<AttemptHistory, 'ending' | 'site' | 'machine' | 'gpu' | 'speed'> {
   attempt: number;
   /** `cluster.proc`. */
   id: string;
-  ending: Ending;
   /** Whether it succeeded and its result is not suspicious. */
   good: boolean;
   cause: Cause | undefined;
-  site: string;
-  machine: string;
-  gpu: string;
-  speed?: Speed;
   /** Milliseconds per column. */
   millis: Amounts;
 }

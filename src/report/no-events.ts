@@ -14,11 +14,6 @@ export function noEventsFault(names: readonly string[], beginning: Uint8Array): 
       about: logs,
       fix: `to explain the jobs: updraft why ${file}; a report needs their event log (\`log\` in their submit file)`,
     });
-  if (isUtf16(beginning))
-    return new Fault('file-invalid', `${logs} is UTF-16, and an event log is not`, {
-      about: logs,
-      fix: `convert it: iconv -f UTF-16 -t UTF-8 ${file} > events.log`,
-    });
   const isScript = names.every((name) => /\.(?:py|sh|ipynb)$/.test(name));
   return new Fault('file-invalid', `no HTCondor event in ${logs}`, {
     about: logs,
@@ -31,13 +26,3 @@ export function noEventsFault(names: readonly string[], beginning: Uint8Array): 
 }
 
 const maxNamed = 8;
-
-/** In UTF-16, every second byte of English text is zero, and only those. */
-function isUtf16(beginning: Uint8Array): boolean {
-  const zeros: [number, number] = [0, 0];
-  beginning.forEach((byte, at) => {
-    if (byte === 0) zeros[at % 2 === 0 ? 0 : 1] += 1;
-  });
-  const half = beginning.length / 2;
-  return half > 8 && Math.max(...zeros) > half * 0.9 && Math.min(...zeros) < half * 0.1;
-}

@@ -35,7 +35,7 @@ export function reportCharts(jobs: readonly JobHistory[], { rows }: Ledger, repo
     ...timeline(jobs, wasteful),
     ...rateChart('sites', 'rates', 'Input transfer rate per site', strips(sure, transferRate)),
     ...cacheRates(jobs),
-    ...cacheSites(report),
+    ...cacheSiteCharts(report),
   ];
 }
 
@@ -119,7 +119,8 @@ function cacheRates(jobs: readonly JobHistory[]): Chart[] {
   return rateChart('caches', 'cache-rates', 'Transfer rate per cache', found);
 }
 
-function cacheSites({ cacheSites: pairs }: LogReport): Chart[] {
+/** For the section of `cacheSiteSection`. */
+export function cacheSiteCharts({ cacheSites: pairs }: Pick<LogReport, 'cacheSites'>): Chart[] {
   if (new Set(pairs.map(({ site }) => site)).size < 2) return [];
   const title = 'Rate by cache and site';
   const cells = pairs.map(({ name, site, bytesPerSecond, setbacks, coldShare }) => ({

@@ -5,7 +5,7 @@ import { groupedSection } from './group-section.ts';
 import { jobTable } from './job-table.ts';
 import type { LogReport } from './log-report.ts';
 import type { ReadLogs } from './read-logs.ts';
-import { reportCharts } from './report-charts.ts';
+import { cacheSiteCharts, reportCharts } from './report-charts.ts';
 import { reportHtml } from './report-html.ts';
 import type { Section } from './section.ts';
 import { cacheSiteSection, sections, type SectionChoice } from './sections.ts';
@@ -49,9 +49,10 @@ export function groupedSections({ report, jobs }: ReadLogs, grouped: GroupedRepo
 export function comparisonPage(
   title: string,
   grouped: GroupedReport,
-  { verdict }: Pick<LogReport, 'verdict'>,
+  report: Pick<LogReport, 'verdict' | 'cacheSites'>,
   parts: readonly Section[],
 ): string {
-  const charts = comparisonCharts(grouped);
-  return reportHtml({ title, sections: parts, charts, report: { verdict, notes: grouped.notes } });
+  const served = cacheSiteCharts(report).filter(({ section }) => parts.some(({ id }) => id === section));
+  const charts = [...comparisonCharts(grouped), ...served];
+  return reportHtml({ title, sections: parts, charts, report: { ...report, notes: grouped.notes } });
 }

@@ -115,10 +115,41 @@ test('every column has a name of its own, also where a training reports what it 
   const metrics = { lr: 0.05, hours: 2, acc: 0.4, best_acc: 0.6 };
   const odd = { ...row('0000', 0.1, undefined), metrics, best: { ...metrics, acc: 0.5 } };
   const [head, line] = [...resultsCsv([odd])];
-  assert.equal(head, 'job,lr,outcome,last_lr,last_hours,acc,best_acc,hours,tries\n');
-  assert.equal(line, '0000,0.1,success,0.05,2,0.4,0.6,1,1\n');
+  assert.equal(head, 'job,lr,outcome,last_lr,last_hours,acc,last_best_acc,best_acc,hours,tries\n');
+  assert.equal(line, '0000,0.1,success,0.05,2,0.4,0.6,0.5,1,1\n');
   const other = { ...odd, job: '0001', metrics: { ...metrics, lr: 0.01 } };
   assert.deepEqual(names(sortResults([odd, other], { sort: 'last_lr' })), ['0001', '0000']);
+});
+
+test('what a training calls best_acc leaves the best acc of all jobs what it is', () => {
+  const better = { ...row('0000', 0.1, undefined), metrics: { acc: 0.4 }, best: { acc: 0.9 } };
+  const own = { acc: 0.5, best_acc: 0.99 };
+  const sorted = sortResults([{ ...row('0001', 0.2, undefined), metrics: own, best: own }, better], {
+    sort: '-best_acc',
+  });
+  assert.deepEqual(names(sorted), ['0000', '0001']);
+  assert.deepEqual([...resultsCsv(sorted)].slice(1), [
+    '0000,0.1,success,0.4,,0.9,1,1\n',
+    '0001,0.2,success,0.5,0.99,0.5,1,1\n',
+  ]);
+});
+
+test('parameters of earlier runs that are called like a column have one of their own', () => {
+  const jobs = [6, 12].map((hours) => ({
+    ...row(`00${hours}`, 0, 0.5),
+    parameters: { hours, outcome: 'good', 'data.tries': hours },
+  }));
+  const [head, line] = [...resultsCsv(jobs)];
+  const given = 'parameter_hours,parameter_outcome,data.tries';
+  assert.equal(head, `job,${given},outcome,accuracy,hours,tries\n`);
+  assert.equal(line, '006,6,good,6,success,0.5,1,1\n');
+  assert.deepEqual(names(sortResults(jobs, { sort: '-parameter_hours' })), ['0012', '006']);
+  const { head: shown, after } = resultsSection(jobs);
+  assert.deepEqual(
+    shown.map(({ title }) => title),
+    ['job', 'parameter_hours', 'data.tries', 'outcome', 'accuracy', 'hours', 'tries'],
+  );
+  assert.deepEqual(after, ['Same in all: parameter_outcome=good.']);
 });
 
 test('the columns of CSV do not depend on how many rows are shown', () => {

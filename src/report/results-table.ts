@@ -4,6 +4,7 @@ import { shortNames } from '../base/shorten.ts';
 import { compareValues, numberOf } from '../base/text-table.ts';
 import { Fault } from '../fault/fault.ts';
 import { showValue } from '../job/describe-parameters.ts';
+import { resultNames } from '../job/expand.ts';
 import { csvLine } from './attempt-csv.ts';
 import { type JobTableRow, valueNames } from './job-table.ts';
 import type { Section } from './section.ts';
@@ -14,6 +15,8 @@ interface ResultColumn {
   /** Shorter where that is still different: `lr` for `model.optimizer.lr`. */
   title: string;
   isNumber: boolean;
+  /** Whether it is a parameter. */
+  isGiven?: true;
   of: (row: JobTableRow) => string | number | boolean | undefined;
 }
 
@@ -32,24 +35,37 @@ function resultColumns(rows: readonly JobTableRow[]): ResultColumn[] {
     rows.some(({ metrics, best }) => !Object.is(own(metrics, name), own(best, name)));
   const [given, measured] = [valueNames(rows, 'parameters'), valueNames(rows, 'metrics')];
   const titles = shortNames([...given, ...measured]);
+  const taken = new Set<string>(resultNames);
+  // Earlier versions allowed parameters of any name.
+  const parameters = given.map((name, at): ResultColumn => {
+    const all = column(freeName(name, 'parameter_', taken), (row) => own(row.parameters, name));
+    const title = titles[at] ?? name;
+    return { ...all, isGiven: true, title: taken.has(title) ? all.name : title };
+  });
+  const bests = valueNames(rows, 'best').map((name) => ({
+    ...column(freeName(`best_${name}`, 'best_', taken), (row) => own(row.best, name)),
+    isShown: differs(name),
+  }));
   // A training that reports its learning rate must not have two columns of one name.
-  const taken = new Set(['job', 'outcome', 'hours', 'tries', ...given]);
+  const metrics = measured.map((name) =>
+    column(freeName(name, 'last_', taken), (row) => own(row.metrics, name)),
+  );
   return [
     column('job', ({ job }) => job),
-    ...given.map((name, at) => ({
-      ...column(name, ({ parameters }) => own(parameters, name)),
-      ...{ title: titles[at] ?? name },
-    })),
+    ...parameters,
     column('outcome', ({ outcome }) => (outcome === 'wrongOutput' ? 'wrong output' : outcome)),
-    ...measured.map((name) =>
-      column(taken.has(name) ? `last_${name}` : name, ({ metrics }) => own(metrics, name)),
-    ),
-    ...valueNames(rows, 'best')
-      .filter((name) => differs(name) && !measured.includes(`best_${name}`))
-      .map((name) => column(`best_${name}`, ({ best }) => own(best, name))),
+    ...metrics,
+    ...bests.filter(({ isShown }) => isShown),
     column('hours', ({ executeTotalSeconds: all }) => (all === null ? undefined : all / 3600)),
     column('tries', ({ attempts }) => attempts),
   ];
+}
+
+/** The name, or with the prefix if another column has it. */
+function freeName(name: string, prefix: string, taken: Set<string>): string {
+  const free = taken.has(name) ? freeName(prefix + name, prefix, taken) : name;
+  taken.add(free);
+  return free;
 }
 
 /** Which rows to show, and in which order. */
@@ -107,34 +123,33 @@ export function resultsSection(
   rows: readonly JobTableRow[],
   { sort, all = rows, directions }: ResultView = {},
 ): Section {
-  const [given, measured] = [valueNames(rows, 'parameters'), valueNames(rows, 'metrics')];
   const found = resultColumns(rows);
   const asked = sort?.replace(/^-/, '');
   const sortedBy = (asked === undefined ? undefined : columnNamed(found, asked)?.name) ?? asked;
-  const [deciding = 'job'] = byImportance(measured, directions);
+  const [deciding = 'job'] = byImportance(valueNames(rows, 'metrics'), directions);
   const key = sortedBy ?? deciding;
   const [first, second] = all;
-  const isSame = (name: string): boolean =>
-    all.every(({ parameters }) => parameters[name] === first?.parameters[name]);
-  const same = second === undefined ? [] : given.filter((name) => name !== key && isSame(name));
-  const order = (name: string): number =>
-    name === 'job' || given.includes(name) ? 0 : name === sortedBy ? 1 : name === 'outcome' ? 2 : 3;
+  const isSame = ({ name, isGiven, of }: ResultColumn): boolean =>
+    isGiven === true && name !== key && all.every((row) => first !== undefined && of(row) === of(first));
+  const same = second === undefined ? [] : found.filter(isSame);
+  const order = ({ name, isGiven }: ResultColumn): number =>
+    name === 'job' || isGiven === true ? 0 : name === sortedBy ? 1 : name === 'outcome' ? 2 : 3;
   const columns = found
-    .filter(({ name, of }) => !same.includes(name) && rows.some((row) => of(row) !== undefined))
-    .toSorted((a, b) => order(a.name) - order(b.name));
+    .filter((column) => !same.includes(column) && rows.some((row) => column.of(row) !== undefined))
+    .toSorted((a, b) => order(a) - order(b));
   const ranks: Record<string, number> = { hours: 4, tries: 4, outcome: 1, [deciding]: 1, [key]: 0, job: 0 };
-  const head = columns.map(({ name, title, isNumber }) => ({
+  const head = columns.map(({ name, title, isNumber, isGiven = false }) => ({
     title,
     ...(isNumber ? { align: 'right' as const } : {}),
-    rank: own(ranks, name) ?? (given.includes(name) ? 2 : 3),
-    ...(given.includes(name) ? { minWidth: minParameterWidth } : {}),
+    rank: own(ranks, name) ?? (isGiven ? 2 : 3),
+    ...(isGiven ? { minWidth: minParameterWidth } : {}),
   }));
-  const said = same.map((name) => `${name}=${showValue(first?.parameters[name] ?? '')}`).join(', ');
+  const said = same.map(({ name, of }) => `${name}=${showValue((first && of(first)) ?? '')}`).join(', ');
   return {
     id: 'results',
     title: 'Results',
     head,
-    rows: rows.map((row) => columns.map(({ name, of }) => shown(of(row), given.includes(name)))),
+    rows: rows.map((row) => columns.map(({ of, isGiven }) => shown(of(row), isGiven))),
     after: said === '' ? [] : [`Same in all: ${said}.`],
   };
 }
@@ -143,7 +158,7 @@ export function resultsSection(
 const minParameterWidth = 10;
 
 /** What was given is shown as it was. */
-function shown(value: string | number | boolean | undefined, isGiven: boolean): string {
+function shown(value: string | number | boolean | undefined, isGiven = false): string {
   if (value === undefined) return '';
   return typeof value !== 'number' || isGiven || Number.isInteger(value) || !Number.isFinite(value)
     ? showValue(value)

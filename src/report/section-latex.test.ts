@@ -11,6 +11,7 @@ test('every character of a cell is printed as itself, or as its symbol', () => {
     '3 ≥ 2 ≤ 4',
     '1–2 — 3',
     '[x]',
+    '*y',
     '∞ ± × ~ ^ \\',
     `--a ''b'' "c" \`d`,
   ];
@@ -24,6 +25,7 @@ test('every character of a cell is printed as itself, or as its symbol', () => {
     String.raw`3 $\geq$ 2 $\leq$ 4 \\`,
     String.raw`1--2 --- 3 \\`,
     String.raw`{[}x] \\`,
+    String.raw`{*}y \\`,
     String.raw`$\infty$ $\pm$ $\times$ \textasciitilde{} \textasciicircum{} \textbackslash{} \\`,
     String.raw`-{}-a '{}'b'{}' \texttt{\symbol{34}}c\texttt{\symbol{34}} \textasciigrave{}d \\`,
   ])
@@ -42,8 +44,8 @@ test('characters that pdfLaTeX cannot print are named, those of comments and acc
     sectionsLatex([
       { id: 't', title: 't', head: [{ title: 'x' }], rows: [[cell]], after: ['Kruskal–Wallis 中'] },
     ]);
-  assert.doesNotMatch(latexOf('Größe ł ñ → 5 € “x”'), /pdfLaTeX/);
-  assert.match(latexOf('α = 中 α 🙂'), /^% pdfLaTeX lacks .*: α 中 🙂$/m);
+  assert.doesNotMatch(latexOf('Größe ł ñ ą ð → 5 € “x” «y»'), /pdfLaTeX/);
+  assert.match(latexOf('α = 中 α ħ 🙂'), /^% pdfLaTeX lacks .*: α 中 ħ 🙂$/m);
 });
 
 test('a heading with line breaks or control characters stays one line of text', () => {
@@ -65,4 +67,9 @@ test('parameters of a combination have their own columns', () => {
   assert.match(latex, /^ {4}0\.1 & a b & 3 \\\\\n {4}1e-5 & {2}& 2 \\\\$/m);
   const other = sectionsLatex([sectionTable('cost', 'Cost', 'lr, site | n>', cells)]);
   assert.match(other, /^ {4}lr=0\.1 optim\.name=a b & 3/m);
+});
+
+test('a section without rows is a comment, not an empty table', () => {
+  const empty = sectionsLatex([sectionTable('gpu', 'GPU time', 'site | n>', [], { after: ['No value.'] })]);
+  assert.match(empty, /\n\n% GPU time\n% No value\.$/);
 });

@@ -1,23 +1,25 @@
 import { printable } from '../base/printable.ts';
 import { type Section, withoutEmptyColumns } from './section.ts';
 
-/** Tables for a paper, which needs `\usepackage{booktabs}`; sentences become comments. Without a final newline. */
+/** Tables for a paper, with the packages that it needs; sentences become comments. Without a final newline. */
 export function sectionsLatex(parts: readonly Section[]): string {
   const tables = parts.map(sectionLatex);
   const lacking = new Set(tables.join('\n').replaceAll(/^%.*/gm, '').match(unknownToPdf));
   const note = '% pdfLaTeX lacks some characters; use XeLaTeX or LuaLaTeX, and a font that has them: ';
   return [
-    '% \\usepackage{booktabs}',
+    '% \\usepackage[T1]{fontenc}\n% \\usepackage{booktabs}',
     ...(lacking.size === 0 ? [] : [note + [...lacking].join(' ')]),
     ...tables,
   ].join('\n\n');
 }
 
-/** Without further packages; found by trial. */
-const unknownToPdf = /[«»]|[^\p{ASCII}\u00a0-\u017f‘’“”•…€™→]/gu;
+/** With these packages only; found by trial. */
+const unknownToPdf = /[ĦħĸĿŀŉŦŧſ]|[^\p{ASCII}\u00a0-\u017f‘’“”•…€™→]/gu;
 
 function sectionLatex(section: Section): string {
   const { id, title, head, rows, after = [] } = withOwnColumns(withoutEmptyColumns(section));
+  if (rows.length === 0)
+    return [`% ${printable(title)}`, ...after.map((text) => `% ${printable(text)}`)].join('\n');
   const line = (cells: readonly string[]): string => `    ${cells.map(escapeLatex).join(' & ')} \\\\`;
   const aligned = head.map(({ align }) => (align === 'right' ? 'r' : 'l'));
   return [
@@ -75,11 +77,11 @@ const marks: Record<string, string> = {
 
 /**
  * What plain LaTeX, with its first font encoding, would print as another character, also two of them as one. A cell that
- * begins with `[` would be read as an argument of the line break before it.
+ * begins with `[` or `*` would be read as an argument of the line break before it.
  */
 const escapeLatex = (text: string): string =>
   printable(text)
     .replaceAll(/([-',])(?=\1)|[\\~^∞–—−…<>|≤≥≈±×→µ&%$#_{}`"]/g, (mark, twin?: string) =>
       twin === undefined ? (marks[mark] ?? `\\${mark}`) : `${twin}{}`,
     )
-    .replace(/^\[/, '{[}');
+    .replace(/^[[*]/, '{$&}');

@@ -45,7 +45,6 @@ export function timeSummary({
 export interface SectionChoice {
   /** Adds the slowest jobs, and machines with a single attempt. */
   all?: boolean;
-  /** A row per job. */
   jobRows?: readonly JobTableRow[];
   /** With more jobs than this, none is listed. */
   maxRows?: number;

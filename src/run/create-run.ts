@@ -21,7 +21,6 @@ const leaseName = '.creating';
 export const draftFolder = ({ folder }: Plan, run: string): string =>
   path.join(folder, runsFolder, draftName(run));
 
-/** A name for a new run of the plan. */
 export const newRunName = ({ spec }: Plan, clock: Clock): string => `${spec.name}-${newId(clock)}`;
 
 /**

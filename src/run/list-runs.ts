@@ -4,7 +4,7 @@ import path from 'node:path';
 import { mapLimited } from '../base/map-limited.ts';
 import { runFiles } from '../job/layout.ts';
 import { emptyTally } from '../journal/fold.ts';
-import { isOpen, type JobCounts, type RunState } from '../journal/state.ts';
+import { isOpen, type RunState } from '../journal/state.ts';
 import { readJournalEnds } from '../journal/tail.ts';
 import { poolKind } from '../pool/open-pool.ts';
 import { readPlan } from '../pool/read-plan.ts';
@@ -19,15 +19,10 @@ export const isRehearsal = async (runFolder: string): Promise<boolean> =>
   (await readPlan(runFolder).catch(() => undefined))?.isRehearsal === true;
 
 /** A run in a list. */
-export interface RunSummary {
-  run: string;
+export interface RunSummary extends Pick<RunState, 'run' | 'pool' | 'createdAt' | 'endedAt' | 'tally'> {
   folder: string;
-  pool: string;
-  createdAt?: string;
-  endedAt?: string;
   /** Jobs that the pool holds; they are part of other counts, too. */
   held: number;
-  tally: JobCounts;
   isRehearsal: boolean;
   /** Its supervisor died, so nothing new starts. */
   isUnsupervised?: true;

@@ -8,7 +8,6 @@ import { ManifestMaker, type Seal } from './manifest-maker.ts';
 export interface Shard {
   index: number;
   files: DataFile[];
-  /** Number of samples. */
   samples: number;
   bytes: number;
 }
@@ -166,7 +165,6 @@ export async function writeTar(
   await write(tarEnd);
 }
 
-/** Seals a single file. */
 export async function sealFile(file: DataFile, watch: Watch): Promise<Seal> {
   const maker = new ManifestMaker(file.bytes);
   await readAll(file, watch.signal, (part) => {

@@ -2,7 +2,6 @@ import { appendFile, mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Manifest } from '../transfer/proof/manifest.ts';
 
-/** An object that is known to be staged. */
 export interface StagedObject {
   /** Index of the shard; 0 for a single file. */
   index: number;

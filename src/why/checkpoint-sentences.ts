@@ -1,5 +1,5 @@
 import { formatSize } from '../job/units.ts';
-import { describePosition, describeResume } from '../journal/describe-resume.ts';
+import { describePosition, describeResume } from '../journal/describe-attempt.ts';
 import { refusedSentence } from '../journal/metrics.ts';
 import type { AttemptState } from '../journal/state.ts';
 import { safeLine } from '../diagnosis/quote-event.ts';

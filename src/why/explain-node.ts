@@ -1,4 +1,4 @@
-import { adviceFor, causeTitle, type Cause } from '../codes/causes.ts';
+import { adviceFor, causeTitle, sentence, type Cause } from '../codes/causes.ts';
 import type { DagNode } from '../dag/dag.ts';
 import type { FailedScript } from '../dag/dagman-log.ts';
 import { type DagRun, type NotSubmitted, notSubmittedText } from '../dag/not-submitted.ts';
@@ -18,7 +18,7 @@ export function explainNode(run: DagRun, node: DagNode, reason: NotSubmitted): E
     standing,
     cause,
     title: causeTitle(cause),
-    because: more.because ?? [sentenceOf(why)],
+    because: more.because ?? [sentence(why)],
     evidence: more.evidence ?? [],
     doing: [],
     advice: more.advice ?? [adviceFor(cause)],
@@ -69,5 +69,3 @@ function preFailure({ scripts }: DagNode, { how, notStarted }: FailedScript): st
     ...(notStarted === undefined ? [] : [`DAGMan could not start it: ${safeLine(notStarted)}`]),
   ];
 }
-
-const sentenceOf = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;

@@ -52,7 +52,6 @@ function splitReasons(pasted: string): { job: string; reason: string }[] {
   }));
 }
 
-/** Explains one reason. */
 export function explainReason(pasted: string): Explanation {
   const said = withLikelyCode(readReason(pasted));
   const diagnosis = diagnose({ ...said, resources: [] });

@@ -3,7 +3,7 @@ import { causeOfJob, faultOf } from '../history/run-jobs.ts';
 import type { Entry, FaultRecord } from '../journal/entry.ts';
 import type { AttemptState, JobState } from '../journal/state.ts';
 import { attemptSentences, checkpointAdvice, timeText } from './checkpoint-sentences.ts';
-import { explainSilence } from './explain-silence.ts';
+import { explainSilence, type SilentRecord } from './explain-silence.ts';
 import { goodTitle } from './build-explanation.ts';
 import type { Decision } from '../recovery/decide.ts';
 import type { Evidence, Explanation, JobStatus } from '../diagnosis/explanation.ts';
@@ -15,19 +15,14 @@ export interface FiledEntry {
 }
 
 /** What a run's journals say about one job. */
-export interface RunJobRecord {
-  job: JobState;
+export interface RunJobRecord extends Omit<SilentRecord, 'entries'> {
   entries: readonly FiledEntry[];
   /** What the local pool does next or did last; undefined if its plan is lost or another pool decides. */
   decision?: Decision | undefined;
   /** Whether the run has a supervisor; undefined on other pools than the local one. */
   isSupervised?: boolean;
-  /** The scheduler that has the jobs in its queue. */
-  queue?: string | undefined;
   /** The explanation by HTCondor's log. */
   fromLog?: Explanation | undefined;
-  /** Milliseconds since the epoch; without it, nothing is said about silence. */
-  now?: number;
 }
 
 /** Explains a job of a run by Updraft's own journals and, on HTCondor, by the event log. Pure. */

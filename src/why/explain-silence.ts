@@ -6,11 +6,12 @@ import type { JobState } from '../journal/state.ts';
 import { silence } from '../journal/silence.ts';
 import { timeText } from './checkpoint-sentences.ts';
 
-interface SilentRecord {
+export interface SilentRecord {
   job: JobState;
   entries: readonly { entry: Entry }[];
   /** The scheduler that has the jobs in its queue. */
   queue?: string | undefined;
+  /** Milliseconds since the epoch; without it, nothing is said about silence. */
   now?: number;
 }
 

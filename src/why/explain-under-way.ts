@@ -3,7 +3,7 @@ import { activityText, adviceOf, explained, nothingWrong, reconnects } from './b
 import type { Explanation } from '../diagnosis/explanation.ts';
 import type { AttemptHistory, JobHistory } from '../history/history.ts';
 import { siteOrMachine } from '../history/worker.ts';
-import { describeConnection } from '../journal/describe-connection.ts';
+import { describeConnection } from '../journal/describe-attempt.ts';
 import { defaultLeaseSeconds } from '../recovery/policy.ts';
 import { detailsOf, describeStreaks, type Streak } from './past-attempts.ts';
 import { formatSpan } from './format-span.ts';

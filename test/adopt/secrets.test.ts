@@ -3,6 +3,7 @@ import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import * as adopt from '../../src/cli/commands/adopt.ts';
+import { lintSubmission } from '../../src/adopt/lint.ts';
 import { survey } from '../../src/adopt/survey.ts';
 import { draftSubmitted } from '../../src/cli/adopt/draft-submitted.ts';
 import { renderJob } from '../../src/cli/init/render-job.ts';
@@ -169,4 +170,33 @@ test('no secret of a submit file is printed, as text or JSON, or written into it
   await rm(written);
   assert.match(said.join('\n'), /environment-secret[^]*looks like a secret/);
   for (const one of said) assert.doesNotMatch(one, leak);
+});
+
+test('a secret is found by its form, by its name before several words, and in every URL', () => {
+  const files = { read: () => undefined, stat: () => undefined, list: () => undefined };
+  const found = (line: string): string[] => {
+    const text = `executable = run.sh\n${line}\nqueue\n`;
+    const facts = survey({ file: '/a/job.sub', text, files, env: {}, now, limits: limitsAt('ospool') });
+    const own = lintSubmission(facts).filter(({ rule }) => /secret$/.test(rule));
+    for (const { message, fix } of own) assert.doesNotMatch(message + fix, leak, line);
+    return own.map(({ rule, message }) => `${rule} ${/`(.*?)`|a word/.exec(message)?.[0] ?? ''}`);
+  };
+  const key = 'hf_AbCdEfGhIjKlMnOpQrStUvWxYz012345';
+  const jwt = ['eyJhbGciOiJFUzI1', 'planted', 'planted'].join('.');
+  const secret: [line: string, found: string[]][] = [
+    [`environment = "HF=${key} A=1"`, ['environment-secret `HF`']],
+    [`environment = HF=${key};X=${jwt}`, ['environment-secret `HF`', 'environment-secret `X`']],
+    [`environment = "MY_PASSWORD='two planted' B=2"`, ['environment-secret `MY_PASSWORD`']],
+    ['environment = "DB=postgres://u:planted@h/db"', ['environment-secret `DB`']],
+    [`arguments = train ${key} ${jwt}`, ['environment-secret a word']],
+    [`arguments = "--token Planted01 x"`, ['environment-secret `--token`']],
+    ['output_destination = https://me:planted@h/x', ['url-secret `password`']],
+  ];
+  for (const [line, expected] of secret) assert.deepEqual(found(line), expected, line);
+  for (const line of [
+    'environment = "REPO=ssh://git@example.org/x SORT_KEY=validation_loss TOKENIZER=hf_transformers_checkpoint_large"',
+    'arguments = "--data https://example.org/a?x=1 --tokens 4096 sk-learn-pipelines-and-models"',
+    'output_destination = https://me@example.org/x',
+  ])
+    assert.deepEqual(found(line), [], line);
 });

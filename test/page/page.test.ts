@@ -318,11 +318,14 @@ test('a pasted hold reason is explained', async (t) => {
   if (tab === undefined) return;
   await tab.click('#reason');
   await tab.type(
-    'Error from slot1@e1: Job has gone over cgroup memory limit of 2048 megabytes. Peak usage: 1940 megabytes.',
+    'Error from slot1@e1: Job has gone over cgroup memory limit of 2048 megabytes. Peak usage: 1940 megabytes, see https://bob:planted1@h/x',
   );
   await tab.click('#paste button');
   await tab.untilText('dialog[open]', 'It used more memory than requested: 2048 MB requested');
-  assert.match(await tab.text('dialog .same'), /updraft why --reason 'Error from slot1@e1/);
+  assert.match(
+    await tab.text('dialog .same'),
+    /updraft why --reason 'Error from slot1@e1.*see https:\/\/h\/x'/,
+  );
   assert.deepEqual(tab.errors, []);
 });
 

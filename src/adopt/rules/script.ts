@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { applyRules, type Found, type Rule } from '../../base/finding.ts';
-import { splitArguments, BadQuoting } from '../split-arguments.ts';
+import { wordsOf } from '../split-arguments.ts';
 import {
   type Batch,
   type SubmitFacts,
@@ -78,7 +78,7 @@ function usesOf(batch: Batch, facts: SubmitFacts): { word: string; place: { file
     );
   return [
     ...(inScript ?? []),
-    ...argumentsOf(batch)
+    ...wordsOf('arguments', valueOf(batch, 'arguments'))
       .filter((word, index) => isPath(word) && isPassedOn(script, index + 1))
       .map((word) => ({ word, place: whereSet(batch, 'arguments') })),
   ];
@@ -95,15 +95,6 @@ function isPassedOn(script: Wrapper | undefined, position: number): boolean {
   return script.commands.some(
     (command) => !command.nested && opensFiles(command) && command.words.some((word) => whole.test(word)),
   );
-}
-
-function argumentsOf(batch: Batch): string[] {
-  try {
-    return splitArguments(valueOf(batch, 'arguments') ?? '');
-  } catch (error) {
-    if (error instanceof BadQuoting) return [];
-    throw error;
-  }
 }
 
 /** The script makes the folder, or unpacks something that may. */

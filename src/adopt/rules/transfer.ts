@@ -279,18 +279,22 @@ function transferOff(batch: Batch): RuleResult {
 const secret = /[?&](authz|access_token|token|signature|x-amz-signature|sig|key|password)=/i;
 
 function secretUrls(batch: Batch): RuleResult {
-  return [...inputsOf(batch), ...fileList(valueOf(batch, 'transfer_output_remaps'))].flatMap((url) => {
-    const name =
-      isUrl(url) || url.includes('://')
-        ? (secret.exec(url)?.[1] ?? (/\/\/[^/@\s]+:[^/@\s]+@/.test(url) ? 'password' : undefined))
-        : undefined;
-    if (name === undefined) return [];
-    return {
-      message: `a URL carries a secret (\`${name}\`): anyone who can see the queue or the log can read it`,
-      fix: 'let HTCondor provide the token (use_oauth_services), or use a token file that the plugin finds',
-      place: whereSet(batch, 'transfer_input_files'),
-    };
-  });
+  const others = ['transfer_output_remaps', 'output_destination', 'checkpoint_destination'];
+  const lists = others.map((command) => [command, fileList(valueOf(batch, command))] as const);
+  return [['transfer_input_files', inputsOf(batch)] as const, ...lists].flatMap(([command, urls]) =>
+    urls.flatMap((url) => {
+      const name =
+        isUrl(url) || url.includes('://')
+          ? (secret.exec(url)?.[1] ?? (/\/\/[^/@\s]+:[^/@\s]+@/.test(url) ? 'password' : undefined))
+          : undefined;
+      if (name === undefined) return [];
+      return {
+        message: `a URL carries a secret (\`${name}\`): anyone who can see the queue or the log can read it`,
+        fix: 'let HTCondor provide the token (use_oauth_services), or use a token file that the plugin finds',
+        place: whereSet(batch, command),
+      };
+    }),
+  );
 }
 
 /** Queries that the Pelican plugin understands. */

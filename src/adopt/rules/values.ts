@@ -1,6 +1,8 @@
 import { batches, perBatch, valueOf, whereSet, type Batch, type SubmitFacts } from '../submit-facts.ts';
 import type { Found, Rule } from '../../base/finding.ts';
 import { secretInOption, secretInVariable } from '../../base/printable.ts';
+import { textWithoutSecrets } from '../../base/file-without-secrets.ts';
+import { wordsOf } from '../split-arguments.ts';
 import { canonicalCommand } from '../submit-commands.ts';
 
 /** Commands that take one of a few words; HTCondor refuses any other. */
@@ -123,20 +125,33 @@ function attributesForCommands({ submission }: SubmitFacts): Found[] {
 }
 
 const secretsOf = (batch: Batch): Found[] =>
-  [
-    { command: 'environment', patterns: [secretInVariable] },
-    { command: 'arguments', patterns: [secretInVariable, secretInOption] },
-  ].flatMap(({ command, patterns }) => {
+  (['environment', 'arguments'] as const).flatMap((command) => {
     const text = valueOf(batch, command) ?? '';
-    const found = patterns.flatMap((pattern) => [...text.matchAll(pattern)]);
-    return found
-      .filter(([whole, start = '']) => isSecretValue(whole.slice(start.length)))
-      .map(([, start = '']) => ({
-        message: `\`${start.replace(/[^\w-]+$/, '')}\` is a secret in \`${command}\`: anyone who can see the queue or the log can read it`,
-        fix: sendSecret,
-        place: whereSet(batch, command),
-      }));
+    const patterns = command === 'environment' ? [secretInVariable] : [secretInVariable, secretInOption];
+    const found = patterns
+      .flatMap((pattern) => [...text.matchAll(pattern)])
+      .map(([whole, start = '']) => ({
+        name: start.replace(/[^\w-]+$/, ''),
+        value: whole.slice(start.length),
+      }))
+      .filter(({ value }) => isSecretValue(value));
+    const others = wordsOf(command, text).filter((word) => !found.some(({ value }) => word.includes(value)));
+    return [...found.map(({ name }) => name), ...others.flatMap(secretIn)].map((name) => ({
+      message: `${name === '' ? 'a word' : `\`${name}\``} is a secret in \`${command}\`: anyone who can see the queue or the log can read it`,
+      fix: sendSecret,
+      place: whereSet(batch, command),
+    }));
   });
+
+/** The name of a secret that its form shows, or a name before several words. */
+function secretIn(word: string): string[] {
+  const [, name = '', value = word] = /^([\w.-]+)=(.*)$/s.exec(word) ?? [];
+  // A user without a password is no secret.
+  const plain = value.replaceAll(/(:\/\/)[^/@\s:]+@/g, '$1');
+  const joined = `${name}=${value.replaceAll(/[\s"';]/g, '_')}`;
+  const isNamed = isSecretValue(value) && joined.search(secretInVariable) !== -1;
+  return isNamed || textWithoutSecrets(plain) !== plain ? [name] : [];
+}
 
 /** Not a path, a URL or a macro, which only name a secret, nor HTCondor's word for `$ENV()` of a variable that is not set. */
 const isSecretValue = (value: string): boolean =>

@@ -4,10 +4,6 @@ import { isSameHome } from '../../federation/object-url.ts';
 import { cachesOf, type CachePreferences } from '../../job/caches.ts';
 import type { WorkOrder } from '../../job/job.ts';
 
-interface ObjectPreferences extends CachePreferences {
-  url?: string;
-}
-
 /**
  * The locator for one object of a job: the job file's preferences of caches come before this machine's. A manifest may
  * be in another federation, where the caches of its object do not apply.
@@ -15,7 +11,7 @@ interface ObjectPreferences extends CachePreferences {
 export function locatorFor<L extends Locator>(
   locator: L,
   order: WorkOrder | undefined,
-  source: ObjectPreferences = {},
+  source: CachePreferences & { url?: string } = {},
   url = source.url,
 ): L {
   if (order === undefined) return locator;

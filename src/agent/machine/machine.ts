@@ -7,26 +7,18 @@ import { defined } from '../../base/defined.ts';
 import type { Env } from '../../base/env.ts';
 import { assignedIn, gpuModelsIn } from '../../classad/gpus.ts';
 import { siteIn } from '../../classad/site.ts';
+import type { WorkerMachine } from '../../journal/entry.ts';
 import type { Context } from '../attempt.ts';
 import { readAd } from './condor-ads.ts';
 
-interface Machine {
-  host: string;
-  site?: string;
-  /** Models of the slot's own GPUs, as the driver names them. */
-  gpus: string[];
-  /** The version of their driver. */
-  driver?: string;
-}
-
 /** Where the attempt runs. Reads files and the environment only, and needs no program. */
-export function describeMachine(env: Env): Machine {
+export function describeMachine(env: Env): WorkerMachine {
   const site = siteName(env);
   return { host: os.hostname(), ...defined({ site }), ...describeGpus(ownGpus(env, listedGpus()), env) };
 }
 
 /** The models and the driver of the slot's GPUs; where the driver lists none, as the slot's ad describes them. */
-export function describeGpus(own: readonly Gpu[], env: Env): Pick<Machine, 'gpus' | 'driver'> {
+export function describeGpus(own: readonly Gpu[], env: Env): Pick<WorkerMachine, 'gpus' | 'driver'> {
   const isKnown = own.length > 0 || assignedGpus(env)?.length === 0;
   const gpus = isKnown ? own.map(({ name }) => name) : gpuModelsIn(readAd(env, '_CONDOR_MACHINE_AD'));
   return { gpus, ...defined({ driver: own[0]?.driver }) };

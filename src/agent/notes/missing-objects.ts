@@ -67,7 +67,6 @@ export class MissingObjects {
     await this.#write(object, { until: this.#clock.now() + seconds * 1000, misses });
   }
 
-  /** The object is there. */
   async markPresent(object: string): Promise<void> {
     const mark = await this.#read(object);
     if (mark !== undefined && mark.until > 0) await this.#write(object, { until: 0, misses: 0 });

@@ -4,14 +4,11 @@ import path from 'node:path';
 import { isGone } from '../../base/error-reason.ts';
 import { piecesOf } from '../../base/sha256-of.ts';
 import { Fault } from '../../fault/fault.ts';
+import type { AgentBodyOf } from '../../journal/entry.ts';
 import type { Attempt } from '../attempt.ts';
 
-interface Copied {
-  /** Relative to the folder the copy was made in. */
-  path: string;
-  bytes: number;
-  sha256: string;
-}
+/** `path` is relative to the folder the copy was made in. */
+type Copied = Omit<AgentBodyOf<'output'>, 'kind'>;
 
 interface CopyOptions {
   signal: AbortSignal;

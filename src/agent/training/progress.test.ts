@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { maxMetrics, type Progress } from '../../journal/entry.ts';
-import { mergeProgress, MetricNames, progressOfLine, progressOfRecord } from './progress.ts';
+import { MetricNames, progressOfLine, progressOfRecord } from './progress.ts';
+import { mergeProgress } from './reports.ts';
 
 for (const [line, expected] of [
   ['Train Epoch: 1 [640/60000 (1%)]\tLoss: 0.45', { epoch: 1, step: 640, steps: 60000, loss: 0.45 }],
@@ -61,8 +62,8 @@ for (const [line, expected] of [
   ['10:00 INFO Validation: loss 0.5, acc 0.6', { metrics: { val_loss: 0.5, val_accuracy: 0.6 } }],
   ['dev loss 0.5; Evaluation accuracy is 75%', { metrics: { val_loss: 0.5, val_accuracy: 0.75 } }],
   ['epoch 3 (train: 12.3 s, val: 2.1 s) loss: 0.4', { epoch: 3, done: 3, loss: 0.4 }],
-  ['Test: [  78/78]  Loss:   0.8 (0.9)  Acc@1: 0.5 (0.5)', { metrics: { test_loss: 0.8, test_acc1: 0.005 } }],
-  ['Train: 3 [  50/1251 (  4%)]  Loss: 6.9 (6.95)', { epoch: 3, step: 50, steps: 1251, loss: 6.9 }],
+  ['Test: [  78/78]  Loss:   0.8 (0.9)  Acc@1: 0.5 (0.5)', { metrics: { test_loss: 0.9, test_acc1: 0.005 } }],
+  ['Train: 3 [  50/1251 (  4%)]  Loss: 6.9 (6.95)', { epoch: 3, step: 50, steps: 1251, loss: 6.95 }],
   ['Best val acc: 90%, best loss: 0.1', {}],
   ['kl_loss: 0.2 aux/loss=0.1, error: 3 files, f1: 5', {}],
   ['accuracy: 150 of them', { accuracy: 150 }],
@@ -115,6 +116,34 @@ for (const [line, expected] of [
   ['Epoch 5, Loss: 0.3, F1: 0.81', { epoch: 5, done: 5, loss: 0.3, metrics: { F1: 0.81 } }],
   ['Epoch [0/9], Loss: 0.3', { epoch: 0, epochs: 9, firstEpoch: 0, done: 0, loss: 0.3 }],
   ["{'loss': 0.4, 'epoch': 0.0}", { epoch: 0, done: 0, loss: 0.4 }],
+  ['Accuracy of model: 0.93', { accuracy: 0.93 }],
+  ['The accuracy of the model is 93 %', { accuracy: 0.93 }],
+  ['Accuracy of the network on the 10000 test images: 55 %', { metrics: { test_accuracy: 0.55 } }],
+  ['Accuracy of our model on the validation set = 0.7', { metrics: { val_accuracy: 0.7 } }],
+  ['Perplexity 23.1', { metrics: { Perplexity: 23.1 } }],
+  ['CV score: 0.91 (+/- 0.02)', { metrics: { cv_score: 0.91 } }],
+  ['Mean cross-validation score: 0.91 ± 0.02', { metrics: { cv_score: 0.91 } }],
+  ['Accuracy: 0.91 (+/- 0.02)', { accuracy: 0.91 }],
+  [
+    "[I 2026-01-01 10:00:00,123] Trial 3 finished with value: 0.91 and parameters: {'loss': 2}. Best is trial 2 with value: 0.95.",
+    { metrics: { trial_value: 0.91 } },
+  ],
+  ...[
+    'Accuracy of plane : 55 %',
+    'Accuracy for class: plane is 55.0 %',
+    'Accuracy of the model on class cat: 0.5',
+    'Accuracy of the base model: 0.8',
+    'Best accuracy of the model: 0.95',
+    'Accuracy of model dropped from: 0.93',
+    'Perplexity of the base model: 20 epochs',
+    'the perplexity 23.1 of the baseline',
+    'Error 3',
+    'precision 16',
+    'CV score threshold: 0.9',
+    'cross_val_score: [0.9 0.91]',
+    "Trial 3 finished with values: [0.91, 0.2] and parameters: {'x': 1}.",
+    'Trial 3 pruned. Best is trial 2 with value: 0.95.',
+  ].map((line) => [line, {}] as const),
   ['using precision=16, 4 devices', {}],
   ['error: 3, retry 5', {}],
   ['recall 5 things; the log loss of 3 files', {}],
@@ -130,6 +159,7 @@ test('only the beginning of a very long line is read', () => {
   });
   assert.deepEqual(progressOfLine(`${filler} loss=0.5`), {});
   assert.deepEqual(progressOfLine('1'.repeat(1_000_000)), {});
+  assert.deepEqual(progressOfLine(' '.repeat(1_000_000)), {});
 });
 
 test('a record has numbers, including NaN and Infinity, and nothing else', () => {
@@ -243,12 +273,18 @@ for (const [line, expected] of [
   ],
   [
     'Epoch: [1]  [  10/5004]  eta: 1:00:00  lr: 0.1  loss: 6.9 (6.95)  acc1: 0.4 (0.2)',
-    { epoch: 1, step: 10, steps: 5004, loss: 6.9 },
+    { epoch: 1, step: 10, steps: 5004, loss: 6.95 },
   ],
   [
     'Epoch: [1][  11/5005]\tTime 0.3\tLoss 6.9e+00 (6.95e+00)',
-    { epoch: 1, step: 11, steps: 5005, loss: 6.9 },
+    { epoch: 1, step: 11, steps: 5005, loss: 6.95 },
   ],
+  ['Train: [2/300][50/1251]\tloss 6.9 (6.95)', { epoch: 2, epochs: 300, step: 50, steps: 1251, loss: 6.95 }],
+  ['loss: 2.303494  [   64/60000]', { step: 64, steps: 60_000, loss: 2.303494 }],
+  ['Accuracy: 0.912 (0.021)', { accuracy: 0.912 }],
+  ['Accuracy of the network on the 10000 test images: 55 %', { metrics: { test_accuracy: 0.55 } }],
+  ['Test Accuracy of the model on the 10000 test images: 97.5 %', { metrics: { test_accuracy: 0.975 } }],
+  ['Accuracy for class: plane is 63.2 %', {}],
   [
     '2024-01-01 | INFO | valid | {"epoch": 1, "valid_loss": "9.5", "valid_ppl": "500.1"}',
     { epoch: 1, done: 1, metrics: { val_loss: 9.5, valid_ppl: 500.1 } },

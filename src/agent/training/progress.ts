@@ -7,6 +7,7 @@ import {
   type Progress,
   type RefusedMetrics,
 } from '../../journal/entry.ts';
+import { hasMeans, passOf, passWord, PrintedPass } from './printed-pass.ts';
 
 const numeral = String.raw`([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|nan|[-+]?inf(?:inity)?)\b`;
 const assign = String.raw`["']?\s*(?:[:=│]|\bis\b)?\s*`;
@@ -18,31 +19,47 @@ const epochOf = new RegExp(
 const stepOf =
   /\b(?:steps?|iters?|(?:training_)?iterations?|batch(?:es)?)\b["']?\s*[:=]?\s*[[(]?(\d+)(?:\s*(?:\/|of)\s*(\d+))?/i;
 // PyTorch's examples write `[640/60000 (1%)]`, progress bars `45/100 [00:10<00:12` or `1.5k/60k [`; `1/6 [640/60000 (1%)]` is of the former.
-// torchvision writes `Epoch: [0]  [  10/5004]`.
+// torchvision writes `Epoch: [0]  [  10/5004]`, PyTorch's quickstart `loss: 2.3  [   64/60000]`.
 const fractionsOf = [
   /\[\s*(\d+)\/(\d+)\s*\(/,
   /\b(\d+(?:\.\d+)?[kMG]?)\/(\d+(?:\.\d+)?[kMG]?)\s*\[/,
   /\]\s*\[\s*(\d+)\/(\d+)\s*\]/,
+  /\d\s+\[\s*(\d+)\/(\d+)\]\s*$/,
 ];
-/** timm: `Train: 3 [  50/1251 (  4%)]`. */
-const trainOf = /^\W*train\s*:\s*(\d+)\s*\[/i;
+/** timm: `Train: 3 [  50/1251 (  4%)]`; Swin: `Train: [3/300][50/1251]`. */
+const trainOf = /(?:^\W*|\sINFO\s+)train\s*:\s*\[?(\d+)(?:\/(\d+)\])?\s*\[/i;
 const waitedOf = new RegExp(String.raw`\bwaited["']?\s*[:=]\s*${numeral}`, 'i');
 
 /** Names of two words, which are one metric: `F1 score` → `f1_score`. */
 const twoWords =
   /\b(?:(?:f1|r2)[ -]score|(?:roc|pr)[ -]auc|log[ -]loss|balanced[ -]accuracy|average[ -]precision)\b/gi;
+/** `Accuracy of the network on the 10000 test images: 55 %`; but not of a class, or of another model. */
+const ofModel = new RegExp(
+  String.raw`\b(accuracy|loss|perplexity) (?:of|for) (?:(?:the|our|this) )?(?:trained |final )?(?:model|network|net|classifier)(?: on (?:the )?(?:\d+ )?${passWord}(?: (?!class)\w+)?)?(?=\s*[:=]|\s+is\b)`,
+  'gi',
+);
+/** `CV score: 0.91 (+/- 0.02)`. */
+const cvScore =
+  /\b(?:(?:mean|average|avg\.?) )?(?:\d+-fold )?(?:cv|cross[ -]val(?:idation)?)[ -]score(?=\s*[:=]|\s+is\b)/gi;
+const spreadOf = /\(?(?:\+\/-|±)\s*[\d.]+\s*%?\)?/g;
 const joinWords = (text: string): string =>
-  text.replaceAll(twoWords, (words: string) => words.toLowerCase().replace(/[ -]/, '_'));
+  text
+    .replaceAll(ofModel, (_, what: string, pass = '') => `${pass} ${what}`)
+    .replaceAll(cvScore, 'cv_score')
+    .replaceAll(twoWords, (words: string) => words.toLowerCase().replace(/[ -]/, '_'))
+    .replaceAll(spreadOf, '');
+
+/** Optuna: `Trial 3 finished with value: 0.91 and parameters: {'lr': 0.1}. Best is trial 2 with value: 0.95.` */
+const trialOf = new RegExp(String.raw`\bTrial \d+ finished with value: ${numeral}`);
 
 /** Metrics that count after a pass, as in `val_f1`, or in a line that has nothing but figures. */
-const otherFigures = String.raw`top-?\d|error|f1(?:_score)?|(?:roc_|pr_)?auc|r2(?:_score)?|log_loss|balanced_accuracy|average_precision|precision|recall|ppl|perplexity|bleu|rmse|m[as]e|m?iou|dice|[wc]er|mcc`;
+const otherFigures = String.raw`top-?\d|error|f1(?:_score)?|(?:roc_|pr_)?auc|r2(?:_score)?|log_loss|balanced_accuracy|average_precision|precision|recall|ppl|perplexity|bleu|rmse|m[as]e|m?iou|dice|[wc]er|mcc|cv_score`;
 
 /** `loss: 0.3`, `acc = 91 %`, `Accuracy: 9909/10000`, `Acc@1 71.2`; whose they are is written before them. */
 const figureOf = new RegExp(
-  String.raw`((?:total_)?loss(?:_step)?|acc(?:uracy|@?\d)?(?:_step)?|${otherFigures})\b\.?(${assign})${numeral}(?:\s*/\s*(\d+))?\s*(%)?`,
+  String.raw`((?:total_)?loss(?:_step)?|acc(?:uracy|@?\d)?(?:_step)?|prec@\d|${otherFigures})\b\.?(${assign})${numeral}(?:\s*/\s*(\d+))?\s*(%)?`,
   'gi',
 );
-const passWord = String.raw`(train(?:ing)?|val(?:id(?:ation)?)?|dev|eval(?:uation)?|test(?:ing)?)`;
 const anyPass = /train|val|dev|test/i;
 /** A figure's own pass: `Val. `, `test set average `, or part of its name, as in `val_` and `test/`. */
 const ownPass = new RegExp(
@@ -59,12 +76,6 @@ const headPass = new RegExp(
 const otherName = /^(?:[\w/@]|\w\.)$/;
 const bestOf = /\b(?:best|lowest|highest|min|max)\b[^\d:=,;|]*$/i;
 
-const passOf = (word: string): string => {
-  const lower = word.toLowerCase();
-  if (lower.startsWith('train')) return 'train_';
-  return lower.startsWith('test') ? 'test_' : 'val_';
-};
-
 /** Accuracies are shares of one: `61` of a hundred is 0.61. */
 const asShare = (value: number): number => (value > 1 && value <= 100 ? hundredth(value) : value);
 
@@ -80,16 +91,21 @@ function setMetric(found: Progress, name: string, value: number): void {
   }
 }
 
-/** Figures among other words. */
-function addFigures(found: Progress, text: string): void {
+/** `62.50 ( 77.81)`: the value of a batch, and the mean so far. */
+const meanOf = new RegExp(String.raw`\s*\(\s*${numeral}%?\s*\)`, 'iy');
+
+/** Figures among other words; the first ones are of this pass, unless they say otherwise. */
+function addFigures(found: Progress, text: string, ofLine: string): void {
   let end = 0;
   let isFirst = true;
-  let pass = '';
+  let pass = ofLine;
+  const isMean = hasMeans(text);
   figureOf.lastIndex = 0;
   for (let match = figureOf.exec(text); match !== null; match = figureOf.exec(text)) {
-    const [, written = '', sign = '', value = '', total, percent] = match;
+    const [, written = '', sign = '', last = '', total, percent] = match;
     const gap = text.slice(end, match.index);
-    end = figureOf.lastIndex;
+    end = meanOf.lastIndex = figureOf.lastIndex;
+    const value = (isMean ? meanOf.exec(text)?.[1] : undefined) ?? last;
     const hasPass = anyPass.test(gap);
     const head = hasPass ? (headPass.exec(gap) ?? (isFirst ? firstPass.exec(gap) : null)) : null;
     // What a line about the training has is its own.
@@ -107,13 +123,17 @@ function addFigures(found: Progress, text: string): void {
     if (word === 'loss') setMetric(found, `${ofFigure}loss`, toNumber(value));
     else if (word === 'acc' || word === 'accuracy')
       setMetric(found, `${ofFigure}accuracy`, share(value, total, isPercent));
-    else if (own !== null || word.includes('@') || (/[:=]/.test(sign) && isOnlyFigures(text))) {
+    else if (own !== null || isTop(word, ofFigure) || (/[:=]|\./.test(sign + value) && isOnlyFigures(text))) {
       const name =
         ofFigure === '' && !/[@_-]/.test(word) ? written : `${ofFigure}${word.replaceAll(/[@-]/g, '')}`;
       setMetric(found, name, isPercent ? hundredth(toNumber(value)) : valueOf(name, toNumber(value)));
     }
   }
 }
+
+/** `Acc@1` says what it is; `acc1` does among the figures of a test. */
+const isTop = (word: string, pass: string): boolean =>
+  word.includes('@') || (pass !== '' && /^acc\d$/.test(word));
 
 const passesOf = new RegExp(passWord, 'gi');
 const figuresOf = new RegExp(figureOf, 'gi');
@@ -153,9 +173,9 @@ function addItems(found: Progress, text: string): void {
 /** ` - mae: 0.2` of Keras, and a line of YAML. */
 const namedOf = new RegExp(String.raw`(?:^|\s-\s)\s*([\w./@²-]{1,60}): ${numeral}(?=\s-\s|\s*$)`, 'gi');
 
-function addNamed(found: Progress, text: string): void {
+function addNamed(found: Progress, text: string, pass: string): void {
   for (const [, name = '', value = ''] of text.matchAll(namedOf)) {
-    const known = knownName(name);
+    const known = knownName(anyPass.test(name) ? name : `${pass}${name}`);
     if (known !== undefined && isMetricName(name)) setMetric(found, known, valueOf(name, toNumber(value)));
   }
 }
@@ -168,8 +188,10 @@ export const isTableRow = (line: string): boolean =>
   /^\s*[a-z][\w./@-]*(?: [\w./@-]+)*(?:(?: {2,}|\t\s*)[-+.\d]+){2,}\s*$/i.test(line.slice(0, 200));
 
 /** What one line of a training's output says, by the conventions of common training programs. */
-export function progressOfLine(line: string, names = new TrainNames()): Progress {
+export function progressOfLine(line: string, names = new TrainNames(), passes = new PrintedPass()): Progress {
   const text = line.slice(0, 2000);
+  const trial = trialOf.exec(text)?.[1];
+  if (trial !== undefined) return { metrics: { trial_value: toNumber(trial) } };
   const found: Progress = {};
   const epoch = epochOf.exec(text) ?? trainOf.exec(text);
   if (epoch !== null) setPair(found, 'epoch', 'epochs', epoch[1], epoch[2]);
@@ -178,9 +200,10 @@ export function progressOfLine(line: string, names = new TrainNames()): Progress
   const step = stepOf.exec(text) ?? fraction(text);
   if (step !== undefined) setPair(found, 'step', 'steps', step[1], step[2]);
   const joined = joinWords(text);
+  const pass = passes.at(text);
   if (/(?:^|\|)\s*\{/.test(text)) addItems(found, text);
-  else if (isKeras.test(joined) || isYaml.test(joined)) addNamed(found, joined);
-  else addFigures(found, joined);
+  else if (isKeras.test(joined) || isYaml.test(joined)) addNamed(found, joined, pass);
+  else addFigures(found, joined, pass);
   const waited = waitedOf.exec(text)?.[1];
   if (waited !== undefined && Number(waited) >= 0) found.waited = Number(waited);
   // Hugging Face's last line has the mean of all its losses.
@@ -282,14 +305,6 @@ function oneOfEach<T>(values: ReadonlyMap<string, T>): [name: string, value: T][
     if (whole === undefined || (!wholes.has(whole) && !values.has(whole))) return [[name, value]];
     return name.endsWith('_epoch') && !values.has(whole) ? [[whole, value]] : [];
   });
-}
-
-/** The latest value of each field. */
-export function mergeProgress(parts: Progress[]): Progress {
-  const merged = Object.assign({}, ...parts) as Progress;
-  if (merged.metrics !== undefined)
-    merged.metrics = Object.assign({}, ...parts.map(({ metrics }) => metrics)) as Record<string, number>;
-  return merged;
 }
 
 /** More refused names than this are only known to be many. */

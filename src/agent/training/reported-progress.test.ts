@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AgentBody, ProgressEntry } from '../../journal/entry.ts';
+import { metricsOf } from '../../journal/metrics.ts';
 import { type Curve, CurveStitcher } from '../../journal/training-curve.ts';
 import { ReportedProgress } from './reported-progress.ts';
 
@@ -201,4 +202,111 @@ test('records that have a loss and at times a train_loss mean two', () => {
       [2, 2],
     ],
   });
+});
+
+/** The values of each metric with their epochs. */
+function readLines(lines: readonly string[]): Record<string, [epoch: number | undefined, value: number][]> {
+  const reported = new ReportedProgress();
+  for (const line of lines) reported.addPrinted(line);
+  const found: Record<string, [number | undefined, number][]> = {};
+  let at: number | undefined;
+  for (const body of reported.take(true)) {
+    if (body.kind !== 'progress') continue;
+    at = body.epoch ?? at;
+    for (const [name, value] of Object.entries(metricsOf(body))) (found[name] ??= []).push([at, value]);
+  }
+  return found;
+}
+
+const meter = 'Time  0.5 ( 0.5)\tData  0.2 ( 0.2)\tLoss 4.0e+00';
+test("of PyTorch's ImageNet example, the means count, and the last line of a test is the test's", () => {
+  const lines = [0, 1].flatMap((epoch) => [
+    `Epoch: [${epoch}][   0/5005]\t${meter} (7.0e+00)\tAcc@1   0.00 (  0.00)\tAcc@5   0.39 (  0.39)`,
+    `Epoch: [${epoch}][5000/5005]\t${meter} (5.5e+00)\tAcc@1  20.31 ( 12.11)\tAcc@5  40.39 ( 28.39)`,
+    `Test: [  0/196]\t${meter} (3.0e+00)\tAcc@1  93.20 ( 93.20)\tAcc@5  99.00 ( 99.00)`,
+    `Test: [190/196]\t${meter} (3.5e+00)\tAcc@1  13.20 ( 25.20)\tAcc@5  30.16 ( 50.16)`,
+    ` *   Acc@1 2${epoch}.306 Acc@5 50.212`,
+  ]);
+  const both = (value: number): [number, number][] => [0, 1].map((epoch) => [epoch, value]);
+  assert.deepEqual(readLines(lines), {
+    loss: [0, 1].flatMap((epoch) => [7, 5.5].map((value) => [epoch, value])),
+    acc1: [0, 1].flatMap((epoch) => [0, 0.1211].map((value) => [epoch, value])),
+    acc5: [0, 1].flatMap((epoch) => [0.0039, 0.2839].map((value) => [epoch, value])),
+    test_loss: both(3.5),
+    test_acc1: [
+      [0, 0.20306],
+      [1, 0.21306],
+    ],
+    test_acc5: both(0.50212),
+  });
+});
+
+test('a test that is never summed up counts as far as it was printed, once', () => {
+  const timm = (batch: number, mean: number): string =>
+    `Test: [${batch}/97]  Time: 0.9 (0.9)  Loss: 5.9 ( 6.1)  Acc@1:  90.0 ( ${mean})  Prec@5: 61.0 ( 45.5)`;
+  const train = (epoch: number): string => `Train: ${epoch} [0/1251 (  0%)]  Loss: 6.9 (6.9)`;
+  const { test_acc1, test_prec5 } = readLines([
+    train(1),
+    timm(0, 90),
+    timm(97, 22.5),
+    'Current checkpoints:',
+    train(2),
+    timm(0, 80),
+    timm(97, 25),
+  ]);
+  assert.deepEqual(
+    [test_acc1, test_prec5?.length],
+    [
+      [
+        [1, 0.225],
+        [2, 0.25],
+      ],
+      2,
+    ],
+  );
+});
+
+test('figures below the heading of a test are of the test; so are the means at its end', () => {
+  const quickstart = [
+    'Epoch 1',
+    'loss: 2.3  [   64/60000]',
+    'Test Error: ',
+    ' Accuracy: 44.5%, Avg loss: 2.09 ',
+  ];
+  assert.deepEqual(readLines([...quickstart, '', 'Epoch 2', 'loss: 1.5  [   64/60000]']), {
+    loss: [
+      [1, 2.3],
+      [2, 1.5],
+    ],
+    test_accuracy: [[1, 0.445]],
+    test_loss: [[1, 2.09]],
+  });
+  const deit = [
+    'Epoch: [1]  [1250/1251]  eta: 0:00:00  lr: 0.0001  loss: 5.95 (6.25)  time: 1.0  data: 0.5',
+    'Test:  [ 9/10]  eta: 0:00:00  loss: 0.8 (0.86)  acc1: 76.0 (79.1)  acc5: 94.0 (94.9)  time: 1.0',
+    'Test: Total time: 0:00:10 (1.0 s / it)',
+    '* Acc@1 79.500 Acc@5 95.000 loss 0.850',
+    'Test Results:',
+    '  f1: 0.5',
+    '  loss: 0.75',
+  ];
+  assert.deepEqual(readLines(deit), {
+    loss: [[1, 6.25]],
+    test_loss: [
+      [1, 0.85],
+      [1, 0.75],
+    ],
+    test_acc1: [[1, 0.795]],
+    test_acc5: [[1, 0.95]],
+    test_f1: [[1, 0.5]],
+  });
+});
+
+test('figures of an epoch are its own if the next line begins another', () => {
+  const bar = (loss: number): string => `938/938 - 3s - 3ms/step - loss: ${loss} - val_loss: 0.15`;
+  assert.deepEqual(readLines(['Epoch 1/2', 'loss: 9', bar(0.3), 'Epoch 2/2', bar(0.2)])['loss'], [
+    [1, 9],
+    [1, 0.3],
+    [2, 0.2],
+  ]);
 });

@@ -2,7 +2,8 @@ import { defined } from '../../base/defined.ts';
 import type { AgentBody, Progress } from '../../journal/entry.ts';
 import { metricsOf } from '../../journal/metrics.ts';
 import { isTableRow, MetricNames, progressOfLine, progressOfRecord, TrainNames } from './progress.ts';
-import { Reports } from './reports.ts';
+import { PrintedPass } from './printed-pass.ts';
+import { mergeProgress, Reports } from './reports.ts';
 
 /**
  * What a training reports, on its way to the journal. It may print and write records: once a record has a metric, what
@@ -16,6 +17,7 @@ export class ReportedProgress {
   /** Apart for the same reason: what each calls its own. */
   readonly #recordNames = new TrainNames();
   readonly #printedNames = new TrainNames();
+  readonly #passes = new PrintedPass();
   /** Reports of a pass over the training's data, from before it had a loss of batches, too. */
   readonly #ofPass: Progress[] = [];
   /** What such reports are in the journal: void. */
@@ -53,11 +55,15 @@ export class ReportedProgress {
 
   /** A printed line. Returns what counts of it. */
   addPrinted(line: string): Progress {
-    const read = progressOfLine(line, this.#printedNames);
+    const read = progressOfLine(line, this.#printedNames, this.#passes);
     this.#part(this.#printedNames, this.#printed);
     const isRow = isTableRow(line);
     if (!isRow) for (const name in metricsOf(read)) this.#stated.add(name);
     const found = this.#names.admit(isRow ? without(read, this.#stated) : read);
+    return mergeProgress(this.#passes.settle(line, found).map((one) => this.#place(one)));
+  }
+
+  #place(found: Progress): Progress {
     this.#printsFromZero ||= found.epoch === 0;
     this.#printedAt = placeAfter(this.#printedAt, found);
     const own = this.#recorded.size === 0 ? found : without(found, this.#recorded);
@@ -73,8 +79,9 @@ export class ReportedProgress {
     this.#printed.add(found);
   }
 
-  /** What the journal needs of all that was added since the last call. */
-  take(): AgentBody[] {
+  /** What the journal needs of all that was added since the last call; after the training's end, of all. */
+  take(hasEnded = false): AgentBody[] {
+    if (hasEnded) for (const left of this.#passes.end()) this.#place(left);
     const ofPass = this.#ofPass.splice(0);
     const printed = [...ofPass, ...this.#printed.take()].map((report) => without(report, this.#void));
     const recorded = this.#records.take();

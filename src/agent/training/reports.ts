@@ -1,7 +1,6 @@
 import { defined } from '../../base/defined.ts';
 import type { Progress } from '../../journal/entry.ts';
 import { metricsOf } from '../../journal/metrics.ts';
-import { mergeProgress } from './progress.ts';
 
 /** Reports of a metric that are kept of each doubling of their number; twice as many at first. */
 const keptPerDoubling = 128;
@@ -33,7 +32,8 @@ export class Reports {
   }
 
   add(report: Progress): void {
-    if (!isOfSameMoment(this.#open, report)) this.#close();
+    // Figures without an epoch are of the one before.
+    if (!isOfSameMoment({ ...defined({ epoch: this.#place.epoch }), ...this.#open }, report)) this.#close();
     this.#open = mergeProgress([this.#open, report]);
   }
 
@@ -94,4 +94,12 @@ function isOfSameMoment(one: Progress, other: Progress): boolean {
   if (Object.keys(metricsOf(other)).some((name) => before[name] !== undefined)) return false;
   const names = Object.keys(other) as (keyof Progress)[];
   return names.every((name) => name === 'metrics' || one[name] === undefined || one[name] === other[name]);
+}
+
+/** The latest value of each field. */
+export function mergeProgress(parts: Progress[]): Progress {
+  const merged = Object.assign({}, ...parts) as Progress;
+  if (merged.metrics !== undefined)
+    merged.metrics = Object.assign({}, ...parts.map(({ metrics }) => metrics)) as Record<string, number>;
+  return merged;
 }

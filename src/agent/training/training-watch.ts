@@ -310,7 +310,7 @@ export class TrainingWatch {
     }
     this.#reported.add(this.#wait.takeUpdate());
     for (const copy of this.#copies) copy.copy(this.#redactor.seen(copy.log));
-    this.#report();
+    this.#report(true);
     if (succeeded) this.#slow.finish();
   }
 
@@ -330,8 +330,8 @@ export class TrainingWatch {
     this.#wait.onProgress(report);
   }
 
-  #report(): void {
-    const entries = this.#reported.take();
+  #report(hasEnded = false): void {
+    const entries = this.#reported.take(hasEnded);
     for (const entry of entries) this.#record(entry);
     if (entries.length > 0) this.#reportedAt = this.#clock.monotonic();
   }

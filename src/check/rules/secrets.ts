@@ -2,7 +2,6 @@ import type { Rule } from '../../base/finding.ts';
 import { looksSecret, secretFix } from '../../job/secrets.ts';
 import type { PlanFacts, SecretFacts } from '../facts.ts';
 
-/** Rules about secrets. */
 export const secretRules: Rule<PlanFacts & SecretFacts>[] = [
   {
     name: 'secret-missing',

@@ -16,9 +16,9 @@ import {
 import type { SubmittedJob, SubmittedQueue } from '../../adopt/submission.ts';
 import { counted } from '../../base/counted.ts';
 import { defined } from '../../base/defined.ts';
-import { textWithoutSecrets, wordsWithoutSecrets } from '../../base/file-without-secrets.ts';
+import { removed, textWithoutSecrets, wordsWithoutSecrets } from '../../base/file-without-secrets.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
-import { isInside } from '../../job/inside.ts';
+import { isInside, plainPath } from '../../job/inside.ts';
 import { looksSecret } from '../../job/secrets.ts';
 import type { JobDraft, SubmittedParts } from '../init/draft-job.ts';
 import {
@@ -68,9 +68,9 @@ export function draftSubmitted(file: string, read: SubmitFacts): JobDraft | unde
   notes.hints.push(...left.lost);
   if ((batch.queue.template ?? batch.job).commands['initialdir'] !== undefined)
     notes.hints.push('initialdir: inputs are taken from there, but results return to the folder of the run');
-  const checkpoint = fileList(valueOf(batch, 'transfer_checkpoint_files')).find(isInside);
+  const checkpoint = checkpointOf(batch, facts, notes);
   return draftWithoutSecrets({
-    name: nameOf(textWithoutSecrets(valueOf(batch, 'batch_name') ?? path.parse(file).name)),
+    name: nameOf(valueOf(batch, 'batch_name') ?? '') || nameOf(path.parse(file).name) || 'adopted',
     command: run.command,
     others: [],
     files,
@@ -99,10 +99,11 @@ export function draftSubmitted(file: string, read: SubmitFacts): JobDraft | unde
 }
 
 const nameOf = (text: string): string =>
-  text
+  textWithoutSecrets(text)
+    .replaceAll(removed, '')
     .replaceAll(/[^A-Za-z0-9._-]+/g, '-')
-    .replace(/^[^A-Za-z0-9]+/, '')
-    .slice(0, 64) || 'adopted';
+    .replaceAll(/^[^A-Za-z0-9]+|-+$/g, '')
+    .slice(0, 64);
 
 const isPlainUniverse = (batch: Batch, name: string): boolean =>
   name === 'universe' && /^(vanilla|container|docker)$/i.test(valueOf(batch, name) ?? '');
@@ -258,6 +259,25 @@ function outputsOf(all: readonly Batch[], notes: Notes): JobText[] {
       why: `${asTemplate(text)} has the number of the cluster in its name`,
     });
   return known;
+}
+
+/** What is surely a folder; a file would find a folder of its name. */
+function checkpointOf(batch: Batch, { files, wrapper }: SubmitFacts, { hints }: Notes): string | undefined {
+  const made = [...(wrapper?.text ?? '').matchAll(/\bmkdir\b([^\n;&|]*)/g)].flatMap(([, words = '']) =>
+    words.split(/[\s"']+/).map(plainPath),
+  );
+  const isFolder = (name: string): boolean =>
+    /\/$|(?:^|[/_-])(?:checkpoints|ckpts|dir|folder)$/i.test(name) ||
+    files.get(name)?.kind === 'folder' ||
+    made.includes(plainPath(name));
+  const named = fileList(valueOf(batch, 'transfer_checkpoint_files'));
+  const folder = named.find((name) => isInside(name) && isFolder(name));
+  const others = named.filter((name) => name !== folder);
+  if (others.length > 0)
+    hints.push(
+      `transfer_checkpoint_files: ${others.join(', ')}: Updraft keeps one folder across attempts: let the training save there, and name it in \`checkpoint\``,
+    );
+  return folder && plainPath(folder);
 }
 
 function envOf(all: readonly Batch[], notes: Notes): Record<string, JobText> {

@@ -1,4 +1,4 @@
-import { isBuiltin, listJobs } from '../../job/expand.ts';
+import { isReserved, listJobs } from '../../job/expand.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { markedName } from '../../adopt/resolve-jobs.ts';
 import type { SubmittedJob, SubmittedQueue } from '../../adopt/submission.ts';
@@ -65,7 +65,7 @@ const escaped = (literal: string): string => literal.replaceAll(/[{}]/g, '$&$&')
 
 /** The parameter of a job file for a variable of a queue statement: some names are taken. */
 const parameterOf = (name: string): string =>
-  isBuiltin(name) && name !== 'index' ? `${name}_item` : name.replaceAll('.', '_');
+  isReserved(name) && name !== 'index' ? `${name}_item` : name.replaceAll('.', '_');
 
 /** A text as a value of a job file. */
 export const asTemplate = (text: JobText): string =>

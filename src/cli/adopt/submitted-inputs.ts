@@ -69,7 +69,12 @@ function inputsOfJob({ commands }: SubmittedJob, template: SubmittedJob | undefi
 function filesOf(local: readonly string[], notes: Notes): string[] {
   const inside = local.filter(isInside).map((name) => path.posix.normalize(name).replace(/\/$/, ''));
   for (const name of local.filter((one) => !isInside(one)))
-    notes.open.push({ what: 'files', why: `${name} is not beside the job file: copy it there` });
+    notes.open.push({
+      what: 'files',
+      why: /^(?:\.\/*)+$/.test(name)
+        ? `\`${name}\` is the whole folder: name what the job needs of it`
+        : `${name} is not beside the job file: copy it there`,
+    });
   for (const name of inside.filter((one) => one.includes('/')))
     notes.hints.push(`files: ${name} stays in its folder, where HTCondor puts it at the top`);
   return inside;

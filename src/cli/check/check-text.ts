@@ -95,7 +95,6 @@ const cut = (lines: readonly string[], indent: string): string[] =>
     ? [...lines]
     : [...lines.slice(0, shown), `${indent}and ${lines.length - shown} more (--json has all)`];
 
-/** A check's report. */
 export function checkText(title: string, report: CheckReport, width: number): string {
   const body = [...findingLines(report.findings, width), ...lookedLines(report, width)];
   return `${[...wrap(title, width, '', '  '), ...(body.length === 0 ? [] : ['', ...body])].join('\n').trimEnd()}\n`;

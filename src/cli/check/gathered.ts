@@ -67,7 +67,6 @@ export const reasonOf = (error: unknown): string =>
       ? (error.message.split('\n', 1)[0] ?? '')
       : String(error);
 
-/** What a check reports. */
 export interface CheckReport {
   findings: Finding[];
   looked: Inspected[];

@@ -56,7 +56,6 @@ async function findUnsent(
   return there.flat();
 }
 
-/** The text files among the files sent. */
 async function readTexts({ folder, files }: Plan): Promise<SentText[]> {
   const texts: SentText[] = [];
   for (const { path: file } of files.slice(0, maxFiles)) {

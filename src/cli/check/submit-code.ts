@@ -1,6 +1,5 @@
 import path from 'node:path';
-import { tried } from '../../base/error-reason.ts';
-import { splitArguments } from '../../adopt/split-arguments.ts';
+import { wordsOf } from '../../adopt/split-arguments.ts';
 import {
   type Batch,
   batches,
@@ -90,12 +89,9 @@ function pythonDownloads(code: JobCode): Finding[] {
 function commandOf(batch: Batch): CommandText[] {
   const program = valueOf(batch, 'executable');
   if (program === undefined) return [];
-  const words = [path.posix.basename(program), ...wordsOf(valueOf(batch, 'arguments') ?? '')];
+  const words = [path.posix.basename(program), ...wordsOf('arguments', valueOf(batch, 'arguments'))];
   return [{ text: words.map(shellQuote).join(' '), place: whereSet(batch, 'executable') }];
 }
-
-/** The lint reports invalid quoting. */
-const wordsOf = (text: string): string[] => tried(() => splitArguments(text)) ?? [];
 
 /** The scripts that are sent with the job; they arrive under their base names. */
 async function sentTexts(folder: string, all: readonly Batch[]): Promise<(SentText & { source: string })[]> {

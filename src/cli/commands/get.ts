@@ -15,6 +15,7 @@ import {
   hasScheme,
   manifestSuffix,
   openFederation,
+  type ObjectFlags,
   type ProofOptions,
 } from '../object/access.ts';
 import { offerLogins } from '../object/offer-login.ts';
@@ -22,15 +23,12 @@ import { throwWorstFault, printResult } from '../object/print-results.ts';
 import { integerOption } from '../submit/options.ts';
 import { nextCommands } from '../text/phrases.ts';
 
-interface Options extends ProofOptions, CacheOptions {
+interface Options extends ObjectFlags, ProofOptions, CacheOptions {
   recursive?: true;
   parallel: number;
   unpack?: UnpackerOptions['mode'] | true;
   into?: string;
-  tokenFile?: string;
   overwrite?: true;
-  json?: true;
-  quiet?: true;
 }
 
 export function configure(command: Command, cli: Cli): void {

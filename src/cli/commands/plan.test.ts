@@ -35,7 +35,7 @@ test('plan prints what is sent and run, where, and why', async (t) => {
   const expected = [
     /^sweep: 6 jobs on the pool "local"$/m,
     /jobs +6 jobs, every combination of lr, each 3 times/,
-    /0000 {2}python3 t\.py --lr 0\.1$/m,
+    /0000 lr=0\.1: python3 t\.py --lr 0\.1$/m,
     /and 1 more \(--json shows all\)/,
     /files +1 file, 5 B, sent with every job/,
     /cifar: osdf:\/\/\/a\/b\.tar\.gz -> data\/ \(unpack: auto\)/,

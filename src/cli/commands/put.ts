@@ -2,20 +2,17 @@ import type { Command } from 'commander';
 import { counted } from '../../base/counted.ts';
 import { mapLimited } from '../../base/map-limited.ts';
 import type { Cli } from '../cli.ts';
-import { openFederation } from '../object/access.ts';
+import { openFederation, type ObjectFlags } from '../object/access.ts';
 import { TransferBoard, boardMode } from '../object/board.ts';
 import { offerLogins } from '../object/offer-login.ts';
 import { listUploads, putItem, printPut } from '../object/put-items.ts';
 import { throwWorstFault } from '../object/print-results.ts';
 import { integerOption } from '../submit/options.ts';
 
-interface Options {
+interface Options extends ObjectFlags {
   recursive?: true;
   parallel: number;
   overwrite?: true;
-  tokenFile?: string;
-  json?: true;
-  quiet?: true;
 }
 
 export function configure(command: Command, cli: Cli): void {

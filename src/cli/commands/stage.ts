@@ -9,20 +9,17 @@ import { countFiles, describeFile, listSamples } from '../../stage/data-files.ts
 import { planShards, shuffleSamples, singleFile, type Shard } from '../../stage/shards.ts';
 import type { StagedObject } from '../../stage/staged-record.ts';
 import type { Cli } from '../cli.ts';
-import { below, manifestSuffix } from '../object/access.ts';
+import { below, manifestSuffix, type ObjectFlags } from '../object/access.ts';
 import { checkFederated, stageAll } from '../object/stage-object.ts';
 import { nextCommands } from '../text/phrases.ts';
 
-interface Options {
+interface Options extends ObjectFlags {
   shardSize?: string;
   shard: boolean;
   shuffle?: true;
   dryRun?: true;
-  tokenFile?: string;
   manifests?: string;
   into: string;
-  json?: true;
-  quiet?: true;
 }
 
 interface DataSet {

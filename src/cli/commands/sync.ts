@@ -6,7 +6,7 @@ import { mapLimited } from '../../base/map-limited.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
 import { IdleConnections } from '../../http/connections.ts';
 import type { Cli } from '../cli.ts';
-import { hasScheme, openFederation } from '../object/access.ts';
+import { hasScheme, openFederation, type ObjectFlags } from '../object/access.ts';
 import { boardMode, TransferBoard } from '../object/board.ts';
 import { cacheOptions, type CacheOptions } from '../object/cache-options.ts';
 import { confirmDeletion } from '../object/confirm-deletion.ts';
@@ -24,15 +24,12 @@ import {
 } from '../object/print-results.ts';
 import { integerOption } from '../submit/options.ts';
 
-interface Options extends CacheOptions {
+interface Options extends ObjectFlags, CacheOptions {
   delete?: true;
   yes?: true;
   dryRun?: true;
   checksum?: true;
   parallel: number;
-  tokenFile?: string;
-  json?: true;
-  quiet?: true;
 }
 
 /** The result for one item. */

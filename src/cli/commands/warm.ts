@@ -18,7 +18,7 @@ import { readShards } from '../check/ask-shards.ts';
 import { besideList } from '../../transfer/proof/shard-list.ts';
 import type { Cli } from '../cli.ts';
 import { loadOptions } from '../job-file-argument.ts';
-import { accessTo, hasScheme, statUrl, openFederation } from '../object/access.ts';
+import { accessTo, hasScheme, statUrl, openFederation, type ObjectFlags } from '../object/access.ts';
 import { boardMode, TransferBoard } from '../object/board.ts';
 import { cacheOptions, type CacheOptions } from '../object/cache-options.ts';
 import { offerLogins } from '../object/offer-login.ts';
@@ -27,14 +27,11 @@ import { describeAmount, describeVerified } from '../object/describe-transfer.ts
 import { askCaches, type WarmItem, type WarmPair, type WarmResult, warmCache } from '../object/warm-cache.ts';
 import { integerOption } from '../submit/options.ts';
 
-interface Options extends CacheOptions {
+interface Options extends ObjectFlags, CacheOptions {
   recursive?: true;
   caches: number;
   parallel: number;
   dryRun?: true;
-  tokenFile?: string;
-  json?: true;
-  quiet?: true;
 }
 
 /** As many as federation clients try before they give up. */

@@ -55,14 +55,12 @@ function softwareRows(facts: EnvironmentFacts, ways: readonly Delivery[]): Row[]
 
 type Row = [label: string, texts: string[]];
 
-/** One environment as text. */
 export function factsText(facts: EnvironmentFacts, width: number): string {
   const subdir = facts.platform === facts.subdir ? '' : ` (${facts.subdir})`;
   const rows: Row[] = [...softwareRows(facts, deliveries), ['hash', [facts.hash.slice(0, 16)]]];
   return `${facts.environment} on ${facts.platform}${subdir}\n${labelledText(rows, width)}`;
 }
 
-/** One archive as text. */
 export function archiveText(
   name: string,
   { metadata, form, bytes, sha256 }: InspectedPack,

@@ -9,7 +9,7 @@ import { describeFile } from '../../stage/data-files.ts';
 import { singleFile } from '../../stage/shards.ts';
 import type { StagedObject } from '../../stage/staged-record.ts';
 import type { Cli } from '../cli.ts';
-import { below, manifestSuffix } from '../object/access.ts';
+import { below, manifestSuffix, type ObjectFlags } from '../object/access.ts';
 import { checkFederated, stageAll } from '../object/stage-object.ts';
 import { nextCommands } from '../text/phrases.ts';
 import { unpackerLines } from './workspace.ts';
@@ -19,12 +19,6 @@ import { findAgent } from '../../pool/find-agent.ts';
 import { packAgent } from '../../pool/packed-agent.ts';
 import { sha256Of } from '../../base/sha256-of.ts';
 
-interface Options {
-  tokenFile?: string;
-  json?: true;
-  quiet?: true;
-}
-
 export function configureStage(command: Command, cli: Cli): void {
   command
     .argument('<file>', 'a pixi-pack archive (.sh, .tar) or an image (.sif)')
@@ -32,10 +26,10 @@ export function configureStage(command: Command, cli: Cli): void {
     .option('--token-file <file>', 'read the token from this file')
     .option('--json', 'print JSON')
     .option('-q, --quiet', 'show no progress')
-    .action((file: string, url: string, options: Options) => stage(cli, file, url, options));
+    .action((file: string, url: string, options: ObjectFlags) => stage(cli, file, url, options));
 }
 
-async function stage(cli: Cli, word: string, url: string, options: Options): Promise<void> {
+async function stage(cli: Cli, word: string, url: string, options: ObjectFlags): Promise<void> {
   checkFederated(cli, url);
   const file = path.resolve(cli.cwd, word);
   if ((await stat(file).catch(() => undefined))?.isDirectory() === true)
@@ -72,7 +66,7 @@ function packLines(pack: { url: string; sha256: string; bytes: number; manifest:
   ].join('\n');
 }
 
-interface AgentOptions extends Options {
+interface AgentOptions extends ObjectFlags {
   arch: string;
 }
 

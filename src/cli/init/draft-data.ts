@@ -12,12 +12,14 @@ export interface DraftData {
   unpack?: 'none';
 }
 
-interface DataChoice {
+export interface DataChoice {
   tables: DraftData[];
   /** Files beside the script that it reads: they are sent with it. */
   files: string[];
   guesses: Guess[];
+  /** What the user must fill in. */
   open: Guess[];
+  /** What the user should know. */
   hints: string[];
 }
 

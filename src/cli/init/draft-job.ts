@@ -3,19 +3,18 @@ import { shellQuote } from '../../base/shell-quote.ts';
 import type { Scalar } from '../../job/spec.ts';
 import type { ScriptArg } from '../../script/script-args.ts';
 import { chooseValues, type Chosen, type Guess } from './choose-values.ts';
-import { chooseData, type DraftData } from './draft-data.ts';
+import { chooseData, type DataChoice, type DraftData } from './draft-data.ts';
 import { chooseOutputs } from './draft-outputs.ts';
 import type { Project } from './read-project.ts';
 import { isLocalModule } from '../../script/python-imports.ts';
 import type { ScriptFacts } from '../../script/read-script.ts';
 
 /** A job file in the making. */
-export interface JobDraft {
+export interface JobDraft extends Omit<DataChoice, 'tables'> {
   name: string;
   command: string;
   /** Arguments that keep their defaults, as they would be typed. */
   others: string[];
-  files: string[];
   outputs: string[];
   checkpoint?: string;
   data: DraftData[];
@@ -25,11 +24,6 @@ export interface JobDraft {
   gpu?: string;
   cpus: number;
   memory: string;
-  guesses: Guess[];
-  /** What the user must fill in. */
-  open: Guess[];
-  /** What the user should know. */
-  hints: string[];
   /** What only a submit file says. */
   submitted?: SubmittedParts;
 }

@@ -23,7 +23,6 @@ const line = (text: string, comment = ''): string =>
       ? `${text.padEnd(column)}# ${comment}`
       : `# ${comment}\n${text}`;
 
-/** The job file of a draft. */
 export function renderJob(draft: JobDraft, facts: RenderFacts): string {
   const tables = [
     trainLines(draft),

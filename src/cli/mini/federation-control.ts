@@ -108,7 +108,6 @@ async function ask(state: FederationState, method: string, where: string, body?:
   }
 }
 
-/** The running federation of this state folder. */
 async function runningFederation(cli: Cli, given: string | undefined): Promise<FederationState> {
   const folder = miniFolder(cli, 'mini-federation', given);
   const state = await findFederation(folder);

@@ -80,6 +80,13 @@ export async function statUrl(url: string, how: ObjectOptions): Promise<OriginFa
   });
 }
 
+/** Options of commands that transfer objects. */
+export interface ObjectFlags {
+  tokenFile?: string;
+  json?: true;
+  quiet?: true;
+}
+
 /** What the user says the content must match. */
 export interface ProofOptions {
   /** File or URL of the manifest. */

@@ -90,14 +90,8 @@ function describeRemedy(event: SetbackEvent, isFederated: boolean): string {
 }
 
 /** One active transfer. */
-export interface TransferProgress {
+export interface TransferProgress extends Omit<Extract<FetchEvent, { kind: 'progress' }>, 'kind'> {
   name: string;
-  bytes: number;
-  total: number | undefined;
-  /** Bytes per second. */
-  rate: number;
-  /** The server that sends now. */
-  server: string;
 }
 
 /** The progress of all transfers together. */

@@ -2,6 +2,7 @@ import path from 'node:path';
 import { counted } from '../../base/counted.ts';
 import { shardRange } from '../../base/shard-range.ts';
 import { printable } from '../../base/printable.ts';
+import { jobLabel, jobNames } from '../../job/describe-parameters.ts';
 import { runFiles, runsFolder } from '../../job/layout.ts';
 import { isOnDemand } from '../../job/on-demand.ts';
 import type { Fallback, Plan } from '../../job/plan.ts';
@@ -115,7 +116,9 @@ function jobLines({ jobs, spec }: Plan): string[] {
   const seeds = spec.run.repeat === undefined ? '' : `, with ${counted(spec.run.repeat, 'seed')}`;
   const lines = [`${counted(jobs.length, 'job')}${combined}${each}${seeds}`];
   if (jobs.length === 1) return lines;
-  for (const job of jobs.slice(0, shownJobs)) lines.push(`${job.id}  ${printable(job.train.command)}`);
+  const called = jobNames(jobs);
+  for (const { id, train } of jobs.slice(0, shownJobs))
+    lines.push(printable(`${jobLabel(id, called.get(id))}: ${train.command}`));
   return withRest(lines, jobs.length - shownJobs);
 }
 

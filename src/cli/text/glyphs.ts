@@ -1,12 +1,8 @@
 import type { Env } from '../../base/env.ts';
+import type { TextPage } from '../../report/report-text.ts';
 
 /** The marks of bars: blocks where the terminal's locale is UTF-8, the letters of `condor_watch_q` elsewhere. */
-export interface Glyphs {
-  done: string;
-  running: string;
-  failed: string;
-  idle: string;
-}
+export type Glyphs = TextPage['glyphs'];
 
 export function glyphsFor(env: Env): Glyphs {
   return isUtf8(env)

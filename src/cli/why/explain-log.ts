@@ -62,7 +62,7 @@ async function jobsOfLogs(
     history = await read(false);
   }
   if (isPlaceEnough && history.jobs.length === 1) history = await read(false);
-  if (history.jobs.length > 0) return history.jobs;
+  if (history.jobs.length > 0) return chosen?.ofNode(history.jobs) ?? history.jobs;
   const names = [...new Set(sources.map(({ name }) => name))];
   throw chosen !== undefined && history.facts.events > 0
     ? chosen.fault(firstFew(names.map(printable), maxNamed))
@@ -111,6 +111,13 @@ class ChosenJobs {
   /** The logs are read again: now all clusters of the chosen nodes are known. */
   readAgain(): void {
     this.#areNodesKnown = true;
+  }
+
+  /** Of the jobs of a node, the one that is named, if one is. */
+  ofNode(jobs: JobHistory[]): JobHistory[] {
+    const named = `${this.#cluster}.${this.#proc}`;
+    const found = jobs.filter(({ id, earlierIds = [] }) => id === named || earlierIds.includes(named));
+    return found.length === 0 ? jobs : found;
   }
 
   /** Why nothing was found. */

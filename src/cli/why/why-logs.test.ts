@@ -224,3 +224,26 @@ test('an ad of a completed job that counts no starts is not waiting', async (t) 
     ],
   );
 });
+
+test('a job of a node with several is explained alone, also by an earlier id', async (t) => {
+  const ofNode = (id: string, minute: number): string => submit(id, minute, '\n    DAG Node: B');
+  const cwd = await temporaryFolder(t, {
+    'a.log':
+      ofNode('12.000', 0) +
+      ofNode('12.001', 0) +
+      failed('12.000', 1) +
+      failed('12.001', 1) +
+      ofNode('13.000', 5) +
+      ofNode('13.001', 5) +
+      held('13.000', 6) +
+      held('13.001', 6),
+  });
+  assert.equal((await explain(['a.log', 'B'], cwd)).length, 2);
+  for (const word of ['12.1', '13.1'])
+    assert.deepEqual(
+      (await explain(['a.log', word], cwd)).map(({ job }) => job),
+      ['13.1'],
+    );
+  const { out } = await runCommand(why, ['a.log', '13.1'], { cwd });
+  assert.match(out, /^13\.1 \(B\) held: /);
+});

@@ -19,7 +19,6 @@ export interface LoginKey {
   namespace: string;
 }
 
-/** A stored login. */
 export interface StoredLogin extends LoginKey {
   /** The namespace, as the user would write it. */
   url: string;

@@ -3,7 +3,6 @@ import type { Clock } from '../../base/clock.ts';
 
 type Issue = (options: { scope: string; expiresInSeconds: number }) => string;
 
-/** An answer of an OAuth endpoint. */
 export interface OAuthAnswer {
   status: number;
   body: object;

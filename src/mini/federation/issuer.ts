@@ -77,7 +77,6 @@ export class Issuer {
     return claims;
   }
 
-  /** The public key, as JWKS. */
   get jwks(): { keys: object[] } {
     return {
       keys: [

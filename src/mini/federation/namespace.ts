@@ -35,7 +35,6 @@ export function findNamespace(namespaces: Namespace[], objectPath: string): Name
 export const depthBelow = (namespace: Namespace, objectPath: string): number =>
   objectPath.slice(namespace.prefix.length).split('/').filter(Boolean).length;
 
-/** The file of a decoded object path. */
 export const fileOf = (namespace: Namespace, objectPath: string): string =>
   path.join(namespace.folder, ...objectPath.slice(namespace.prefix.length).split('/'));
 

@@ -1,4 +1,5 @@
 import http, { type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
+import { text } from 'node:stream/consumers';
 import type { Exchange } from './exchange.ts';
 import { denial, encodePath, findNamespace } from './namespace.ts';
 
@@ -30,7 +31,6 @@ export class OriginClient {
   readonly #agent = new http.Agent({ keepAlive: true });
   readonly #signal: AbortSignal;
 
-  /** `signal` aborts all requests. */
   constructor(base: string, signal: AbortSignal) {
     this.#base = base;
     this.#signal = signal;
@@ -76,20 +76,14 @@ export class OriginClient {
   /** The unmodified body of the origin's PROPFIND answer. */
   async properties(objectPath: string, token: string | undefined, depth: string): Promise<string> {
     const answer = await this.expect([207], 'PROPFIND', objectPath, token, { Depth: depth });
-    return await textOf(answer);
+    return await text(answer);
   }
 
   async page(objectPath: string, token: string | undefined): Promise<string> {
-    return await textOf(await this.expect([200], 'GET', objectPath, token, {}));
+    return await text(await this.expect([200], 'GET', objectPath, token, {}));
   }
 
   close(): void {
     this.#agent.destroy();
   }
-}
-
-async function textOf(answer: IncomingMessage): Promise<string> {
-  const parts: Buffer[] = [];
-  for await (const part of answer as AsyncIterable<Buffer>) parts.push(part);
-  return Buffer.concat(parts).toString();
 }

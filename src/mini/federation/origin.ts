@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { type BigIntStats, createWriteStream } from 'node:fs';
 import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
+import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { answerObject, answerTrouble } from './answer-object.ts';
 import type { DigestName } from './digests.ts';
@@ -261,12 +262,12 @@ function answerGet({ response, query }: Exchange, issuer: Issuer, page: string):
 
 async function answerPost({ request, response }: Exchange, issuer: Issuer, page: string): Promise<boolean> {
   const { device, url } = issuer;
-  const text = await bodyOf(request);
-  const form = new URLSearchParams(text);
+  const body = await text(request);
+  const form = new URLSearchParams(body);
   const client = clientOf(request, form);
   const answer =
     page === '/oidc-cm'
-      ? device.register((JSON.parse(text) as { client_name?: unknown }).client_name)
+      ? device.register((JSON.parse(body) as { client_name?: unknown }).client_name)
       : page === '/device_authorization'
         ? device.authorize(form, client, `${url}/device`)
         : page === '/token'
@@ -278,12 +279,6 @@ async function answerPost({ request, response }: Exchange, issuer: Issuer, page:
   response.setHeader('Cache-Control', 'no-store');
   answerJson(response, answer.status, answer.body);
   return true;
-}
-
-async function bodyOf(request: IncomingMessage): Promise<string> {
-  const parts: Buffer[] = [];
-  for await (const part of request as AsyncIterable<Buffer>) parts.push(part);
-  return Buffer.concat(parts).toString();
 }
 
 /** Client credentials, from HTTP Basic or the form. */

@@ -4,6 +4,7 @@ import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
+import { text } from 'node:stream/consumers';
 import { identifyProcess, livenessOf, type ProcessIdentity } from '../../base/process-identity.ts';
 import {
   type Addresses,
@@ -107,13 +108,10 @@ interface AdminAccess {
   key: string;
 }
 
-/** The control server of one federation. */
-interface Admin extends AdminAccess {
-  stop(): Promise<void>;
-}
-
-/** Starts the control server on loopback; every request needs the key. */
-export async function startAdmin(federation: MiniFederation): Promise<Admin> {
+/** Starts the control server of one federation on loopback; every request needs the key. */
+export async function startAdmin(
+  federation: MiniFederation,
+): Promise<AdminAccess & { stop(): Promise<void> }> {
   const key = randomBytes(24).toString('base64url');
   const server = http.createServer((request, response) => {
     answer(federation, request, key).then(
@@ -167,9 +165,7 @@ class Refusal extends Error {
 async function answer(federation: MiniFederation, request: IncomingMessage, key: string): Promise<object> {
   if (!isKey(request.headers.authorization ?? '', `Bearer ${key}`))
     throw new Refusal(401, 'the key is wrong');
-  const parts: Buffer[] = [];
-  for await (const part of request as AsyncIterable<Buffer>) parts.push(part);
-  const body = JSON.parse(Buffer.concat(parts).toString() || '{}') as Record<string, unknown>;
+  const body = JSON.parse((await text(request)) || '{}') as Record<string, unknown>;
   const { trouble, counters } = federation;
   switch (`${request.method ?? ''} ${request.url ?? ''}`) {
     case 'GET /status':

@@ -16,22 +16,19 @@ import type { Plan } from '../../job/plan.ts';
 import { readAttemptExit, type AttemptExit, hasReported } from '../attempt-exit.ts';
 import { imageEnvironment, findImageRunner, imageCommand } from '../image-command.ts';
 import { hasSecrets, secretsFile } from '../stored-secrets.ts';
-import type { Kill } from '../pool.ts';
+import type { Kill, PoolContext } from '../pool.ts';
 import type { Exit, StartAgent } from './agent-process.ts';
 import { renderOrder } from './order.ts';
 import type { Share } from './shares.ts';
 
 /** What starting and ending attempts needs from the supervisor. */
-export interface AttemptContext {
+export interface AttemptContext extends Pick<PoolContext, 'env' | 'clock' | 'kill'> {
   runFolder: string;
   plan: Plan;
   /** Executable and leading arguments of the agent. */
   agent: string[];
   /** The parent of the attempts' scratch folders. */
   scratchRoot: string;
-  env: Env;
-  clock: Clock;
-  kill: Kill;
   startAgent: StartAgent;
   /** Writes a line to the supervisor's log. */
   say: (line: string) => void;
@@ -171,7 +168,6 @@ export class LocalAttempt {
     if (this.#scratch !== undefined) await removeLeftovers(this.#scratch, kill, clock);
   }
 
-  /** How it ended. */
   end(): Promise<AttemptExit> {
     return readAttemptExit(this.folder, this.#exit);
   }

@@ -10,11 +10,8 @@ import type { Resources } from '../../job/spec.ts';
 import type { Machine } from './machine.ts';
 
 /** What one attempt holds of the machine. */
-export interface Share {
+export interface Share extends Machine {
   attemptFolder: string;
-  cpus: number;
-  memoryBytes: number;
-  gpus: string[];
 }
 
 interface Held extends Share {

@@ -4,7 +4,6 @@ import type { Plan } from '../../job/plan.ts';
 import { formatDuration, formatSize } from '../../job/units.ts';
 import type { SlurmTools } from './slurm-tools.ts';
 
-/** A node in one partition. */
 export interface PartitionNode {
   name: string;
   partition: string;

@@ -21,7 +21,8 @@ export function comparisonSections(report: GroupedReport, all: boolean): Section
     measureSection(report, one, (group) => names.has(group.name) && group.n > 0),
   );
   // Without any valid result there is no time to one.
-  return [costSection(report, shown, hidden), ...measured.filter(({ rows }) => rows.length > 0)];
+  const hasValid = shown.some(({ valid }) => valid > 0);
+  return [costSection(report, shown, hidden), ...measured.filter(({ rows }) => rows.length > 0 || hasValid)];
 }
 
 /** As they first appear, which is the order of the matrix or of the command line. */

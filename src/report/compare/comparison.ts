@@ -48,7 +48,7 @@ export function measureGroups(groups: readonly SampleGroup[], measure: Measure):
   const said = describeDifferences(measured, tested, measure);
   if (tested.length < several.length)
     said.push(`Only the first ${tested.length} of ${several.length} groups were tested.`);
-  return { ...measured, said: [...said, ...leftOut(groups, measure)] };
+  return { ...measured, said: [...said, ...leftOut(groups, measure), ...withoutValue(groups, measure)] };
 }
 
 /** A training that diverged has no rank, but must not be missed. */
@@ -56,6 +56,17 @@ function leftOut(groups: readonly SampleGroup[], { isNotFinite = () => false }: 
   const counts = groups.map(({ name, samples }) => ({ name, count: samples.filter(isNotFinite).length }));
   const odd = counts.filter(({ count }) => count > 0).map(({ name, count }) => `${name} (${count})`);
   return odd.length === 0 ? [] : [`Left out, because NaN or infinite: ${firstFew(odd, 6)}.`];
+}
+
+/** Groups with valid results that are not in the table. */
+function withoutValue(groups: readonly SampleGroup[], measure: Measure): string[] {
+  const isValued = (sample: ComparedSample) =>
+    measure.of(sample) !== null || measure.isNotFinite?.(sample) === true;
+  const isValid = (sample: ComparedSample) => sample.isValid === true;
+  const valid = groups.filter(({ samples }) => samples.some(isValid));
+  const names = valid.filter(({ samples }) => !samples.some(isValued)).map(({ name }) => name);
+  if (names.length === 0) return [];
+  return [`No valid result${names.length === valid.length ? '' : ` of ${firstFew(names, 6)}`} has a value.`];
 }
 
 const valuesOf = (samples: readonly ComparedSample[], { of }: Measure): number[] =>

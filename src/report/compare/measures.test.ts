@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { measureGroups } from './comparison.ts';
-import { measureNamed, metricNames } from './measures.ts';
+import { decidingMetric, knownMeasure, measureNamed, metricNames } from './measures.ts';
 import type { ComparedSample } from './samples.ts';
 
 const sample: ComparedSample = {
@@ -53,4 +53,33 @@ test('without a valid result that has it, a metric is not chosen to compare by',
   assert.deepEqual(metricNames([{ ...sample, metrics }]), ['loss']);
   assert.deepEqual(metricNames([{ ...sample, isValid: false, metrics }]), []);
   assert.deepEqual(metricNames([{ ...sample, metrics: { loss: NaN } }]), []);
+});
+
+test('best_loss is the best loss of all, also where a training reports a metric of that name', () => {
+  const samples = [
+    { ...sample, metrics: { loss: 0.5, best_loss: 7 }, best: { loss: 0.4, best_loss: 7 } },
+    { ...sample, metrics: { best_loss: 8 }, best: { best_loss: 8 } },
+    { ...sample, metrics: { loss: 0.3 }, best: { loss: 0.2 } },
+  ];
+  const valuesOf = (name: string, some = samples) => some.map(knownMeasure(name, some).of);
+  assert.deepEqual(valuesOf('best_loss'), [0.4, null, 0.2]);
+  assert.deepEqual(valuesOf('last_best_loss'), [7, 8, null]);
+  assert.deepEqual(valuesOf('best_loss', samples.slice(1, 2)), [8], 'there is no other best');
+});
+
+test('groups are compared by the metric that most of them have, and those without it are named', () => {
+  const group = (name: string, metrics: Record<string, number>) => ({
+    ...{ name, samples: [{ ...sample, metrics }] },
+  });
+  const groups = [
+    group('a', { loss: 1, val_accuracy: 0.5 }),
+    group('b', { loss: 2 }),
+    group('c', { mse: 3 }),
+  ];
+  assert.equal(decidingMetric(groups, {}), 'loss');
+  assert.equal(decidingMetric(groups.slice(0, 1), {}), 'val_accuracy');
+  const saidOf = (name: string) => measureGroups(groups, measureNamed(name)).said;
+  assert.deepEqual(saidOf('loss'), ['No valid result of c has a value.']);
+  assert.deepEqual(saidOf('gpu'), ['No valid result has a value.']);
+  assert.deepEqual(saidOf('time'), []);
 });

@@ -1,10 +1,10 @@
-import { isLowerBetter, type MetricDirections } from '../../base/metric-direction.ts';
+import { byImportance, isLowerBetter, type MetricDirections } from '../../base/metric-direction.ts';
 import { alternatives } from '../../base/nearest.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { Interval } from '../../statistics/intervals.ts';
 import { timeUnit, type Unit } from '../charts/axis.ts';
 import { formatPerSecond, formatSeconds, formatShare } from '../format.ts';
-import type { ComparedSample } from './samples.ts';
+import type { ComparedSample, SampleGroup } from './samples.ts';
 
 /** A figure by which groups are compared. */
 export interface Measure {
@@ -93,15 +93,38 @@ export function metricNames(samples: readonly ComparedSample[]): string[] {
   return [...new Set(known.filter(([, value]) => Number.isFinite(value)).map(([name]) => name))];
 }
 
-/** A metric called `time` is hidden by ours; `best_accuracy` is the best value of `accuracy`. */
-export function measureNamed(name: string, directions?: MetricDirections): Measure {
+/**
+ * The metric that most groups have, and of several the one that most likely decides; undefined if there is none. What
+ * only one run measured says nothing of others.
+ */
+export function decidingMetric(
+  groups: readonly SampleGroup[],
+  directions: MetricDirections,
+): string | undefined {
+  const measured = groups.map(({ samples }) => metricNames(samples));
+  const count = (name: string): number => measured.filter((names) => names.includes(name)).length;
+  const names = byImportance([...new Set(measured.flat())], directions);
+  return names.sort((a, b) => count(b) - count(a))[0];
+}
+
+/**
+ * A metric called `time` is hidden by ours. `best_loss` is the best value of `loss` if any sample has that, and
+ * `last_best_loss` then what a training itself calls so, as in the results.
+ */
+export function measureNamed(
+  name: string,
+  directions?: MetricDirections,
+  samples: readonly ComparedSample[] = [],
+): Measure {
   const own = ownMeasures.find((measure) => measure.name === name);
   if (own !== undefined) return own;
-  const best = /^best_(.+)$/.exec(name)?.[1];
-  const of = ofValid(({ metrics, best: highest }) =>
-    Object.hasOwn(metrics, name) ? metrics[name] : highest[best ?? ''],
-  );
-  const isLower = isLowerBetter(best ?? name, directions);
+  const [, kind, metric = ''] = /^(best|last)_(.+)$/.exec(name) ?? [];
+  const isOf = (values: 'metrics' | 'best', wanted: string) =>
+    samples.some((sample) => Object.hasOwn(sample[values], wanted));
+  const isBest = kind === 'best' && isOf('best', metric);
+  const last = kind === 'last' && !isOf('metrics', name) ? metric : name;
+  const of = ofValid(({ metrics, best }) => (isBest ? best[metric] : metrics[last]));
+  const isLower = isLowerBetter(isBest ? metric : last, directions);
   return {
     name,
     title: name,
@@ -121,7 +144,7 @@ export function knownMeasure(
   samples: readonly ComparedSample[],
   directions?: MetricDirections,
 ): Measure {
-  const measure = measureNamed(name, directions);
+  const measure = measureNamed(name, directions, samples);
   if (samples.some((sample) => measure.of(sample) !== null)) return measure;
   // Without any valid result, there is nothing to compare, whatever its name.
   if (ownMeasures.includes(measure)) return measure;

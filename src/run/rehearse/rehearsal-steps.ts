@@ -1,5 +1,5 @@
 import { counted } from '../../base/counted.ts';
-import { describePosition } from '../../journal/describe-resume.ts';
+import { describePosition } from '../../journal/describe-attempt.ts';
 import type { AgentEntry } from '../../journal/entry.ts';
 import type { JobState } from '../../journal/state.ts';
 import { comparePoints, type Eviction } from './eviction.ts';
@@ -20,7 +20,6 @@ export interface RehearsalStep {
 export interface RehearsalRecord {
   job: JobState;
   evictions: readonly Eviction[];
-  /** The journals of its attempts, by number. */
   journals: ReadonlyMap<number, readonly AgentEntry[]>;
   hasData: boolean;
   /** The checkpoint folder that the job file names. */

@@ -1,22 +1,11 @@
-import type { Clock } from '../../base/clock.ts';
 import { askCopy } from '../../federation/cached-copy.ts';
-import type { ConnectionPool } from '../../http/connections.ts';
-import type { TransferLimits } from '../limits.ts';
-import type { Sink } from '../sinks/sink.ts';
-import type { Identity } from './check-response.ts';
+import type { SegmentContext } from './deliver.ts';
 import type { Fetcher, Fetchers } from './fetchers.ts';
 import type { Roster, Source } from './roster.ts';
-import { mayWiden, segmentBytes, type Segment, type SegmentMap } from './segments.ts';
+import { mayWiden, segmentBytes, type Segment } from './segments.ts';
 
 /** What the scheduler needs of the transfer. */
-interface AssignmentContext {
-  readonly clock: Clock;
-  readonly limits: TransferLimits;
-  readonly sink: Sink;
-  readonly segments: SegmentMap;
-  readonly known: Identity;
-  readonly pool: ConnectionPool;
-}
+type AssignmentContext = Pick<SegmentContext, 'clock' | 'limits' | 'sink' | 'segments' | 'known' | 'pool'>;
 
 /** A cache that has been fetching the object for this long, with this much still to go: other caches may have it. */
 const slowFillMs = 5_000;

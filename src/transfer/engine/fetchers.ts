@@ -127,7 +127,6 @@ export class Fetchers {
     return fetcher.source.meter.rate(this.#clock.monotonic());
   }
 
-  /** Best rate of the other fetchers. */
   bestOtherRate(fetcher: Fetcher): number {
     return [...this.#open.keys()].reduce(
       (best, each) => (each === fetcher ? best : Math.max(best, this.rateOf(each.segment) ?? 0)),

@@ -241,7 +241,6 @@ function complement(ranges: readonly Range[], size: number): Range[] {
   return left;
 }
 
-/** The ranges without this one. */
 function without<R extends Range>(ranges: readonly R[], gone: Range): R[] {
   return ranges.flatMap((each) =>
     complement([gone], each.end)

@@ -79,7 +79,6 @@ function keyedProblem(value: unknown, expected: number): string | undefined {
   return tags.length === expected ? undefined : `${tags.length} tags for ${expected} chunks`;
 }
 
-/** Where chunk `index` begins and ends. */
 export function chunkRange(manifest: Manifest, index: number): { start: number; end: number } {
   const start = index * manifest.chunkBytes;
   return { start, end: Math.min(manifest.bytes, start + manifest.chunkBytes) };

@@ -4,14 +4,12 @@ import { type Manifest, type ManifestSource, manifestProblem, readJson, withoutK
 /** One archive of a data set, beside the list that names it. */
 export interface ListedShard {
   name: string;
-  /** Number of files in it. */
   files: number;
   /** Number of samples in it, which older lists do not have. */
   samples?: number;
   manifest: Manifest;
 }
 
-/** The text of a list of shards. */
 export const shardListText = (shards: readonly ListedShard[]): string => `${JSON.stringify({ shards })}\n`;
 
 /** Reads a list of shards from JSON text; `name` is used in error messages. A fetched one loses its keys. */

@@ -16,7 +16,6 @@ export interface PartJournal {
   done: Range[];
 }
 
-/** The journal as stored on disk. */
 interface StoredJournal extends PartJournal {
   /** Ranges known to be on the physical disk, not only in the page cache. */
   flushed: Range[];

@@ -33,7 +33,6 @@ export function condorRunPolicy(plan: Plan, profile: Profile): RunPolicy {
   return { ...condorPolicy(plan, profile), ...(differ && { variants }) };
 }
 
-/** The policy that one job has. */
 export function policyOfJob({ variants, ...policy }: RunPolicy, job: string): Policy {
   return variants?.find(({ jobs }) => jobs.includes(job))?.policy ?? policy;
 }

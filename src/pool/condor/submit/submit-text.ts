@@ -21,7 +21,6 @@ export const adString = (text: string): string => `"${literal(text.replaceAll('"
 /** The value of `arguments`, with all words quoted. */
 export const argumentsValue = (args: readonly string[]): string => `"${args.map(quoted).join(' ')}"`;
 
-/** The value of `environment`. */
 export const environmentValue = (variables: Record<string, string>): string =>
   argumentsValue(Object.entries(variables).map(([name, value]) => `${name}=${value}`));
 

@@ -57,7 +57,6 @@ const isUnreachable = (said: string): boolean =>
 /** HTCondor's version, as in `25.14.1`. */
 export type CondorVersion = `${number}.${number}.${number}`;
 
-/** The version in the output of `condor_version`. */
 function parseCondorVersion(text: string): CondorVersion | undefined {
   return /\$CondorVersion:\s*(\d+\.\d+\.\d+)/.exec(text)?.[1] as CondorVersion | undefined;
 }

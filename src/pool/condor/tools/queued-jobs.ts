@@ -64,7 +64,6 @@ const heldStatus = 5;
 /** Jobs per `condor_qedit`: as many as fit into one argument. */
 const maxJobsPerEdit = 2000;
 
-/** A job as the queue has it. */
 interface QueuedJob {
   id: string;
   status: number;
