@@ -6,6 +6,7 @@ import { latin1Text } from '../eventlog/log-text.ts';
 import { headBytes, isEventLog, type LogSource } from '../eventlog/scan-log.ts';
 import { asFault, Fault } from '../fault/fault.ts';
 import { isJobAds } from '../history/read-ads.ts';
+import { hasReasons } from '../why/explain-reason.ts';
 import type { DroppedFile } from './messages.ts';
 
 /** What the files are, by their content. */
@@ -15,11 +16,13 @@ export interface SortedFiles {
   ads: DroppedFile[];
   dags: DroppedFile[];
   submits: DroppedFile[];
+  /** Hold reasons, or what `condor_q -hold` has printed. */
+  reasons: DroppedFile[];
   others: DroppedFile[];
 }
 
 export async function sortFiles(files: readonly DroppedFile[]): Promise<SortedFiles> {
-  const sorted: SortedFiles = { logs: [], ads: [], dags: [], submits: [], others: [] };
+  const sorted: SortedFiles = { logs: [], ads: [], dags: [], submits: [], reasons: [], others: [] };
   const damaged: DroppedFile[] = [];
   for (const file of files) {
     const head = await headOf(file).catch(asFault);
@@ -40,7 +43,8 @@ function kindOf(file: DroppedFile, head: Uint8Array): keyof SortedFiles {
   // A rescue file is read with its DAG.
   if (/\.rescue\d{3}$/.test(file.name)) return 'others';
   if (isDag(file.name, text)) return 'dags';
-  return isSubmitFile(file.name, text) ? 'submits' : 'others';
+  if (isSubmitFile(file.name, text)) return 'submits';
+  return hasReasons(text) ? 'reasons' : 'others';
 }
 
 async function headOf(file: DroppedFile): Promise<Uint8Array> {

@@ -29,6 +29,9 @@ const say = (answer: PageAnswer): void => postMessage(answer);
 /** What was read last, for the questions that follow. */
 let read: ReadLogs | undefined;
 const fromAds: JobHistory[] = [];
+const fromReasons: Explanation[] = [];
+/** Larger files of hold reasons are read up to here. */
+const maxReasons = 8 * 1024 * 1024;
 let dag: { file: string; run: DagRun } | undefined;
 let names: readonly string[] = [];
 let adopted: { files: readonly DroppedFile[]; texts: Texts; lint: typeof lintDropped } | undefined;
@@ -54,8 +57,8 @@ async function answer(request: PageRequest): Promise<void> {
 
 async function readFiles(files: readonly DroppedFile[], pool: ChosenPool): Promise<void> {
   say({ is: 'progress', share: 0, doing: `Looking at ${counted(files.length, 'file')} …` });
-  const { logs, ads, dags, submits, others } = await sortFiles(files);
-  const isNothing = logs.length + ads.length + dags.length + submits.length === 0;
+  const { logs, ads, dags, submits, reasons, others } = await sortFiles(files);
+  const isNothing = logs.length + ads.length + dags.length + submits.length + reasons.length === 0;
   const texts =
     dags.length + submits.length === 0 ? undefined : await readTexts([...dags, ...submits, ...others]);
   const mains = texts === undefined ? [] : mainDags(dags, texts);
@@ -66,8 +69,13 @@ async function readFiles(files: readonly DroppedFile[], pool: ChosenPool): Promi
   // A file that is no log is reported as the command line reports it.
   if (logs.length > 0 || isNothing) commands.push(await reportOn(isNothing ? files : logs));
   await readAll(ads);
-  if (read !== undefined || ads.length > 0) explainAll(ads);
-  if (read === undefined && ads.length > 0) commands.push(`updraft why ${namesOf(names)}`);
+  for (const { name, blob } of reasons) {
+    names = [...names, name];
+    fromReasons.push(...explainReasons(await blob.slice(0, maxReasons).text()));
+  }
+  const hasMore = ads.length + reasons.length > 0;
+  if (read !== undefined || hasMore) explainAll(hasMore);
+  if (read === undefined && hasMore) commands.push(`updraft why ${namesOf(names)}`);
   if (texts !== undefined) {
     adopted =
       mains.length > 0
@@ -125,9 +133,10 @@ async function readAll(ads: readonly DroppedFile[]): Promise<void> {
       fromAds.push(names.length > 1 ? { ...job, log: file.name } : job);
 }
 
-function explainAll(ads: readonly DroppedFile[]): void {
-  const explained = [...explanationsOf(read?.jobs ?? []), ...fromAds.map((job) => explainStory(job))];
-  if (explained.length > 0 || ads.length > 0)
+function explainAll(hasMore: boolean): void {
+  const ofAds = fromAds.map((job) => explainStory(job));
+  const explained = [...explanationsOf(read?.jobs ?? []), ...ofAds, ...fromReasons];
+  if (explained.length > 0 || hasMore)
     say({ is: 'groups', name: nameOf(names), groups: groupExplanations(explained) });
 }
 
@@ -162,7 +171,8 @@ function groupBy(by: GroupingName): void {
 async function explainJob(word: string): Promise<void> {
   const jobs = [...(read?.jobs ?? []), ...fromAds];
   const found = jobs.filter((job) => isNamed(job, word));
-  const nodes = found.length === 0 ? explanationsOf(jobs).filter(({ node }) => node === word) : [];
+  const others = found.length === 0 ? [...explanationsOf(jobs), ...fromReasons] : [];
+  const nodes = others.filter(({ job, node = job }) => node === word);
   if (found.length + nodes.length === 0) {
     say({ is: 'no-job', message: `There is no job ${printable(word)} in ${nameOf(names)}.` });
     return;

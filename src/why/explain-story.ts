@@ -144,7 +144,12 @@ function explainHold(job: JobHistory, rules: RunRules | undefined): Explanation 
         ? `submit it again, and condor_rm ${id}: a job in the queue keeps its settings`
         : `condor_release ${id} (or give it up: condor_rm ${id})`;
   return explained(job, 'held', diagnosis, {
-    because: [...diagnosis.because, attemptLine(attempts.length, held), ...holdCount(job), ...past.because],
+    because: [
+      ...diagnosis.because,
+      attemptLine(attempts.at(-1)?.number ?? 0, held),
+      ...holdCount(job),
+      ...past.because,
+    ],
     evidence: [
       ...past.evidence,
       ...(isBare && complaint !== undefined ? [complaint.evidence] : []),

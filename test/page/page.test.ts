@@ -172,6 +172,14 @@ test('ads of condor_q -l are explained, and a log in UTF-16 is read', async (t) 
   await tab.untilText('dialog[open]', 'gone over cgroup memory limit');
   await tab.press('Escape');
   await tab.click('#restart');
+  const table =
+    '12.0  ada  11/16 09:12 via condor_hold (by user ada)\r\n12.1  ada  11/16 09:12 Job credentials are not available\r\n';
+  await choose(tab, await written(t, 'hold.txt', table));
+  assert.equal(await tab.text('h1'), 'Why: hold.txt');
+  await tab.click('#causes button.job');
+  await tab.untilText('dialog[open]', 'credential');
+  await tab.press('Escape');
+  await tab.click('#restart');
   const wide = Buffer.from(`\ufeff${await readFile(path.join(logs, 'hold404.log'), 'utf8')}`, 'utf16le');
   await choose(tab, await written(t, 'wide.log', wide));
   assert.match(await tab.text('#causes'), /1 held: an input was not found \(404\)/);

@@ -202,25 +202,30 @@ const maxProperties: Record<string, number> = {
   driverversion: maxRuntime,
 };
 
+type GpuProblem = [command: string, isWrong: boolean, why: string, fix: string];
+
+function requiredTooHigh(batch: Batch): GpuProblem {
+  const limits = conditionsIn(valueOf(batch, 'require_gpus') ?? '').map((one) => atLeast.exec(one) ?? []);
+  const [, name = ''] =
+    limits.find(
+      ([, property = '', least]) => Number(least) > (maxProperties[property.toLowerCase()] ?? NaN),
+    ) ?? [];
+  return [
+    'require_gpus',
+    name !== '',
+    `no GPU has so high a ${name}`,
+    'correct the number: Capability is like 8.0, GlobalMemoryMb in MB, DriverVersion the version of CUDA, like 12.1',
+  ];
+}
+
 function impossibleGpu(batch: Batch): RuleResult {
   if (!wantsGpu(batch)) return [];
   const numberOf = (command: string): number => Number(valueOf(batch, command) ?? NaN);
   const [lowest, highest] = [numberOf('gpus_minimum_capability'), numberOf('gpus_maximum_capability')];
   const runtime = numberOf('gpus_minimum_runtime');
   const memory = parseQuantity(valueOf(batch, 'gpus_minimum_memory') ?? '', 'm');
-  const own = conditionsIn(valueOf(batch, 'require_gpus') ?? '').map(
-    (one) => atLeast.exec(one)?.slice(1) ?? [],
-  );
-  const tooHigh = own.find(
-    ([name = '', least]) => Number(least) > (maxProperties[name.toLowerCase()] ?? Infinity),
-  );
-  const problems: [string, boolean, string, string][] = [
-    [
-      'require_gpus',
-      tooHigh !== undefined,
-      `no GPU has so high a ${tooHigh?.[0] ?? ''}`,
-      'correct the number: Capability is like 8.0, GlobalMemoryMb in MB, DriverVersion the version of CUDA, like 12.1',
-    ],
+  const problems: GpuProblem[] = [
+    requiredTooHigh(batch),
     [
       'request_gpus',
       numberOf('request_gpus') > maxGpus,
