@@ -177,7 +177,7 @@ test('ads of condor_q -l are explained, and a log in UTF-16 is read', async (t) 
   await choose(tab, await written(t, 'hold.txt', table));
   assert.equal(await tab.text('h1'), 'Why: hold.txt');
   await tab.click('#causes button.job');
-  await tab.untilText('dialog[open]', 'credential');
+  await tab.untilText('dialog[open]', 'as pasted');
   await tab.press('Escape');
   await tab.click('#restart');
   const wide = Buffer.from(`\ufeff${await readFile(path.join(logs, 'hold404.log'), 'utf8')}`, 'utf16le');
