@@ -177,7 +177,9 @@ async function explainJob(word: string): Promise<void> {
     say({ is: 'no-job', message: `There is no job ${printable(word)} in ${nameOf(names)}.` });
     return;
   }
-  const command = `updraft why ${namesOf(names)} ${shellQuote(found[0]?.id ?? word)}`;
+  // A table of reasons is explained as a whole.
+  const isReason = nodes.some((one) => fromReasons.includes(one));
+  const command = `updraft why ${namesOf(names)}${isReason ? '' : ` ${shellQuote(found[0]?.id ?? word)}`}`;
   const show = (explained: readonly Explanation[]): void =>
     say({ is: 'why', views: explained.map((one) => viewExplanation(one)), command });
   show([...found.map((job) => explainStory(job)), ...nodes]);

@@ -177,7 +177,8 @@ test('ads of condor_q -l are explained, and a log in UTF-16 is read', async (t) 
   await choose(tab, await written(t, 'hold.txt', table));
   assert.equal(await tab.text('h1'), 'Why: hold.txt');
   await tab.click('#causes button.job');
-  await tab.untilText('dialog[open]', 'as pasted');
+  await tab.untilText('dialog[open]', 'via condor_hold');
+  assert.match(await tab.text('dialog[open]'), /updraft why hold\.txt$/);
   await tab.press('Escape');
   await tab.click('#restart');
   const wide = Buffer.from(`\ufeff${await readFile(path.join(logs, 'hold404.log'), 'utf8')}`, 'utf16le');
@@ -308,7 +309,7 @@ test('a DAG that is dropped with its files and logs is reported by node, its inn
   await drop(tab, [path.resolve(import.meta.dirname, '../fixtures/dag-inner')]);
   await tab.until(`!document.querySelector('#result').hidden`);
   assert.match(await tab.text('h1'), /^Where the time went: .*flow\.dag$/);
-  assert.match(await tab.text('#summary'), /nodes\s+5\b/);
+  assert.match(await tab.text('#summary'), /nodes\s+8 \(1 failed, 1 without a job\)\s+jobs\s+5\b/);
   assert.match(await tab.text('#path'), /fetch[^]+tune\/a[^]+tune\/b/);
   assert.match(await tab.text('#not-submitted'), /it waits for tune, which failed\s+merge/);
   assert.match(await tab.text('#findings h2'), /^flow\.dag: 8 nodes, 4 of them in 2 inner DAGs/);
