@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import itertools
 import json
@@ -167,6 +168,16 @@ class Order(StreamTest):
         with tarfile.open("source/train-0.tar", "w") as archive:
             add(archive, "new.txt", b"1")
         self.assertIn("new", keys(self.stream()))
+
+    def test_an_index_of_an_earlier_version_is_made_again(self) -> None:
+        whole = keys(self.stream())
+        path = "source/.stream/index/train-0.tar.json"
+        with open(path) as file:
+            mark, samples = map(json.loads, file)
+        nested = [[name, [[extension, at, size]]] for name, extension, at, size, *_ in samples]
+        with open(path, "w") as file:
+            file.write(f"{json.dumps({**mark, 'format': 1})}\n{json.dumps(nested)}")
+        self.assertEqual(keys(self.stream()), whole)
 
     def test_a_folder_that_cannot_be_written_to_needs_no_index(self) -> None:
         with open("source/.stream", "w"):
@@ -475,6 +486,10 @@ def noted() -> list[str]:
     return []
 
 
+def frozen(_: Any) -> int:
+    return gc.get_freeze_count()
+
+
 def label_and_note(sample: dict[str, Any]) -> int:
     note(label(sample))
     return label(sample)
@@ -512,6 +527,22 @@ class WithTorch(StreamTest):
         loader.dataset.updraft_seek(0, 12)
         self.assertEqual([batch.tolist() for batch in loader], whole[3:])
         self.assertEqual(len(loader), len(whole))
+
+    def test_workers_do_not_look_through_the_objects_of_pytorch(self) -> None:
+        loader = self.loader(transform=frozen, num_workers=1)
+        self.assertGreater(min(next(iter(loader)).tolist()), 10_000)
+        self.assertEqual(gc.get_freeze_count(), 0)
+
+    def test_the_last_epoch_wants_nothing_for_a_next_one(self) -> None:
+        list_shards("source", "data")
+        shutil.copytree("source", "data", dirs_exist_ok=True)
+        model = torch.nn.Linear(1, 1)
+        wanted = []
+        with updraft.training(model, folder="saved") as run:
+            for _ in run.epochs(2):
+                for _ in run.batches(self.loader("data")):
+                    wanted.append(len(read_json("data/.stream/wanted.json")["order"]))
+        self.assertEqual(set(wanted), {2 * len(SIZES), len(SIZES)})
 
     def test_several_workers_need_the_batch_size(self) -> None:
         loader = torch.utils.data.DataLoader(self.stream(), batch_size=None, num_workers=2)

@@ -16,6 +16,7 @@ import type { Dataset } from './datasets.ts';
 import { serve } from './federation.ts';
 import { trainInMemory } from './in-memory.ts';
 import { listShards } from './list-shards.ts';
+import { inTurns, type InTurn, turnMark } from './in-turns.ts';
 import { marksOf, paceOf } from './pace.ts';
 import { type Seen, type SeenWithAgent, trainWithAgent } from './with-agent.ts';
 import type { Workload } from './workloads.ts';
@@ -51,7 +52,6 @@ const speedOf = (seen: Seen): number => {
   return paceOf(marks, (marks[0]?.at ?? seen.startedAt) + 1000, seen.endedAt) ?? NaN;
 };
 const firstBatch = (seen: Seen): number => ((marksOf(seen.lines)[0]?.at ?? NaN) - seen.startedAt) / 1000;
-const waitedFor = ({ lines }: Seen): string => /waited ([\d.]+)/.exec(lines.at(-1)?.text ?? '')?.[1] ?? '';
 /** Seconds that the training had waited for data when it printed its first batch. */
 const waitedFirst = ({ lines }: Seen): number =>
   Number(lines.map(({ text }) => /waited ([\d.]+)/.exec(text)?.[1]).find((waited) => waited !== undefined));
@@ -99,38 +99,56 @@ async function measureStart(): Promise<void> {
   );
 }
 
-/** One epoch in memory, on the stream, and on the stream with a third of the data on disk, again and again. */
+/** One epoch in memory, on the stream, and on the stream with a third of the data on disk, in turns of a few seconds. */
 async function measureSpeed(): Promise<void> {
   const keep = `data.train.keep=${(dataset.bytes / 3e6).toFixed(1)} MB`;
   const kinds: [string, (round: number) => Promise<Seen>][] = [
-    ['in memory', () => inMemory(1)],
+    ['in memory', (round) => inMemory(1, undefined, `memory-${round}`)],
     [`stream, while data arrives at ${values.rate}`, (round) => withAgent(`speed-${round}`, '', 1)],
     ['the same, a third of the data on disk', (round) => withAgent(`disk-${round}`, '', 1, [keep])],
   ];
-  const seen: Seen[][] = kinds.map(() => []);
-  for (let round = 0; round < Number(values.rounds); round++)
-    for (const [index, [, train]] of kinds.entries()) seen[index]?.push(await train(round));
-  const middle = (runs: Seen[]): number => median(runs.map(speedOf));
+  const rounds: InTurn[][] = [];
+  for (let round = 0; round < Number(values.rounds); round++) {
+    const names = ['memory', 'speed', 'disk'].map((name) => `stream-${name}-${round}`);
+    const starts = kinds.map(([, train], index) => ({ name: names[index] ?? '', start: () => train(round) }));
+    rounds.push(await inTurns(starts));
+    const paces = rounds.at(-1)?.map((one) => shown(turnPace(one)));
+    say(`round ${round + 1}: ${paces?.join(', ')} images/s`);
+  }
+  const middle = (of: (round: InTurn[]) => number): number => median(rounds.map(of));
+  const paceAt = (round: InTurn[], index: number): number => turnPace(round[index] as InTurn);
+  const each = (of: (round: InTurn[]) => string): string => rounds.map(of).join(', ');
   report.push(
     markdownTable(
       [
-        'one epoch on 6 cores',
+        'one epoch on 6 cores, in turns',
         'images/s, each',
         'median',
-        '÷ memory',
+        '÷ memory, each',
+        'median',
         'first batch after s',
-        'waited for batches, s',
       ],
-      seen.map((runs, index) => [
-        kinds[index]?.[0] ?? '',
-        runs.map((run) => shown(speedOf(run))).join(', '),
-        shown(middle(runs)),
-        shown(middle(runs) / middle(seen[0] ?? []), 3),
-        runs.map((run) => shown(firstBatch(run), 1)).join(', '),
-        runs.map(waitedFor).join(', '),
-      ]),
+      kinds.map(([kind], index) => {
+        const ratio = (round: InTurn[]): number => paceAt(round, index) / paceAt(round, 0);
+        return [
+          kind,
+          each((round) => shown(paceAt(round, index))),
+          shown(middle((round) => paceAt(round, index))),
+          each((round) => shown(ratio(round), 3)),
+          shown(middle(ratio), 3),
+          each((round) => shown(firstBatch((round[index] as InTurn).seen), 1)),
+        ];
+      }),
     ),
   );
+}
+
+/** Images per second of its own turns, from 1 s after the first batch on. */
+function turnPace({ seen, turns }: InTurn): number {
+  const own = (at: number): number =>
+    turns.reduce((sum, { from, to }) => sum + Math.max(0, Math.min(at, to) - from), 0);
+  const marks = marksOf(seen.lines).map((mark) => ({ ...mark, at: own(mark.at) }));
+  return paceOf(marks, (marks[0]?.at ?? 0) + 1000, Infinity) ?? NaN;
 }
 
 /** The agent is ended by SIGTERM every minute, and started again in an empty folder. */
@@ -207,7 +225,7 @@ async function withAgent(
 ): Promise<SeenWithAgent> {
   const plan = await planOf(`train.command=python3 train.py ${size.more} ${words}`, set);
   const asCondor = values['as-condor'] && endAfterMs !== undefined;
-  const at = { folder: disk, env, attempt, asCondor, ...defined({ endAfterMs }) };
+  const at = { folder: disk, env: marked(env, name), attempt, asCondor, ...defined({ endAfterMs }) };
   const seen = await trainWithAgent(workload(name), plan, path.resolve(values.agent), at);
   spawnSync('sync');
   await writeFile(path.join(values.out, `${name}-${attempt}.json`), JSON.stringify(seen.journal));
@@ -215,12 +233,24 @@ async function withAgent(
   return seen;
 }
 
-async function inMemory(epochs: number, from = `--files ${dataset.unpacked}`): Promise<Seen> {
+async function inMemory(
+  epochs: number,
+  from = `--files ${dataset.unpacked}`,
+  name = 'memory',
+): Promise<Seen> {
   const words = `${from} --epochs ${epochs}`;
   const plan = await planOf(`train.command=python3 train.py ${size.more} ${words}`, []);
-  const seen = await trainInMemory(workload('memory'), plan, undefined, { folder: memory, env });
+  const seen = await trainInMemory(workload(name), plan, undefined, {
+    folder: memory,
+    env: marked(env, name),
+  });
   say(`memory: exit ${seen.exit}, ${shown(speedOf(seen))} images/s`);
   return seen;
+}
+
+/** Processes with this mark take turns together. */
+function marked(env: NodeJS.ProcessEnv, name: string): NodeJS.ProcessEnv {
+  return { ...env, [turnMark]: `stream-${name}` };
 }
 
 function workload(name: string): Workload {

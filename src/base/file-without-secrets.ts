@@ -181,12 +181,14 @@ const isInSecret = (words: readonly string[]): boolean => {
   return quote !== undefined && words.slice(from).join(' ').split(quote).length === 2;
 };
 
-/** A sentence without those values that are in `secrets`, where they are beside their names. */
+/** A sentence without values that have the form of a secret, and without those of `secrets` beside their names. */
 export const knownSecretsRemoved = (sentence: string, secrets: ReadonlySet<string>): string =>
   files.reduce(
-    (kept, { pattern }) =>
-      kept.replaceAll(pattern, (...match) =>
-        secrets.has(unquoted(valueIn(match))) ? `${firstGroup(match)}${removed}` : match[0],
+    (kept, rule) =>
+      kept.replaceAll(rule.pattern, (...match) =>
+        secretForms.includes(rule) || secrets.has(unquoted(valueIn(match)))
+          ? `${firstGroup(match)}${removed}`
+          : match[0],
       ),
     sentence,
   );

@@ -79,16 +79,15 @@ function description(words: DagLexer, lines: DagLines): CommandBody {
 }
 
 function edges(words: DagLexer): CommandBody {
-  const parents: string[] = [];
-  const children: string[] = [];
-  let list = parents;
+  const names: string[] = [];
+  let childrenAt = -1;
   for (let word = words.next(); word !== ''; word = words.next())
-    if (isWord(word, 'CHILD')) list = children;
-    else list.push(word);
-  if (parents.length === 0) throw new DagSyntax('there is no node after PARENT');
-  if (list === parents) throw new DagSyntax('CHILD is missing');
-  if (children.length === 0) throw new DagSyntax('there is no node after CHILD');
-  return { kind: 'edges', parents, children };
+    if (!isWord(word, 'CHILD')) names.push(word);
+    else if (childrenAt === -1) childrenAt = names.length;
+  if (names.length === 0 || childrenAt === 0) throw new DagSyntax('there is no node after PARENT');
+  if (childrenAt === -1) throw new DagSyntax('CHILD is missing');
+  if (childrenAt === names.length) throw new DagSyntax('there is no node after CHILD');
+  return { kind: 'edges', parents: names.slice(0, childrenAt), children: names.slice(childrenAt) };
 }
 
 function weakEdges(words: DagLexer): CommandBody {
@@ -142,7 +141,8 @@ function vars(words: DagLexer): CommandBody {
     pairs.push([name.replace(/^\+/, 'My.'), value]);
   }
   if (pairs.length === 0) throw new DagSyntax('there is no name="value"');
-  return { kind: 'vars', node, append, pairs };
+  // A copy has no room for more.
+  return { kind: 'vars', node, append, pairs: pairs.slice() };
 }
 
 function abortOn(words: DagLexer): CommandBody {

@@ -1,7 +1,7 @@
-const blanks = ' \t\r';
-/** A word without quotes, up to the blank after it. */
-const plainWord = /[ \t\r]*([^ \t\r"']+)(?=[ \t\r]|$)/y;
+const isBlank = (char: string): boolean => char === ' ' || char === '\t' || char === '\r';
 const isQuote = (char: string): boolean => char === '"' || char === "'";
+
+const startOfPair = /[ \t\r]*([^ \t\r=]*)([ \t\r]*=?)[ \t\r]*/y;
 
 /** Why a line of a DAG file cannot be read. */
 export class DagSyntax extends Error {}
@@ -19,17 +19,12 @@ export class DagLexer {
   next(quotes: 'kept' | 'removed' = 'kept'): string {
     let word = '';
     let quote = '';
-    // Almost all words are plain.
-    plainWord.lastIndex = this.#at;
-    const [whole, plain = ''] = plainWord.exec(this.#text) ?? [];
-    if (whole !== undefined) {
-      this.#at += whole.length;
-      return plain;
-    }
+    const plain = this.#plainWord();
+    if (plain !== undefined) return plain;
     for (; this.#at < this.#text.length; this.#at++) {
       const char = this.#text.charAt(this.#at);
       if (quote === '') {
-        if (blanks.includes(char)) {
+        if (isBlank(char)) {
           if (word !== '') break;
         } else if (isQuote(char)) {
           quote = char;
@@ -45,6 +40,21 @@ export class DagLexer {
     return word;
   }
 
+  /** Almost all words have no quotes: then they are a part of the line. */
+  #plainWord(): string | undefined {
+    const text = this.#text;
+    let from = this.#at;
+    while (isBlank(text.charAt(from))) from++;
+    let end = from;
+    for (; end < text.length; end++) {
+      const char = text.charAt(end);
+      if (isBlank(char)) break;
+      if (isQuote(char)) return undefined;
+    }
+    this.#at = end;
+    return text.slice(from, end);
+  }
+
   peek(): string {
     const at = this.#at;
     const word = this.next();
@@ -54,8 +64,8 @@ export class DagLexer {
 
   /** The next `name=value`; the value may be quoted, the name may not. */
   pair(): [name: string, value: string] | undefined {
-    const [whole, name = '', sign = ''] =
-      /^[ \t\r]*([^ \t\r=]*)([ \t\r]*=?)[ \t\r]*/.exec(this.#text.slice(this.#at)) ?? [];
+    startOfPair.lastIndex = this.#at;
+    const [whole, name = '', sign = ''] = startOfPair.exec(this.#text) ?? [];
     if (whole === undefined || (name === '' && sign.trim() === '')) return undefined;
     if (name === '') throw new DagSyntax('a value has no name before its `=`');
     if (/["']/.test(name)) throw new DagSyntax(`the name \`${name}\` has a quotation mark`);

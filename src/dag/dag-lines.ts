@@ -21,6 +21,7 @@ export class DagLines {
     for (;;) {
       const line = this.raw();
       if (line === undefined) break;
+      if (place === undefined && !line.text.endsWith('\\')) return line;
       place ??= line.place;
       text += `${text === '' ? '' : ' '}${line.text}`;
       if (!text.endsWith('\\')) return { text, place };

@@ -174,9 +174,9 @@ function missingFiles({ dag, files, groups, waits }: DagFacts, later: boolean): 
     found.splice(0, found.length, { ...first, message });
   }
   for (const node of dag.nodes) {
-    const file = submitFile(node);
-    if (node.type === 'subdag' && gone(file) && waits(node) === later)
-      found.push(missing('DAG file', file, [node], node, later));
+    const inner = node.type === 'subdag' ? submitFile(node) : undefined;
+    if (inner !== undefined && gone(inner) && waits(node) === later)
+      found.push(missing('DAG file', inner, [node], node, later));
     else if (!later && node.folder !== '.' && gone(node.folder) && !waits(node))
       found.push(missing('folder', node.folder, [node], node, later));
   }

@@ -46,7 +46,7 @@ export function nodeGroups(dag: Dag, files: SubmitFiles): NodeGroup[] {
   for (const node of dag.nodes) {
     if (node.type === 'subdag' || node.noop) continue;
     const inline = node.inline ?? dag.descriptions.get(node.dagman.prefix + node.submit);
-    const key = JSON.stringify([node.folder, inline?.place ?? node.submit]);
+    const key = `${node.folder}\n${inline === undefined ? node.submit : JSON.stringify(inline.place)}`;
     const group = groups.get(key) ?? newGroup(node, inline, files);
     group.nodes.push(node);
     groups.set(key, group);
@@ -80,8 +80,13 @@ export function nodeOutcomes(
         nodes,
       })),
     );
-  const byNames = new Map(alike.toReversed().map((one) => [namesKey(waits, one), one]));
-  const read = new Set([...new Set([...byNames.values(), ...alike])].slice(0, maxOutcomes));
+  const byNames = new Map<string, (typeof alike)[number]>();
+  for (const one of alike) {
+    const key = namesKey(waits, one);
+    if (!byNames.has(key)) byNames.set(key, one);
+  }
+  const read = new Set([...byNames.values()].slice(0, maxOutcomes));
+  for (const one of alike) if (read.size < maxOutcomes) read.add(one);
   return {
     outcomes: alike
       .filter((one) => read.has(one))

@@ -43,7 +43,9 @@ export function parseDag(text: string, file: string): ParsedDag {
         throw new DagSyntax(`\`${keyword}\` is not a DAG command`);
       }
       words.next();
-      parsed.commands.push(Object.assign(entry.read(words, lines), { place }));
+      const command = entry.read(words, lines) as DagCommand;
+      command.place = place;
+      parsed.commands.push(command);
     } catch (error) {
       if (!(error instanceof DagSyntax)) throw error;
       const fix = entry === undefined ? similar(keyword) : `write it as \`${entry.syntax}\``;

@@ -128,7 +128,7 @@ class DagReader {
       folder: dir === undefined ? scope.folder : posix.join(scope.folder, dir),
       noop,
       done,
-      vars: new Map(),
+      vars: noVars,
       scripts: noScripts,
       retries: 0,
       category: undefined,
@@ -262,11 +262,12 @@ class DagReader {
       );
       return;
     }
-    if (command.kind === 'vars')
+    if (command.kind === 'vars') {
+      if (node.vars === noVars) node.vars = new Map();
       for (const [name, value] of command.pairs)
         // As in DAGMan, a later value takes the place of the first one.
         node.vars.set(name, { name, value, append: node.vars.get(name)?.append ?? command.append, place });
-    else if (command.kind === 'script') this.#setScript(node, command);
+    } else if (command.kind === 'script') this.#setScript(node, command);
     else if (command.kind === 'retry') node.retries = command.max;
     else if (command.kind === 'category') node.category = categoryIn(scope, command.category);
     else if (command.kind === 'done') node.done = true;
@@ -291,6 +292,8 @@ class DagReader {
   /** The nodes of a PARENT or CHILD list; a splice stands for its last or first nodes, so does an inner DAG as a parent. */
   #endsOf(names: readonly string[], end: 'first' | 'last', scope: DagScope, place: SourceLine): number[] {
     const found = new Set<number>();
+    const only = names.length === 1 ? scope.nodes.get(names[0] ?? '') : undefined;
+    if (only?.type === 'job') return [only.index];
     for (const name of names) {
       const splice = scope.splices.get(name);
       const node = scope.nodes.get(name);
@@ -348,7 +351,8 @@ class DagReader {
   }
 }
 
-/** Most nodes have none, and a map takes much memory. */
+/** Many nodes have none, and a map takes much memory. */
+const noVars: DagNode['vars'] = new Map();
 const noScripts: DagNode['scripts'] = new Map();
 
 /** Comparing a name with more nodes than this takes too long for a hint. */

@@ -1,6 +1,6 @@
 import { counted } from '../base/counted.ts';
 import { byImportance, isLowerBetter } from '../base/metric-direction.ts';
-import { jobMetrics } from '../journal/metrics.ts';
+import { jobMetrics } from '../journal/training-curve.ts';
 import { describeDamage, type FetchState, type RunState } from '../journal/state.ts';
 import { formatMillis } from '../report/format.ts';
 import { phaseRowsOf } from './job-row.ts';

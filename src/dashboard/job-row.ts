@@ -1,7 +1,7 @@
 import { defined } from '../base/defined.ts';
 import { startAndEnd } from '../base/shorten.ts';
 import { clip } from '../base/text-table.ts';
-import { jobMetrics } from '../journal/metrics.ts';
+import { jobMetrics } from '../journal/training-curve.ts';
 import type { JobState, RunState } from '../journal/state.ts';
 import type { AttemptHistory, Activity } from '../history/history.ts';
 import { runJobs } from '../history/run-jobs.ts';

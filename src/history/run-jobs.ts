@@ -4,7 +4,7 @@ import type { Cause } from '../codes/causes.ts';
 import { parseGivenUp } from '../codes/given-up.ts';
 import { removalCause } from '../diagnosis/cause-of.ts';
 import { savesOf } from '../journal/fold-agent.ts';
-import { jobMetrics } from '../journal/metrics.ts';
+import { jobMetrics } from '../journal/training-curve.ts';
 import { describeConnection } from '../journal/describe-attempt.ts';
 import type { FaultRecord, Outcome, ServerShare } from '../journal/entry.ts';
 import type { AgentState, AttemptState, FetchState, JobState, RunState } from '../journal/state.ts';

@@ -241,7 +241,8 @@ export type AgentBodyOf<Kind extends AgentBody['kind']> = Extract<AgentBody, { k
 export type RunEntry = Envelope & RunBody;
 export type AgentEntry = Envelope & { job: string; attempt: number } & AgentBody;
 export type ProgressEntry = Extract<AgentEntry, { kind: 'progress' }>;
-export type ReplacedEntry = Extract<AgentEntry, { kind: 'progress-replaced' }>;
+/** What curves are made of. */
+export type CurveEntry = Extract<AgentEntry, { kind: 'progress' | 'progress-replaced' }>;
 export type Entry = RunEntry | AgentEntry;
 
 /** A fault as it is written to a journal. */

@@ -8,8 +8,15 @@ import {
   type Phase,
   type ProgressEntry,
 } from './entry.ts';
-import { addExtreme, type OwnExtremes } from './metrics.ts';
-import type { AgentState, FetchState, StallState, TrainingPace, TrainingState } from './state.ts';
+import { addExtreme, metricsOf, type OwnExtremes } from './metrics.ts';
+import {
+  type AgentState,
+  CurveTurns,
+  type FetchState,
+  type StallState,
+  type TrainingPace,
+  type TrainingState,
+} from './state.ts';
 import { epochsDone } from './training-share.ts';
 
 /**
@@ -79,11 +86,8 @@ export function foldAgent(before: AgentState | undefined, entry: AgentEntry): Ag
     case 'first-epoch':
     case 'environment-ready':
       return state;
-    case 'agent-ended': {
-      // Agents of earlier versions cleaned up before they reported their end.
-      const phase = state.phase === 'cleaning' ? 'returning' : state.phase;
-      return { ...state, phase, outcome: entry.outcome, exit: entry.exit };
-    }
+    case 'agent-ended':
+      return { ...state, ...ended(state, entry) };
   }
 }
 
@@ -114,6 +118,22 @@ function started(
     phase: 'preparing',
     paused: false,
     ...defined({ site, driver, broughtMillis }),
+  };
+}
+
+function ended(
+  { phase, training }: AgentState,
+  { outcome, exit }: Extract<AgentEntry, { kind: 'agent-ended' }>,
+): Partial<AgentState> {
+  // No attempt follows a success: of its curve, the beginning and the extremes are enough.
+  const turns =
+    outcome === 'success' && training?.turns && new CurveTurns(training.turns.entries.slice(0, 1));
+  return {
+    // Agents of earlier versions cleaned up before they reported their end.
+    phase: phase === 'cleaning' ? 'returning' : phase,
+    outcome,
+    exit,
+    ...(training && turns && { training: { ...training, turns } }),
   };
 }
 
@@ -229,7 +249,7 @@ function changeTraining(old: TrainingState, entry: TrainingEntry): TrainingState
   switch (entry.kind) {
     case 'training-started': {
       const waitedBefore = (old.waitedBefore ?? 0) + (old.waited ?? 0);
-      const { best, worst, saveEvery, firstEpoch } = old;
+      const { best, worst, turns, saveEvery, firstEpoch } = old;
       const savedBefore = savesOf(old);
       // What it was so far counts until the new start has a pace of its own.
       const { epochSeconds, samplesPerSecond } = old.pace ?? {};
@@ -237,13 +257,15 @@ function changeTraining(old: TrainingState, entry: TrainingEntry): TrainingState
       return {
         command: entry.command,
         ...(waitedBefore > 0 && { waitedBefore }),
-        ...defined({ best, worst, pace, saveEvery, savedBefore, firstEpoch }),
+        ...defined({ best, worst, turns, pace, saveEvery, savedBefore, firstEpoch }),
       };
     }
     case 'training-ended':
       return { ...old, status: entry.status, ...defined({ signal: entry.signal }) };
-    case 'progress-replaced':
-      return withoutMetrics(old, entry.metrics);
+    case 'progress-replaced': {
+      const turns = old.turns && new CurveTurns([...old.turns.entries, entry]);
+      return { ...withoutMetrics(old, entry.metrics), ...defined({ turns }) };
+    }
     case 'metrics-refused': {
       const { why, count, examples } = entry;
       const others = old.refused?.filter((one) => one.why !== why) ?? [];
@@ -274,10 +296,11 @@ function ownCopy(state: AgentState): OwnState {
   const best = training.best && { ...training.best };
   const worst = training.worst && { ...training.worst };
   const pace = training.pace && { ...training.pace };
+  const turns = training.turns && new CurveTurns(training.turns.entries);
   return {
     ...state,
     millis: { ...state.millis },
-    training: { ...training, ...defined({ metrics, best, worst, pace }) },
+    training: { ...training, ...defined({ metrics, best, worst, pace, turns }) },
   };
 }
 
@@ -293,12 +316,12 @@ function addProgress(own: OwnState, entry: ProgressEntry): OwnState {
     const value = entry[name];
     if (value !== undefined) training[name] = value;
   }
-  const { loss, accuracy, metrics } = entry;
-  if (metrics !== undefined) Object.assign((training.metrics ??= {}), metrics);
-  if (loss !== undefined && metrics?.['loss'] === undefined) addExtreme(training, 'loss', loss);
-  if (accuracy !== undefined && metrics?.['accuracy'] === undefined)
-    addExtreme(training, 'accuracy', accuracy);
-  for (const name in metrics) addExtreme(training, name, metrics[name] ?? NaN);
+  if (entry.metrics !== undefined) Object.assign((training.metrics ??= {}), entry.metrics);
+  const values = metricsOf(entry);
+  let isTurn = false;
+  for (const name in values) isTurn = addExtreme(training, name, values[name] ?? NaN) || isTurn;
+  const { epoch, steps } = training;
+  if (isTurn) (training.turns ??= new CurveTurns()).add({ ...entry, ...defined({ epoch, steps }) });
   setPace(training, entry, at);
   return own;
 }

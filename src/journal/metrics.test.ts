@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { byImportance, isLowerBetter, joinDirections } from '../base/metric-direction.ts';
 import type { RefusedMetrics } from './entry.ts';
-import { addExtreme, jobMetrics, type OwnExtremes, refusedOfRun } from './metrics.ts';
+import { addExtreme, type OwnExtremes, refusedOfRun } from './metrics.ts';
 import type { AttemptState, JobState } from './state.ts';
+import { jobMetrics } from './training-curve.ts';
 
 test('a smaller loss or error is better, a larger anything else, by their names', () => {
   const smaller =

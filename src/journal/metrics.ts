@@ -18,31 +18,28 @@ export const metricsOf = ({ loss, accuracy, metrics }: Partial<TrainingState>): 
 /** Of a training's state, while nobody else has it. */
 export type OwnExtremes = Partial<Record<'best' | 'worst', Record<string, number>>>;
 
-/** Adds a value of a metric, in place: which one is the best, the job file may say otherwise than the name. */
-export function addExtreme(of: OwnExtremes, name: string, value: number): void {
+/**
+ * Adds a value of a metric, in place, and says whether it is an extreme: which one is the best, the job file may say
+ * otherwise than the name.
+ */
+export function addExtreme(of: OwnExtremes, name: string, value: number): boolean {
   const isLower = isLowerBetter(name);
-  keepBetter((of.best ??= {}), name, value, isLower);
-  keepBetter((of.worst ??= {}), name, value, !isLower);
+  const isBest = keepBetter((of.best ??= {}), name, value, isLower);
+  return keepBetter((of.worst ??= {}), name, value, !isLower) || isBest;
 }
 
 /** NaN is never better. */
-function keepBetter(best: Record<string, number>, name: string, value: number, isLower: boolean): void {
+export function keepBetter(
+  best: Record<string, number>,
+  name: string,
+  value: number,
+  isLower: boolean,
+): boolean {
   const before = best[name];
-  if (before === undefined || Number.isNaN(before)) best[name] = value;
-  else if (isLower ? value < before : value > before) best[name] = value;
-}
-
-/** A job's metrics: the latest value of each in any attempt, and the best. */
-export function jobMetrics({ attempts, directions = {} }: JobState): { metrics: Metrics; best: Metrics } {
-  const trainings = attempts.flatMap(({ agent }) => agent?.training ?? []);
-  const bests: Record<string, number> = {};
-  for (const { best = {}, worst = {} } of trainings)
-    for (const name in best) {
-      const isLower = isLowerBetter(name, directions);
-      const value = isLower === isLowerBetter(name) ? best[name] : (worst[name] ?? best[name]);
-      keepBetter(bests, name, value ?? NaN, isLower);
-    }
-  return { metrics: Object.assign({}, ...trainings.map(metricsOf)) as Metrics, best: bests };
+  const isBetter =
+    before === undefined || Number.isNaN(before) || (isLower ? value < before : value > before);
+  if (isBetter) best[name] = value;
+  return isBetter;
 }
 
 const refusals: Readonly<Record<RefusedMetrics['why'], string>> = {

@@ -2,6 +2,7 @@ import { counted } from '../base/counted.ts';
 import type { MetricDirections } from '../base/metric-direction.ts';
 import type {
   AgentBodyOf,
+  CurveEntry,
   FaultRecord,
   Outcome,
   Phase,
@@ -239,9 +240,43 @@ export interface TrainingState extends Progress {
   best?: Readonly<Record<string, number>>;
   /** The other extreme of each: the best, if the job file says so. */
   worst?: Readonly<Record<string, number>>;
+  /** What is left of them if a later attempt starts earlier. */
+  turns?: CurveTurns;
   /** Metrics that are not kept. */
   refused?: RefusedMetrics[];
   pace?: TrainingPace;
+}
+
+/** More of them are joined two by two. */
+const maxTurns = 256;
+
+/** An attempt's first report, and those in which a metric was better or worse than ever: its extremes up to any point. */
+export class CurveTurns {
+  readonly #entries: CurveEntry[];
+
+  constructor(entries: readonly CurveEntry[] = []) {
+    this.#entries = [...entries];
+  }
+
+  get entries(): readonly CurveEntry[] {
+    return this.#entries;
+  }
+
+  add(entry: CurveEntry): void {
+    const all = this.#entries;
+    all.push(entry);
+    if (all.length <= maxTurns) return;
+    for (let at = 1; at + 1 < all.length; at++) {
+      const [one, next] = [all[at], all[at + 1]];
+      if (one?.kind !== 'progress' || next?.kind !== 'progress') continue;
+      all.splice(at, 2, { ...one, ...next, metrics: { ...one.metrics, ...next.metrics } });
+    }
+  }
+
+  /** Not for `--json`. */
+  toJSON(): undefined {
+    return undefined;
+  }
 }
 
 /** How fast a training goes, by what it reports since it was last started. */

@@ -2,8 +2,9 @@ import { open, stat, type FileHandle } from 'node:fs/promises';
 import { defined } from '../base/defined.ts';
 import { Fault } from '../fault/fault.ts';
 import { decode } from './codec.ts';
-import type { Entry } from './entry.ts';
+import type { CurveEntry, Entry } from './entry.ts';
 import type { Damage } from './state.ts';
+import { isCurveEntry, isProgressLine } from './training-curve.ts';
 
 const chunkBytes = 1 << 16;
 /** No entry is nearly as long; a "line" that is must not fill memory. */
@@ -207,4 +208,11 @@ async function textAt(file: FileHandle, at: number, bytes: number): Promise<stri
 function decodedLine(line: string): Entry | undefined {
   const entry = decode(line);
   return typeof entry === 'string' ? undefined : entry;
+}
+
+/** Calls `take` with each report of the training in an attempt's journal, in order; not all are in memory at once. */
+export async function eachProgress(journal: string, take: (entry: CurveEntry) => void): Promise<void> {
+  await readWhole(new JournalTail(journal, isProgressLine), (entries) => {
+    for (const entry of entries) if (isCurveEntry(entry)) take(entry);
+  });
 }

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Progress, ProgressEntry } from './entry.ts';
-import { type Curve, CurveStitcher, type TrainingPoint } from './training-curve.ts';
+import { foldAgentEntries } from './fold-agent.ts';
+import type { AttemptState } from './state.ts';
+import { type Curve, CurveStitcher, jobMetrics, type TrainingPoint } from './training-curve.ts';
 
 const entries = (...reported: [attempt: number, progress: Progress][]): ProgressEntry[] =>
   reported.map(([attempt, progress], seq) => ({
@@ -153,4 +155,70 @@ test('a file that counts epochs from 1 is not mistaken for what was printed from
   const replaced = { ...printed!, kind: 'progress-replaced' as const, metrics: [], recounted: true };
   for (const entry of [printed!, replaced, recorded!]) stitcher.add(entry, curve);
   assert.deepEqual(found, [1, 2]);
+});
+
+/** What is left of the curve of a job, as TensorBoard shows it. */
+function stitched(list: ProgressEntry[]): TrainingPoint[] {
+  let points: TrainingPoint[] = [];
+  const curve: Curve = {
+    add: (point) => points.push(point),
+    cutFrom: (step) => (points = points.filter((point) => point.step < step)),
+    forget: () => undefined,
+  };
+  const stitcher = new CurveStitcher();
+  for (const entry of list) stitcher.add(entry, curve);
+  return points;
+}
+
+function metricsOfJob(list: ProgressEntry[], outcome?: 'success'): ReturnType<typeof jobMetrics> {
+  const attempts = [...Map.groupBy(list, ({ attempt }) => attempt)].map(([attempt, own]): AttemptState => {
+    const last = own.at(-1)!;
+    const end = {
+      ...last,
+      kind: 'agent-ended',
+      outcome: outcome ?? 'evicted',
+      exit: 0,
+      trained: true,
+    } as const;
+    const agent = foldAgentEntries(undefined, [...own, end]);
+    return { job: '0000', attempt, why: '', phase: 'training', ...(agent && { agent }) };
+  });
+  return jobMetrics({ id: '0000', status: 'ended', stopRequested: false, attempts });
+}
+
+test('the best of a job is that of its curve: an attempt from scratch voids what an earlier one reached', () => {
+  const epochs = (attempt: number, values: number[], from = 1) =>
+    values.map((accuracy, at): [number, Progress] => [
+      attempt,
+      { epoch: from + at, metrics: { val_accuracy: accuracy } },
+    ]);
+  const lost = epochs(1, [0.991, 0.992, 0.998]);
+  const scratch = entries(...lost, [1, { metrics: { test_f1: 1 } }], ...epochs(2, [0.1, 0.5, 0.4]));
+  assert.deepEqual(metricsOfJob(scratch, 'success'), {
+    metrics: { val_accuracy: 0.4 },
+    best: { val_accuracy: 0.5 },
+  });
+  const resumed = entries(...lost, ...epochs(2, [0.7, 0.6], 3));
+  assert.deepEqual(metricsOfJob(resumed).best, { val_accuracy: 0.992 });
+});
+
+test('the best of a job is that of its curve, wherever its attempts begin and however they count', () => {
+  let seed = 1;
+  const random = (below: number): number => (seed = (seed * 48_271) % 2_147_483_647) % below;
+  for (let nth = 0; nth < 300; nth++) {
+    const [first, steps, parts] = [random(2), random(2) * 10, random(3) === 0];
+    const reported: [number, Progress][] = [];
+    for (let attempt = 1, from = 0; attempt <= 4; attempt++, from = random(from + 3))
+      for (let epoch = from; epoch < from + 1 + random(9); epoch++) {
+        const at = parts ? epoch + 0.5 : epoch + first;
+        reported.push([attempt, { epoch: at, ...(steps > 0 && { steps, step: 1 + random(steps) }) }]);
+        reported.push([attempt, { loss: random(1000) }]);
+        reported.push([attempt, { epoch: at, done: at, metrics: { f1: random(1000) } }]);
+      }
+    const list = entries(...reported);
+    const points = stitched(list);
+    const of = (name: string) => points.flatMap(({ metrics }) => metrics[name] ?? []);
+    const { best } = metricsOfJob(list);
+    assert.deepEqual([best['f1'], best['loss']], [Math.max(...of('f1')), Math.min(...of('loss'))], `${nth}`);
+  }
 });

@@ -1,18 +1,10 @@
 import { defined } from '../base/defined.ts';
+import { isLowerBetter } from '../base/metric-direction.ts';
 import { parseTime } from '../base/parse-time.ts';
-import type { Entry, ProgressEntry, ReplacedEntry } from './entry.ts';
-import { type Metrics, metricsOf } from './metrics.ts';
-import { JournalTail, readWhole } from './tail.ts';
+import type { CurveEntry, Entry, ProgressEntry } from './entry.ts';
+import { keepBetter, type Metrics, metricsOf } from './metrics.ts';
+import type { JobState } from './state.ts';
 
-/** Calls `take` with each report of the training in an attempt's journal, in order; not all are in memory at once. */
-export async function eachProgress(journal: string, take: (entry: CurveEntry) => void): Promise<void> {
-  await readWhole(new JournalTail(journal, isProgressLine), (entries) => {
-    for (const entry of entries) if (isCurveEntry(entry)) take(entry);
-  });
-}
-
-/** What curves are made of. */
-export type CurveEntry = ProgressEntry | ReplacedEntry;
 export const isCurveEntry = (entry: Entry): entry is CurveEntry =>
   entry.kind === 'progress' || entry.kind === 'progress-replaced';
 
@@ -97,10 +89,11 @@ export class CurveStitcher {
   }
 
   /** With steps and their total, those of all epochs; a figure of a whole epoch is at its end. */
-  #stepOf({ step, epoch }: ProgressEntry): number | undefined {
+  #stepOf({ step }: ProgressEntry): number | undefined {
     const steps = this.#steps;
     if (this.#hasParts) return this.#epoch;
     const before = this.#epoch - (this.#isFromZero ? 0 : 1);
+    const epoch = this.#unit === 'epochs' ? this.#epoch : undefined;
     return steps > 0 ? Math.max(0, Math.round(before * steps + (step ?? steps))) : (step ?? epoch);
   }
 
@@ -109,3 +102,39 @@ export class CurveStitcher {
     return this.#steps > 0 && !this.#hasParts ? step / this.#steps : (epoch ?? this.#epoch);
   }
 }
+
+/** A job's metrics: the latest value of each, and the best, on its one curve over all attempts. */
+export function jobMetrics({ attempts, directions = {} }: JobState): { metrics: Metrics; best: Metrics } {
+  const trainings = attempts.flatMap(({ agent }) => agent?.training ?? []);
+  const last = trainings.findLast(({ turns }) => turns !== undefined);
+  let points: TrainingPoint[] = [];
+  const curve: Curve = {
+    add: (point) => points.push(point),
+    cutFrom: (step) => (points = points.filter((point) => point.step < step)),
+    forget: (names, from) => {
+      points = points.map((point) => (point.step < from ? point : withoutMetrics(point, names)));
+    },
+  };
+  const stitcher = new CurveStitcher();
+  const best: Record<string, number> = {};
+  const add = (values: Metrics = {}): void => {
+    for (const name in values) keepBetter(best, name, values[name] ?? NaN, isLowerBetter(name, directions));
+  };
+  for (const training of trainings) {
+    if (trainings.length > 1) for (const entry of training.turns?.entries ?? []) stitcher.add(entry, curve);
+    if (training.turns !== undefined && training !== last) continue;
+    add(training.best);
+    add(training.worst);
+  }
+  for (const { metrics } of points) add(metrics);
+  const metrics: Record<string, number> = {};
+  for (const training of trainings)
+    for (const [name, value] of Object.entries(metricsOf(training)))
+      if (training.turns === undefined || Object.hasOwn(best, name)) metrics[name] = value;
+  return { metrics, best };
+}
+
+const withoutMetrics = (point: TrainingPoint, names: readonly string[]): TrainingPoint => ({
+  ...point,
+  metrics: Object.fromEntries(Object.entries(point.metrics).filter(([name]) => !names.includes(name))),
+});

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
 import { logSources } from '../eventlog/log-sources.ts';
 import { columns, sumOver } from './columns.ts';
+import { comparisonCharts } from './compare/comparison-charts.ts';
 import { groupedReport } from './grouped-report.ts';
 import { groupings, type GroupingName } from './groupings.ts';
 import { groupReports } from './groups.ts';
@@ -105,6 +106,25 @@ test('jobs are grouped by owner and by log, and those without an owner are count
   assert.match(groupedReport(read, 'gpu').notes[0] ?? '', /does not name the GPU model of 3 attempts/);
   const [only] = groupedReport(await readLogs(await logSources([`${folder}/b.log`])), 'log').groups;
   assert.equal(only?.name, `${folder}/b.log`);
+});
+
+test('a job without an end is watched until the end of its log, and a group that failed is a line at 0', async (t) => {
+  const running = (cluster: number): string => owned(cluster, 'alice', 0).split('005 (', 1)[0] ?? '';
+  const folder = await temporaryFolder(t, {
+    'a.log': owned(1, 'alice', 0) + running(2) + running(3) + running(4) + owned(5, 'bob', 1),
+    'b.log': running(6).replaceAll('alice', 'carol'),
+  });
+  const read = await readLogs(await logSources([`${folder}/a.log`, `${folder}/b.log`]));
+  for (const by of ['owner', 'owner,site']) {
+    const report = groupedReport(read, by);
+    const seconds = 3600;
+    const [alice, bob, carol] = report.completion;
+    assert.deepEqual(alice?.points, [{ seconds, share: 0.25 }], by);
+    assert.deepEqual(alice.censoredSeconds, [seconds, seconds, seconds]);
+    assert.deepEqual([bob?.points, carol?.censoredSeconds], [[], [0]], 'of another log');
+    const [chart] = comparisonCharts(report);
+    assert.match(chart?.svg ?? '', /<title>bob[^<]*: 0\.0 %<\/title>/);
+  }
 });
 
 test('a table of sites has a column for the wait for data, if there was any', async (t) => {

@@ -3,6 +3,7 @@ import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import * as adopt from '../../src/cli/commands/adopt.ts';
+import { hideSecretsOf } from '../../src/adopt/hide-secrets.ts';
 import { lintSubmission } from '../../src/adopt/lint.ts';
 import { survey } from '../../src/adopt/survey.ts';
 import { draftSubmitted } from '../../src/cli/adopt/draft-submitted.ts';
@@ -199,4 +200,19 @@ test('a secret is found by its form, by its name before several words, and in ev
     'output_destination = https://me@example.org/x',
   ])
     assert.deepEqual(found(line), [], line);
+});
+
+test('a token is hidden whole, also if another one of the file has a part of it', () => {
+  const [one, other] = ['Planted0123456789abcdefghij', 'NODE0123456789abcdefghijk'].map(
+    (text) => `ghp_${text}`,
+  );
+  const hide = hideSecretsOf([`# the token ${one}`]);
+  assert.equal(hide(`the submit file of ${other} is not there`), 'the submit file of [removed] is not there');
+  const files = { read: () => undefined, stat: () => undefined, list: () => undefined };
+  const text = `executable = run.sh\nMY_TOKEN = ${one}\nbatch_name = ${other}\narguments = ${other}\nqueue\n`;
+  const draft = draftSubmitted(
+    '/a/job.sub',
+    survey({ file: '/a/job.sub', text, files, env: {}, now, limits: limitsAt('ospool') }),
+  );
+  assert.deepEqual([draft?.name, draft?.command], ['job', "./run.sh '[removed]'"]);
 });

@@ -4,7 +4,8 @@ import { errorReason } from '../../base/error-reason.ts';
 import { Fault } from '../../fault/fault.ts';
 import { jobLabel } from '../../job/describe-parameters.ts';
 import { agentJournals } from '../../journal/load-run.ts';
-import { type Curve, CurveStitcher, eachProgress, type TrainingPoint } from '../../journal/training-curve.ts';
+import { eachProgress } from '../../journal/tail.ts';
+import { type Curve, CurveStitcher, type TrainingPoint } from '../../journal/training-curve.ts';
 import { readNames } from '../../run/run-states.ts';
 import { crc32cOf } from '../../transfer/proof/crc32c.ts';
 

@@ -5,7 +5,7 @@ import { byImportance } from '../../base/metric-direction.ts';
 import { printable } from '../../base/printable.ts';
 import { jobLabel } from '../../job/describe-parameters.ts';
 import { formatDuration, formatSize, memoryToRequest, timeToRequest } from '../../job/units.ts';
-import { jobMetrics } from '../../journal/metrics.ts';
+import { jobMetrics } from '../../journal/training-curve.ts';
 import { describeConnection, describeResume } from '../../journal/describe-attempt.ts';
 import type { AgentState, AttemptState, FetchState, JobState, TrainingState } from '../../journal/state.ts';
 import { silence } from '../../journal/silence.ts';

@@ -2,7 +2,7 @@ import path from 'node:path';
 import { printable } from '../../base/printable.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
 import { jobLabel } from '../../job/describe-parameters.ts';
-import { jobMetrics } from '../../journal/metrics.ts';
+import { jobMetrics } from '../../journal/training-curve.ts';
 import type { JobState, RunState } from '../../journal/state.ts';
 import { runOnEnd } from '../../pool/on-end.ts';
 import type { Pool } from '../../pool/pool.ts';

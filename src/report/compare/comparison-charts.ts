@@ -13,10 +13,9 @@ export interface FileChart extends Chart {
 /** The values of each measure as dots and boxes, and the completion curves. */
 export function comparisonCharts(report: GroupedReport): FileChart[] {
   const { measures, completion, isByJob, title } = report;
-  const started = completion.filter(({ points }) => points.length > 0);
   const values = measures.flatMap((measured) => valuesChart(measured, title));
-  if (started.length === 0) return values;
-  const svg = completionCurves(started, isByJob ? 'since the first match' : 'on the slot');
+  if (completion.every(({ points }) => points.length === 0)) return values;
+  const svg = completionCurves(completion, isByJob ? 'since the first match' : 'on the slot');
   const heading = `Valid results over time, by ${title}`;
   return [{ file: 'completion.svg', section: 'cost', title: heading, svg }, ...values];
 }

@@ -125,7 +125,7 @@ export function groupCost({ name, samples }: SampleGroup): GroupCost {
   };
 }
 
-/** The share of a group with a valid result, over the time since the first match, and when others were last seen. */
+/** The share of a group with a valid result, over the time since the first match, and until when others were watched. */
 export interface GroupCurve {
   name: string;
   points: CompletionPoint[];
@@ -135,7 +135,7 @@ export interface GroupCurve {
 
 /**
  * Kaplan–Meier. A job that ended without a valid result will never have one: it stays in the count to the end, so that
- * failures hold the curve down. One that has not ended counts until it was last seen.
+ * failures hold the curve down. One that has not ended counts until its log does.
  */
 export function groupCurve({ name, samples }: SampleGroup): GroupCurve {
   const lifetimes = samples.map(({ isValid, seconds }) => ({

@@ -11,7 +11,7 @@ export interface ComparedSample {
   job: string;
   /** Whether it has a valid result; null if that is not decided. */
   isValid: boolean | null;
-  /** From its first match to its end, or until it was last seen; of an attempt, its time on the slot. */
+  /** From its first match, or of an attempt on its slot, to its end; while it has none, to that of its log. */
   seconds: number;
   slotSeconds: number;
   /** Slot time times the GPUs of the slot; null if it has none, or nothing says how many. */
@@ -41,20 +41,31 @@ export function sampleGroups({ jobs, ledger }: ReadLogs, key: GroupKey): SampleG
     samples.push(sample);
   };
   const usual = usualGpus(jobs);
+  const ends = endsOfLogs(jobs);
   jobs.forEach((job, index) => {
     const row = ledger.rows[index];
     if (row === undefined) return;
     const gpusOf = gpuCount(job, usual);
-    if ('job' in key) add(key.job(job), jobSample(job, row, gpusOf));
+    const unseenMillis = openOutcomes.has(job.outcome) ? (ends.get(job.log) ?? job.to) - job.to : 0;
+    if ('job' in key) add(key.job(job), jobSample(job, row, gpusOf, unseenMillis));
     else
       job.attempts.forEach((attempt, at) => {
-        add(key.attempt(attempt, job), attemptSample(job, row, at, gpusOf));
+        add(key.attempt(attempt, job), attemptSample(job, row, at, gpusOf, unseenMillis));
       });
   });
   const isUnknown = (name: string): number => (name === unknownSite ? 1 : 0);
   return [...groups]
     .map(([name, samples]) => ({ name, samples }))
     .sort((a, b) => isUnknown(a.name) - isUnknown(b.name) || (key.order?.(a.name, b.name) ?? 0));
+}
+
+const openOutcomes: ReadonlySet<JobHistory['outcome']> = new Set(['running', 'waiting']);
+
+/** When anything of each log or run was last seen: jobs without an end were watched until then. */
+function endsOfLogs(jobs: readonly JobHistory[]): Map<string | undefined, number> {
+  const ends = new Map<string | undefined, number>();
+  for (const { log, to } of jobs) ends.set(log, Math.max(to, ends.get(log) ?? to));
+  return ends;
 }
 
 type GpuCount = (attempt: AttemptHistory) => number | undefined;
@@ -79,9 +90,10 @@ function usualGpus(jobs: readonly JobHistory[]): Map<string, Set<number>> {
   return known;
 }
 
-function jobSample(job: JobHistory, row: JobRow, gpusOf: GpuCount): ComparedSample {
+function jobSample(job: JobHistory, row: JobRow, gpusOf: GpuCount, unseenMillis: number): ComparedSample {
   const { id, trained, attempts, from, to } = job;
-  const matched = attempts[0]?.spans[0]?.from;
+  // Of one that just started, nothing else is known.
+  const matched = attempts[0]?.spans[0]?.from ?? (job.outcome === 'running' ? to - from : undefined);
   const slots = row.attempts.map(({ millis }, at) => {
     const attempt = attempts[at];
     return { seconds: onSlot(millis), gpus: attempt && gpusOf(attempt) };
@@ -91,7 +103,8 @@ function jobSample(job: JobHistory, row: JobRow, gpusOf: GpuCount): ComparedSamp
   return {
     job: id,
     isValid: validity(row.outcome),
-    seconds: (row.completionMillis ?? (matched === undefined ? 0 : to - from - matched)) / 1000,
+    seconds:
+      (row.completionMillis ?? (matched === undefined ? 0 : to - from - matched + unseenMillis)) / 1000,
     gpuSeconds: isCounted ? gpuSeconds : null,
     ...figuresOf(row.millis),
     speed: attempts.at(-1)?.speed ?? {},
@@ -101,7 +114,13 @@ function jobSample(job: JobHistory, row: JobRow, gpusOf: GpuCount): ComparedSamp
   };
 }
 
-function attemptSample(job: JobHistory, { attempts }: JobRow, at: number, gpusOf: GpuCount): ComparedSample {
+function attemptSample(
+  job: JobHistory,
+  { attempts }: JobRow,
+  at: number,
+  gpusOf: GpuCount,
+  unseenMillis: number,
+): ComparedSample {
   const [row, attempt] = [attempts[at], job.attempts[at]];
   if (row === undefined || attempt === undefined) throw new Error(`job ${job.id} has no attempt ${at + 1}`);
   const [slot, gpus] = [onSlot(row.millis), gpusOf(attempt)];
@@ -111,7 +130,7 @@ function attemptSample(job: JobHistory, { attempts }: JobRow, at: number, gpusOf
   return {
     job: job.id,
     isValid: isOpen ? null : row.good,
-    seconds: slot,
+    seconds: slot + (row.ending === 'running' ? unseenMillis / 1000 : 0),
     gpuSeconds: gpus === undefined || gpus === 0 ? null : slot * gpus,
     ...figuresOf(row.millis),
     speed: attempt.speed ?? {},

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { Plan } from '../../../job/plan.ts';
 import { assertOneImageKind, imageInputs, imageLines } from './render-image.ts';
 
-const planOf = (image: string): Plan => ({ folder: '/p', spec: { environment: { image } } }) as Plan;
+const planOf = (image?: string): Plan => ({ folder: '/p', spec: { environment: { image } } }) as Plan;
 
 for (const [image, lines, old] of [
   ['docker://torch:2', 'container_image = docker://torch:2', '"docker://torch:2"'],
@@ -27,4 +27,5 @@ test('one submission has images of one kind', () => {
   assertOneImageKind([planOf('a.sif'), planOf('osdf:///b.sif')]);
   const mixed = [planOf('a.sif'), planOf('docker://a/b')];
   assert.throws(() => assertOneImageKind(mixed), /several kinds: a \.sif file, from a registry/);
+  assert.throws(() => assertOneImageKind([planOf('/cvmfs/x'), planOf()]), /several kinds: a folder, none;?/);
 });

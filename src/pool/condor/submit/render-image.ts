@@ -27,7 +27,8 @@ export function imageLines(plan: Plan, version: CondorVersion): string[] {
 
 /** How HTCondor starts an image; jobs of one submission inherit it from the first. */
 function imageKind({ spec }: Plan): string {
-  const { image = '' } = spec.environment;
+  const { image } = spec.environment;
+  if (image === undefined) return 'none';
   if (/^(?:docker|oras):/i.test(image)) return 'from a registry';
   return image.endsWith('.sif') ? 'a .sif file' : 'a folder';
 }
