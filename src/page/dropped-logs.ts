@@ -12,17 +12,15 @@ import type { DroppedFile } from './messages.ts';
 /** What the files are, by their content. */
 export interface SortedFiles {
   logs: DroppedFile[];
-  /** What `condor_q -l` or `condor_history -l` has printed. */
+  /** What `condor_q -l`, `condor_q -hold` or `condor_history -l` has printed, or hold reasons. */
   ads: DroppedFile[];
   dags: DroppedFile[];
   submits: DroppedFile[];
-  /** Hold reasons, or what `condor_q -hold` has printed. */
-  reasons: DroppedFile[];
   others: DroppedFile[];
 }
 
 export async function sortFiles(files: readonly DroppedFile[]): Promise<SortedFiles> {
-  const sorted: SortedFiles = { logs: [], ads: [], dags: [], submits: [], reasons: [], others: [] };
+  const sorted: SortedFiles = { logs: [], ads: [], dags: [], submits: [], others: [] };
   const damaged: DroppedFile[] = [];
   for (const file of files) {
     const head = await headOf(file).catch(asFault);
@@ -44,7 +42,7 @@ function kindOf(file: DroppedFile, head: Uint8Array): keyof SortedFiles {
   if (/\.rescue\d{3}$/.test(file.name)) return 'others';
   if (isDag(file.name, text)) return 'dags';
   if (isSubmitFile(file.name, text)) return 'submits';
-  return hasReasons(text) ? 'reasons' : 'others';
+  return hasReasons(text) ? 'ads' : 'others';
 }
 
 async function headOf(file: DroppedFile): Promise<Uint8Array> {

@@ -7,7 +7,6 @@ import type { LogEvent } from '../eventlog/events.ts';
 import type { LogSource } from '../eventlog/scan-log.ts';
 import { asFault } from '../fault/fault.ts';
 import type { JobHistory } from '../history/history.ts';
-import { readAds } from '../history/read-ads.ts';
 import { readHistory } from '../history/read-history.ts';
 import type { GroupingName } from '../report/groupings.ts';
 import { readLogs, type ReadLogs } from '../report/read-logs.ts';
@@ -28,10 +27,8 @@ const say = (answer: PageAnswer): void => postMessage(answer);
 
 /** What was read last, for the questions that follow. */
 let read: ReadLogs | undefined;
-const fromAds: JobHistory[] = [];
-const fromReasons: Explanation[] = [];
-/** Larger files of hold reasons are read up to here. */
-const maxReasons = 8 * 1024 * 1024;
+/** The jobs of ads and hold reasons, which have no history to report on. */
+const fromAds: Explanation[] = [];
 let dag: { file: string; run: DagRun } | undefined;
 let names: readonly string[] = [];
 let adopted: { files: readonly DroppedFile[]; texts: Texts; lint: typeof lintDropped } | undefined;
@@ -57,8 +54,8 @@ async function answer(request: PageRequest): Promise<void> {
 
 async function readFiles(files: readonly DroppedFile[], pool: ChosenPool): Promise<void> {
   say({ is: 'progress', share: 0, doing: `Looking at ${counted(files.length, 'file')} …` });
-  const { logs, ads, dags, submits, reasons, others } = await sortFiles(files);
-  const isNothing = logs.length + ads.length + dags.length + submits.length + reasons.length === 0;
+  const { logs, ads, dags, submits, others } = await sortFiles(files);
+  const isNothing = logs.length + ads.length + dags.length + submits.length === 0;
   const texts =
     dags.length + submits.length === 0 ? undefined : await readTexts([...dags, ...submits, ...others]);
   const mains = texts === undefined ? [] : mainDags(dags, texts);
@@ -69,13 +66,8 @@ async function readFiles(files: readonly DroppedFile[], pool: ChosenPool): Promi
   // A file that is no log is reported as the command line reports it.
   if (logs.length > 0 || isNothing) commands.push(await reportOn(isNothing ? files : logs));
   await readAll(ads);
-  for (const { name, blob } of reasons) {
-    names = [...names, name];
-    fromReasons.push(...explainReasons(await blob.slice(0, maxReasons).text()));
-  }
-  const hasMore = ads.length + reasons.length > 0;
-  if (read !== undefined || hasMore) explainAll(hasMore);
-  if (read === undefined && hasMore) commands.push(`updraft why ${namesOf(names)}`);
+  if (read !== undefined || ads.length > 0) explainAll(ads);
+  if (read === undefined && ads.length > 0) commands.push(`updraft why ${namesOf(names)}`);
   if (texts !== undefined) {
     adopted =
       mains.length > 0
@@ -124,19 +116,20 @@ const isDagmansOwn = ({ name }: DroppedFile): boolean =>
 const sourceOf = (file: DroppedFile, onRead: (bytes: number) => void): LogSource =>
   logFrom(file, onRead, dag?.file);
 
-/** The jobs of ads, which have no history to report on. */
 async function readAll(ads: readonly DroppedFile[]): Promise<void> {
-  if (ads.length === 0) return;
   names = [...names, ...ads.map(({ name }) => name)];
-  for (const file of ads)
-    for (const job of (await readAds(logFrom(file, () => undefined))) ?? [])
-      fromAds.push(names.length > 1 ? { ...job, log: file.name } : job);
+  for (const file of ads) {
+    const decoder = new TextDecoder();
+    let text = '';
+    for await (const piece of logFrom(file, () => undefined).open())
+      text += decoder.decode(piece, { stream: true });
+    fromAds.push(...explainReasons(text).map((one) => (names.length > 1 ? { ...one, log: file.name } : one)));
+  }
 }
 
-function explainAll(hasMore: boolean): void {
-  const ofAds = fromAds.map((job) => explainStory(job));
-  const explained = [...explanationsOf(read?.jobs ?? []), ...ofAds, ...fromReasons];
-  if (explained.length > 0 || hasMore)
+function explainAll(ads: readonly DroppedFile[]): void {
+  const explained = [...explanationsOf(read?.jobs ?? []), ...fromAds];
+  if (explained.length > 0 || ads.length > 0)
     say({ is: 'groups', name: nameOf(names), groups: groupExplanations(explained) });
 }
 
@@ -169,20 +162,20 @@ function groupBy(by: GroupingName): void {
 }
 
 async function explainJob(word: string): Promise<void> {
-  const jobs = [...(read?.jobs ?? []), ...fromAds];
+  const jobs = read?.jobs ?? [];
   const found = jobs.filter((job) => isNamed(job, word));
-  const others = found.length === 0 ? [...explanationsOf(jobs), ...fromReasons] : [];
-  const nodes = others.filter(({ job, node = job }) => node === word);
-  if (found.length + nodes.length === 0) {
+  const ads = fromAds.filter((one) => isNamed({ ...one, id: one.job }, word));
+  const nodes = found.length === 0 ? explanationsOf(jobs).filter(({ node }) => node === word) : [];
+  if (found.length + nodes.length + ads.length === 0) {
     say({ is: 'no-job', message: `There is no job ${printable(word)} in ${nameOf(names)}.` });
     return;
   }
   // A table of reasons is explained as a whole.
-  const isReason = nodes.some((one) => fromReasons.includes(one));
-  const command = `updraft why ${namesOf(names)}${isReason ? '' : ` ${shellQuote(found[0]?.id ?? word)}`}`;
+  const job = ads.length > 0 ? '' : ` ${shellQuote(found[0]?.id ?? word)}`;
+  const command = `updraft why ${namesOf(names)}${job}`;
   const show = (explained: readonly Explanation[]): void =>
     say({ is: 'why', views: explained.map((one) => viewExplanation(one)), command });
-  show([...found.map((job) => explainStory(job)), ...nodes]);
+  show([...found.map((one) => explainStory(one)), ...nodes, ...ads]);
   if (unquoted === undefined || found.length === 0) return;
   const ids = new Set(found.flatMap(({ id, earlierIds = [] }) => [id, ...earlierIds]));
   const only = ({ cluster, proc }: LogEvent): boolean => ids.has(`${cluster}.${proc}`);
@@ -190,7 +183,8 @@ async function explainJob(word: string): Promise<void> {
 }
 
 /** By its id or its node; of several logs, also as the groups (`a.log: 1.0`) and the tables (`a.log 1.0`) name it. */
-const isNamed = ({ id, node = id, siblings, log = '' }: JobHistory, word: string): boolean =>
+type Named = Pick<JobHistory, 'id' | 'node' | 'siblings' | 'log'>;
+const isNamed = ({ id, node = id, siblings, log = '' }: Named, word: string): boolean =>
   [id, node, nodeJobLabel(id, node, siblings)].some(
     (name) =>
       word === name ||

@@ -27,7 +27,9 @@ export const gpuRules: Rule<SubmitFacts>[] = [
     name: 'old-gpu-attributes',
     level: 'warning',
     about: '`requirements` or `require_gpus` use GPU attributes that no longer exist, so they match none.',
-    check: perBatch(oldGpuAttributes),
+    check: perBatch((batch) =>
+      ['requirements', 'require_gpus'].flatMap((command) => oldNamesIn(batch, command)),
+    ),
   },
   {
     name: 'gpu-nowhere',
@@ -145,33 +147,26 @@ const withNewNames = (expression: string): string =>
     part.startsWith('"') ? part : part.replaceAll(oldName, (old) => newName(old)?.[0] ?? old),
   );
 
-function oldGpuAttributes(batch: Batch): Found[] {
-  const own = valueOf(batch, 'require_gpus');
-  const old = oldGpuNames(own ?? '');
-  const inOwn = {
-    message: `\`require_gpus\` uses \`${old.join('`, `')}\`, which no GPU has: this matches none, and the job waits forever`,
-    fix: `write instead:\nrequire_gpus = ${withNewNames(own ?? '')}`,
-    place: whereSet(batch, 'require_gpus'),
-  };
-  return [...oldRequirements(batch, own && withNewNames(own)), ...(old.length === 0 ? [] : [inOwn])];
-}
-
-function oldRequirements(batch: Batch, requireGpus: string | undefined): Found[] {
-  const expression = valueOf(batch, 'requirements') ?? '';
+function oldNamesIn(batch: Batch, command: string): Found[] {
+  const expression = valueOf(batch, command) ?? '';
   const names = oldGpuNames(expression);
   if (names.length === 0) return [];
-  const lines = todaysGpuLines(expression, requireGpus);
-  const keepsSome = lines?.some((line) => line.startsWith('requirements')) === true;
+  const own = valueOf(batch, 'require_gpus');
+  const isOwn = command === 'require_gpus';
+  const lines = isOwn
+    ? [`require_gpus = ${withNewNames(expression)}`]
+    : todaysGpuLines(expression, own && withNewNames(own));
+  const keepsSome = isOwn || lines?.some((line) => line.startsWith('requirements')) === true;
   const all = [...(lines ?? []), ...(wantsGpu(batch) ? [] : ['request_gpus = 1'])];
   const found = {
-    message: `\`requirements\` uses \`${names.join('`, `')}\`: machines describe each GPU by itself now, so this matches none, and the job waits forever`,
+    message: `\`${command}\` uses \`${names.join('`, `')}\`: machines describe each GPU by itself now, so this matches none, and the job waits forever`,
     fix:
       lines === undefined
         ? `write what is meant by ${names.length === 1 ? 'it' : 'them'} in require_gpus, with ${names.map((name) => newName(name)?.[0] ?? '').join(', ')}`
         : all.length === 0
           ? 'remove `requirements`'
           : [`${keepsSome ? 'write instead' : 'remove `requirements`, and write'}:`, ...all].join('\n'),
-    place: whereSet(batch, 'requirements'),
+    place: whereSet(batch, command),
   };
   return [found];
 }
@@ -194,29 +189,13 @@ const maxRuntime = 20;
 const maxMemoryBytes = 512 * 2 ** 30;
 const minMemoryBytes = 2 ** 30;
 
-/** A lower limit in `require_gpus`. */
-const atLeast = /^\s*(?:TARGET\.)?(\w+)\s*(?:>=?|=[?=]?=)\s*(\d+(?:\.\d+)?)\s*$/i;
-const maxProperties: Record<string, number> = {
+const maxProperties = {
   capability: maxCapability,
   globalmemorymb: maxMemoryBytes / 2 ** 20,
   driverversion: maxRuntime,
 };
-
-type GpuProblem = [command: string, isWrong: boolean, why: string, fix: string];
-
-function requiredTooHigh(batch: Batch): GpuProblem {
-  const limits = conditionsIn(valueOf(batch, 'require_gpus') ?? '').map((one) => atLeast.exec(one) ?? []);
-  const [, name = ''] =
-    limits.find(
-      ([, property = '', least]) => Number(least) > (maxProperties[property.toLowerCase()] ?? NaN),
-    ) ?? [];
-  return [
-    'require_gpus',
-    name !== '',
-    `no GPU has so high a ${name}`,
-    'correct the number: Capability is like 8.0, GlobalMemoryMb in MB, DriverVersion the version of CUDA, like 12.1',
-  ];
-}
+const leastIn = (condition: string, property: string): number =>
+  Number(new RegExp(`^\\s*${property}\\s*>=?\\s*([\\d.]+)\\s*$`, 'i').exec(condition)?.[1] ?? 0);
 
 function impossibleGpu(batch: Batch): RuleResult {
   if (!wantsGpu(batch)) return [];
@@ -224,8 +203,14 @@ function impossibleGpu(batch: Batch): RuleResult {
   const [lowest, highest] = [numberOf('gpus_minimum_capability'), numberOf('gpus_maximum_capability')];
   const runtime = numberOf('gpus_minimum_runtime');
   const memory = parseQuantity(valueOf(batch, 'gpus_minimum_memory') ?? '', 'm');
-  const problems: GpuProblem[] = [
-    requiredTooHigh(batch),
+  const own = conditionsIn(valueOf(batch, 'require_gpus') ?? '');
+  const problems: [string, boolean, string, string][] = [
+    [
+      'require_gpus',
+      Object.entries(maxProperties).some(([name, max]) => own.some((one) => leastIn(one, name) > max)),
+      'no GPU has that: Capability is like 8.0, GlobalMemoryMb in MB, DriverVersion the version of CUDA',
+      'correct the number',
+    ],
     [
       'request_gpus',
       numberOf('request_gpus') > maxGpus,
