@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import importlib.util
 import json
@@ -12,8 +13,9 @@ import shutil
 import signal
 import sys
 import unittest
+import unittest.mock
 import warnings
-from typing import Any, Callable
+from typing import Any, Callable, Sequence
 
 import updraft
 from test_updraft import NEVER, AttemptTest, Interruption, Noisy, torch
@@ -68,11 +70,21 @@ def ending(interruption: Interruption) -> Callable[[], None]:
 
 
 def with_lightning(
-    interruption: Interruption, workers: int = 0, also: int = 0, endless: bool = False, peeks: bool = False, **options: Any
+    interruption: Interruption,
+    workers: int = 0,
+    also: int = 0,
+    endless: bool = False,
+    peeks: bool = False,
+    unsized: bool = False,
+    hooks: bool = False,
+    more: Sequence[Any] = (),
+    **options: Any,
 ) -> list[Any]:
     """With `also`, the number of its samples, a second loader is read beside the first one, more than once.
 
-    If `endless`, that one has no end; if `peeks`, a callback looks at a batch as each epoch starts.
+    If `endless`, that one has no end; if `peeks`, a callback looks at a batch as each epoch starts; if `unsized`, the
+    first loader has no length; if `hooks`, the model changes, and sets what no checkpoint has, as each epoch starts.
+    `more` are callbacks.
     """
     from lightning.pytorch import Callback, LightningModule, Trainer
 
@@ -85,10 +97,21 @@ def with_lightning(
         def __init__(self) -> None:
             super().__init__()
             self.net = net()
+            self.scale = 1.0
+            self.register_buffer("seen", torch.zeros(()))
+
+        def on_train_epoch_start(self) -> None:
+            if hooks:
+                self.scale = 1 / (1 + self.current_epoch)
+                self.seen.zero_()
+                self.optimizers().param_groups[0]["weight_decay"] *= 2
+                if self.current_epoch == 1:
+                    self.net[0].requires_grad_(False)
 
         def training_step(self, batch: Any, batch_idx: int) -> Any:
             both = [batch["a"], batch["b"]] if also else [batch]
-            loss = sum(loss_of(self.net, *one) for one in both)
+            self.seen += 1
+            loss = sum(loss_of(self.net, *one) for one in both) * self.scale * (1 + self.seen)
             record.add([self.current_epoch, batch_idx], torch.cat([one[0] for one in both]), loss)
             return loss
 
@@ -108,13 +131,14 @@ def with_lightning(
                 next(iter(one))
 
     saving = updraft.LightningCheckpoint(every=0)
-    more = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False, "accelerator": "cpu"}
-    trainer = Trainer(max_epochs=3, callbacks=[saving, *[Peek()] * peeks], enable_model_summary=False, **more, **options)
+    options.update(logger=False, enable_checkpointing=False, enable_progress_bar=False, accelerator="cpu")
+    callbacks = [saving, *[Peek()] * peeks, *more]
+    trainer = Trainer(max_epochs=3, callbacks=callbacks, enable_model_summary=False, **options)
     model = Model()
     how = {"batch_size": 4, "shuffle": True, "num_workers": workers}
     # Who looks at a batch of workers that persist takes it from the training.
     how["persistent_workers"] = workers > 0 and not peeks
-    loader = torch.utils.data.DataLoader(Noisy(), **how)
+    loader = torch.utils.data.DataLoader(flow(), 4) if unsized else torch.utils.data.DataLoader(Noisy(), **how)
     if also:
         fewer = torch.utils.data.Subset(Noisy(), range(also))
         if endless:
@@ -125,13 +149,23 @@ def with_lightning(
     return [record.read(), [one.tolist() for one in model.parameters()]]
 
 
+def flow() -> Any:
+    class Flow(torch.utils.data.IterableDataset):
+        def __iter__(self) -> Any:
+            return ((index, torch.full((8,), index / 30)) for index in range(30))
+
+    return Flow()
+
+
 class Endless:
     def __iter__(self) -> Any:
         while True:
             yield random.randrange(14)
 
 
-def with_trainer(interruption: Interruption, workers: int = 0, collect: int = 1, keep: int = 1) -> list[Any]:
+def with_trainer(
+    interruption: Interruption, workers: int = 0, collect: int = 1, keep: int = 1, data: Any = None, **options: Any
+) -> list[Any]:
     from transformers import Trainer, TrainerCallback, TrainingArguments
 
     quiet("transformers")
@@ -161,16 +195,35 @@ def with_trainer(interruption: Interruption, workers: int = 0, collect: int = 1,
     # Its name before transformers 4.41.
     when = "eval_strategy" if hasattr(TrainingArguments, "eval_strategy") else "evaluation_strategy"
     args = TrainingArguments(
-        "out", num_train_epochs=3, per_device_train_batch_size=5, learning_rate=0.01, seed=7, use_cpu=True,
+        "out", **{"num_train_epochs": 3, **options}, per_device_train_batch_size=5, learning_rate=0.01, seed=7, use_cpu=True,
         logging_steps=2, save_strategy="no", **{when: "epoch"}, report_to=[], disable_tqdm=True,
         remove_unused_columns=False, dataloader_num_workers=workers, gradient_accumulation_steps=collect,
     )  # fmt: skip
     saving = updraft.TrainerCheckpoint(every=0, keep=keep)
     trainer = Recorded(
-        model, args, train_dataset=Noisy(), eval_dataset=Noisy(), data_collator=collate, callbacks=[saving, End()]
-    )
+        model, args, train_dataset=data or Noisy(), eval_dataset=Noisy(),
+        data_collator=as_batch if data else collate, callbacks=[saving, End()],
+    )  # fmt: skip
     trainer.train(resume_from_checkpoint=saving.last)
     return [record.read(), [one.tolist() for one in model.parameters()]]
+
+
+def on_disk_for(checkpoints: int) -> Callable[[Interruption], list[Any]]:
+    def train(interruption: Interruption) -> list[Any]:
+        from transformers import Trainer
+
+        usual = Trainer.save_model
+
+        def save_model(*args: Any, **kwargs: Any) -> None:
+            if sum(name.startswith("checkpoint-") for name in os.listdir("saved")) >= checkpoints:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            usual(*args, **kwargs)
+
+        os.mkdir("saved")
+        with unittest.mock.patch.object(Trainer, "save_model", save_model):
+            return with_trainer(interruption, keep=2)
+
+    return train
 
 
 def with_accelerate(interruption: Interruption, workers: int) -> list[Any]:
@@ -204,9 +257,14 @@ def damage(path: str) -> None:
 
 
 def collate(samples: Any) -> Any:
-    indices, images = zip(*samples)
+    batch = as_batch(samples)
     # As a collator that masks words does.
-    return {"indices": torch.tensor(indices), "images": torch.stack(images) + 0.01 * torch.rand(len(indices), 8)}
+    return {**batch, "images": batch["images"] + 0.01 * torch.rand(len(samples), 8)}
+
+
+def as_batch(samples: Any) -> Any:
+    indices, images = zip(*samples)
+    return {"indices": torch.tensor(indices), "images": torch.stack(images)}
 
 
 def quiet(*names: str) -> None:
@@ -254,6 +312,33 @@ class WithLightning(AttemptTest):
             with self.subTest(also=also, workers=workers):
                 train = lambda end: with_lightning(end, workers, also, peeks=True)
                 self.same_after(train, at_random(8 + workers, 24), f"whole-{also}-{workers}")
+                shutil.rmtree("saved")
+                os.remove("saved.jsonl")
+
+    def test_same_with_a_loader_that_has_no_length(self) -> None:
+        for also in (0, 14):
+            with self.subTest(also=also):
+                train = lambda end: with_lightning(end, also=also, unsized=True)
+                self.same_after(train, at_random(11, 24), f"whole-{also}")
+                shutil.rmtree("saved")
+                os.remove("saved.jsonl")
+
+    def test_same_with_hooks_of_a_model_as_an_epoch_starts(self) -> None:
+        # Within an epoch, at its end, and within the one after a layer was frozen.
+        ends = [(4, signal.SIGTERM), (4, signal.SIGTERM), (12, signal.SIGKILL), (3, signal.SIGTERM)]
+        self.same_after(lambda end: with_lightning(end, hooks=True), ends, "whole")
+
+    def test_same_with_callbacks_that_change_it_from_epoch_to_epoch(self) -> None:
+        from lightning.pytorch.callbacks import GradientAccumulationScheduler, StochasticWeightAveraging
+
+        changing = {
+            "accumulation": lambda: GradientAccumulationScheduler({0: 1, 1: 2}),
+            "averaging": lambda: StochasticWeightAveraging(0.05, swa_epoch_start=1),
+        }
+        for name, make in changing.items():
+            with self.subTest(callback=name):
+                train = lambda end: with_lightning(end, more=[make()])
+                self.same_after(train, [(12, signal.SIGTERM), (4, signal.SIGTERM)], f"whole-{name}")
                 shutil.rmtree("saved")
                 os.remove("saved.jsonl")
 
@@ -316,6 +401,40 @@ class WithTrainer(AttemptTest):
         damage("saved/checkpoint-2/updraft.pt")
         self.assertEqual(self.attempt(with_trainer, NEVER, UPDRAFT_CHECKPOINT="saved"), (0, undisturbed))
         self.assertIn("is damaged; no other is left, so the training starts over: updraft.pt is", self.said())
+
+    def test_same_with_several_passes_over_data_without_a_length(self) -> None:
+        class Passes(torch.utils.data.IterableDataset):
+            epoch = 0
+
+            def set_epoch(self, epoch: int) -> None:
+                self.epoch = epoch
+
+            def __iter__(self) -> Any:
+                noise = torch.Generator().manual_seed(self.epoch)
+                return ((index, torch.rand(8, generator=noise)) for index in range(20))
+
+        train = lambda end: with_trainer(end, data=Passes(), max_steps=15)
+        # At the end of the first pass, and within the next one.
+        self.same_after(train, [(4, signal.SIGTERM), (7, signal.SIGTERM)], "whole")
+
+    def test_takes_no_step_more_after_an_end_within_an_epoch(self) -> None:
+        train = lambda end: with_trainer(end, num_train_epochs=1.5)
+        undisturbed = self.attempt(train, NEVER, UPDRAFT_CHECKPOINT="whole")
+        self.assertEqual(undisturbed[0], 0)
+        self.assertNotIn("no checkpoint", self.said())
+        self.assertEqual(self.attempt(train, NEVER, UPDRAFT_CHECKPOINT="whole"), undisturbed)
+
+    def test_a_full_disk_costs_the_checkpoint_and_not_the_training(self) -> None:
+        _, undisturbed = self.attempt(with_trainer, NEVER, UPDRAFT_CHECKPOINT="whole")
+        self.assertEqual(self.attempt(on_disk_for(0), NEVER, UPDRAFT_CHECKPOINT="saved"), (0, undisturbed))
+        message = "updraft: no checkpoint could be written: [Errno 28] No space left on device\n"
+        self.assertEqual(self.said().count("no checkpoint"), 1)
+        self.assertIn(message, self.said())
+
+    def test_the_oldest_checkpoint_makes_room(self) -> None:
+        self.attempt(on_disk_for(2), NEVER, UPDRAFT_CHECKPOINT="saved")
+        self.assertEqual(sorted(os.listdir("saved")), ["checkpoint-17", "checkpoint-18"])
+        self.assertNotIn("no checkpoint", self.said())
 
     def test_refuses_to_collect_gradients_beyond_an_epoch_and_says_what_to_do(self) -> None:
         self.assertEqual(self.attempt(lambda end: with_trainer(end, collect=4), NEVER, UPDRAFT_CHECKPOINT="saved")[0], 1)

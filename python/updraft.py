@@ -1592,6 +1592,8 @@ class _LightningHooks:
         self._store = _Store(self._attempt.folder, keep or self._attempt.keep)
         self._position = _Position()
         self._resumed: Optional[dict[str, Any]] = None
+        self._restored: Callable[[], None] = lambda: None
+        self._module: Any = None
         self._feed: Optional[_Feed] = None
         self._is_started = False
 
@@ -1601,7 +1603,10 @@ class _LightningHooks:
         return self._store.newest()
 
     def state_dict(self) -> dict[str, Any]:
-        return {} if self._feed is None else self._feed.state(self._position, self._attempt.interval.lives())
+        if self._feed is None:
+            return {}
+        learn = [one.requires_grad for one in self._module.parameters()]
+        return {**self._feed.state(self._position, self._attempt.interval.lives()), "learn": learn}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self._resumed = state or None
@@ -1614,21 +1619,27 @@ class _LightningHooks:
                 f"updraft: {self._attempt.folder} has a checkpoint: pass ckpt_path=….last to fit, or remove the folder"
             )
         self._attempt.start()
+        self._module = module
         self._attempt.progress.epochs = trainer.max_epochs if (trainer.max_epochs or 0) > 0 else None
         if self._resumed is not None:
             self._position = _Position(*self._resumed["position"])
             self._attempt.resume(self._position, self._resumed["lives"])
+            self._restored = _restorer(trainer, module)
+            _announce_epoch(trainer.fit_loop)
             warnings.filterwarnings("ignore", ".*resuming from a checkpoint that ended before the epoch ended")
         self._begin_epoch(trainer)
         # Lightning has begun to read this epoch already.
         fetcher = trainer.fit_loop._data_fetcher
         iter(fetcher)
         if self._feed is not None and not self._feed.can_skip:
+            # Of loaders without a length, it has read the first batches already.
+            read = getattr(fetcher, "batches", [])
             for _ in range(self._position.batch):
-                next(fetcher.iterator)
+                read.append(next(fetcher.iterator))
+                read.pop(0)
 
     def on_train_epoch_start(self, trainer: Any, module: Any) -> None:
-        # The first epoch has begun with the training; a resumed one is not announced by every version.
+        # The first epoch has begun with the training.
         if self._is_started:
             self._position = _Position(trainer.current_epoch)
             self._begin_epoch(trainer)
@@ -1643,8 +1654,11 @@ class _LightningHooks:
 
     def on_train_batch_start(self, trainer: Any, module: Any, batch: Any, batch_idx: int) -> None:
         if self._resumed is not None:
+            self._restored()
+            for parameter, learns in zip(module.parameters(), self._resumed.get("learn", [])):
+                parameter.requires_grad = learns
             _set_random(self._resumed["random"], {})
-            self._resumed = None
+            self._resumed, self._restored = None, lambda: None
             # Otherwise it would step the schedulers of this epoch twice, taking it for one that was complete.
             trainer.fit_loop._restarting = False
         self._is_started = True
@@ -1695,6 +1709,36 @@ class _LightningHooks:
         return taken.state
 
 
+def _announce_epoch(fit_loop: Any) -> None:
+    """Has every version of Lightning call `on_train_epoch_start` in a resumed epoch: it may set what no checkpoint has."""
+    if getattr(fit_loop, "restarted_mid_epoch", False):
+        fit_loop._restart_stage = sys.modules[type(fit_loop).__module__].RestartStage.RESTARTED_ON_EPOCH_START
+        for count in (fit_loop.epoch_progress.total, fit_loop.epoch_progress.current):
+            count.started -= 1
+
+
+def _restorer(trainer: Any, module: Any) -> Callable[[], None]:
+    """Undoes what hooks change as a resumed training starts: they had done so before it was saved."""
+    parts = [module, *trainer.optimizers, *(one.scheduler for one in trainer.lr_scheduler_configs)]
+    for one in trainer.callbacks:
+        is_usual = type(one).on_train_epoch_start.__module__.endswith(".callbacks.callback")
+        parts += [] if is_usual or isinstance(one, _LightningHooks) or not one.state_dict() else [one]
+    states = [(one, _on_host(one.state_dict(), {})) for one in parts]
+
+    def restore() -> None:
+        for one, state in states:
+            if one is module:
+                one.load_state_dict(state, strict=False)
+            elif not hasattr(one, "param_groups"):
+                one.load_state_dict(state)
+            elif len(one.param_groups) == len(state["param_groups"]):
+                # A GPU may not have room for what it has now and for what it gets.
+                one.state.clear()
+                one.load_state_dict(state)
+
+    return restore
+
+
 _SUMS = "updraft.json"
 """Beside a Trainer's checkpoint: the CRC-32 of each of its files."""
 
@@ -1730,6 +1774,11 @@ class _TrainerHooks:
         self._output: Optional[str] = None
         self._began = 0.0
         self._saves = 0
+        self._saved_step = 0
+        self._failure: Optional[Exception] = None
+        self._said: Any = None
+        self._unread: Optional[dict[str, Any]] = None
+        self._restore_skip: Callable[[], None] = lambda: None
         self._starts_over = False
 
     @property
@@ -1777,31 +1826,95 @@ class _TrainerHooks:
         self._attempt.progress.epochs = math.ceil(args.num_train_epochs)
         self._attempt.progress.steps = self._steps
         self._is_resumed = state.global_step > 0 and self._resumed is not None
+        self._saved_step = state.global_step
+        self._survive_failed_saves()
         if self._resumed is not None and self._is_resumed:
             self._position = _Position(*self._resumed["position"])
             self._attempt.resume(self._position, self._resumed["lives"])
+            if 0 < state.max_steps <= state.global_step:
+                # Within an epoch, the Trainer would take one more step.
+                self._skip_by(lambda *_: [])
+                if self._steps is None:
+                    object.__setattr__(getattr(loader, "base_dataloader", loader), "dataset", ())
+            elif self._steps is None:
+                self._resume_pass(loader)
+
+    def _survive_failed_saves(self) -> None:
+        """A checkpoint of ours that cannot be written costs no training. Callbacks do not get their trainer."""
+        frame: Any = sys._getframe()
+        while frame is not None and not hasattr(frame.f_locals.get("self"), "_save_checkpoint"):
+            frame = frame.f_back
+        if frame is None:
+            return
+        trainer = frame.f_locals["self"]
+        usual = trainer._save_checkpoint
+
+        def save(*args: Any, **kwargs: Any) -> None:
+            if self._output is None:
+                usual(*args, **kwargs)
+                return
+            self._failure = None
+            try:
+                usual(*args, **kwargs)
+            except Exception as error:
+                self._failure = self._in_plain_words(error)
+                shutil.rmtree(trainer.args.output_dir, ignore_errors=True)
+                if getattr(self._failure, "errno", None) == errno.ENOSPC and self._make_room():
+                    save(*args, **kwargs)
+
+        trainer._save_checkpoint = save
+
+    def _resume_pass(self, loader: Any) -> None:
+        """Without a length, the Trainer takes all passes over the data for one, and would skip all of their batches."""
+        done = self._position.batch
+
+        def count_passes(one: Any) -> Any:
+            if hasattr(one, "set_epoch"):
+                set_epoch = one.set_epoch
+                one.set_epoch = lambda _: set_epoch(self._position.epoch)
+            return one
+
+        count_passes(loader)
+        self._skip_by(lambda usual, one: count_passes(usual(one, done)))
+
+    def _skip_by(self, skip: Callable[[Any, Any], Any]) -> None:
+        """Instead of the Trainer, which skips batches at most once."""
+        module = importlib.import_module("transformers.trainer")
+        usual = module.skip_first_batches
+
+        def skip_once(loader: Any, *_: Any, **__: Any) -> Any:
+            self._restore_skip()
+            return skip(usual, loader)
+
+        module.skip_first_batches = skip_once
+        self._restore_skip = lambda: setattr(module, "skip_first_batches", usual)
 
     def on_epoch_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         assert self._feed is not None
         resumed, self._resumed = (self._resumed if self._is_resumed else None), None
-        if resumed is None:
+        self._unread = resumed and resumed["random"]
+        if resumed is None and self._steps is not None:
             self._position = _Position(int(state.epoch or 0))
         # The Trainer itself skips what is done.
         self._feed.begin(self._position, resumed, skips=False)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self._unread = None
         self._position = replace(self._position, batch=self._position.batch + self._collects)
         self._attempt.progress.log(self._position, {})
         # After the last one, the end of the epoch is the better moment: it may evaluate the model.
         if self._position.batch != self._steps:
-            self._between_batches(args, control)
+            self._between_batches(args, state, control)
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         assert self._feed is not None
+        if self._unread is not None:
+            # No batch was left.
+            _set_random(self._unread, self._feed._generators)
         self._attempt.progress.flush()
         self._feed.end()
         self._position = _Position(self._position.epoch + 1)
-        self._between_batches(args, control)
+        self._between_batches(args, state, control)
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
         # Its epochs are fractions.
@@ -1815,20 +1928,43 @@ class _TrainerHooks:
             return
         part, args.output_dir, self._output = args.output_dir, self._output, None
         name = f"checkpoint-{state.global_step}"
-        is_saved = True
-        try:
-            self._finish(os.path.join(part, name), name)
-        except OSError as error:
-            is_saved = False
-            print(f"updraft: no checkpoint could be written: {error}", file=sys.stderr, flush=True)
+        failure, self._failure = self._failure, None
+        if failure is None:
+            try:
+                self._finish(os.path.join(part, name), name)
+                self._saved_step, self._said = state.global_step, None
+            except Exception as error:
+                failure = self._in_plain_words(error)
+        if failure is not None and str(failure) != self._said:
+            self._said = str(failure)
+            print(f"updraft: no checkpoint could be written: {failure}", file=sys.stderr, flush=True)
+        shutil.rmtree(part, ignore_errors=True)
+        is_saved = failure is None
         self._attempt.interval.waited(self._began, time.monotonic())
         if self._attempt.is_asked_to_leave:
             self._attempt.leave(self._position, is_saved, self._saves > 0)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self._restore_skip()
         self._attempt.end()
 
-    def _between_batches(self, args: Any, control: Any) -> None:
+    def _in_plain_words(self, failure: Exception) -> Exception:
+        """Not every library says that the disk is full."""
+        with contextlib.suppress(OSError):
+            if not isinstance(failure, OSError) and shutil.disk_usage(self._attempt.folder).free < _LARGE:
+                return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return failure
+
+    def _make_room(self) -> bool:
+        """Removes a damaged checkpoint or the oldest one; never the only one."""
+        whole = [name for name in self._names() if int(name.split("-")[1]) <= self._saved_step]
+        # Later ones are damaged, or this training would have resumed there.
+        spare = [name for name in self._names() if name not in whole] + whole[:-1]
+        for name in spare[:1]:
+            shutil.rmtree(os.path.join(self._attempt.folder, name), ignore_errors=True)
+        return len(spare) > 0
+
+    def _between_batches(self, args: Any, state: Any, control: Any) -> None:
         now = time.monotonic()
         is_asked = self._attempt.is_asked_to_leave
         # A checkpoint that the arguments ask for stays where they say.
@@ -1836,6 +1972,11 @@ class _TrainerHooks:
             return
         if is_asked:
             self._attempt.ignore_requests()
+        if state.global_step == self._saved_step:
+            # The training ends within an epoch, or the epoch with a batch that could have been followed by another.
+            if is_asked:
+                self._attempt.leave(self._position, True, True)
+            return
         self._began = now
         self._output, args.output_dir = args.output_dir, os.path.join(self._attempt.folder, ".part")
         shutil.rmtree(args.output_dir, ignore_errors=True)

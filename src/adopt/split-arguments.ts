@@ -15,10 +15,7 @@ export function splitArguments(value: string): string[] {
         .split(/[ \t\n\r]+/);
 }
 
-/**
- * The variables of `environment`, as `NAME=value` words; the old syntax separates with semicolons, or with the mark that
- * it begins with, and has no quotes.
- */
+/** The words `NAME=value` of `environment`; in the old syntax `;`, or the mark it begins with, separates. */
 export function splitEnvironment(value: string): string[] {
   const inner = quotedValue(value);
   const [mark = ';'] = /^[!@%^&*~?<>,:+#`|/$-]/.exec(value.trim()) ?? [];

@@ -156,10 +156,10 @@ function abortOn(words: DagLexer): CommandBody {
 }
 
 const nodeNumber =
-  (keyword: string, what: string) =>
+  (keyword: string, what: string, min?: number, max?: number) =>
   (words: DagLexer): CommandBody => {
     const node = need(words, 'the name of the node');
-    number(words, what);
+    number(words, what, min, max);
     end(words);
     return { kind: 'setting', node, keyword };
   };
@@ -285,7 +285,7 @@ export const dagKeywords: Partial<Record<string, Keyword>> = {
   VARS: { syntax: 'VARS NODE [PREPEND|APPEND] name="value" …', read: vars },
   ABORT_DAG_ON: { syntax: 'ABORT-DAG-ON NODE EXIT-CODE [RETURN VALUE]', read: abortOn },
   PRIORITY: { syntax: 'PRIORITY NODE NUMBER', read: nodeNumber('PRIORITY', 'the priority') },
-  PRE_SKIP: { syntax: 'PRE_SKIP NODE EXIT-CODE', read: nodeNumber('PRE_SKIP', 'the exit code') },
+  PRE_SKIP: { syntax: 'PRE_SKIP NODE EXIT-CODE', read: nodeNumber('PRE_SKIP', 'the exit code', 0, 255) },
   TOLERANCE: { syntax: 'TOLERANCE NODE NUMBER[%] [FAIL-FAST|WAIT]', read: tolerance },
   SAVE_POINT_FILE: { syntax: 'SAVE_POINT_FILE NODE [FILE]', read: savePoint },
   DONE: { syntax: 'DONE NODE', read: done },

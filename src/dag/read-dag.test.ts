@@ -107,6 +107,15 @@ test('what DAGMan refuses is found with its file and line', () => {
   assert.match(dag.problems.find(({ kind }) => kind === 'unknown-node')?.fix ?? '', /did you mean train\?/);
 });
 
+test('DAGMan refuses to abort by a FINAL node, and a PRE_SKIP that is no exit code', () => {
+  const problems = (line: string): string[] =>
+    read({ 'a.dag': `JOB A s\nFINAL F s\n${line}` }).problems.map(({ message }) => message);
+  assert.match(problems('ABORT-DAG-ON F 2').join(), /ABORT-DAG-ON cannot be used with the FINAL node F/);
+  assert.deepEqual(problems('ABORT-DAG-ON A 2\nPRE_SKIP A 255\nPRE_SKIP F 3'), []);
+  for (const code of [256, -1])
+    assert.match(problems(`PRE_SKIP A ${code}`).join(), /the exit code must be a number from 0 to 255/);
+});
+
 test('splices of splices end at a limit', () => {
   const spliced = (file: string): string => `SPLICE S ${file}\nSPLICE T ${file}\nSPLICE U ${file}`;
   const files: Record<string, string> = {

@@ -252,7 +252,7 @@ class DagReader {
 
   #set(node: DagNode, command: DagCommand & { node: string }, scope: DagScope): void {
     const { place } = command;
-    if (!isOrdered(node) && isForJobs(command)) {
+    if (!isOrdered(node) && isForJobs(command, node)) {
       const [word, type] = [keywordOf(command), node.type.toUpperCase()];
       this.#note(
         'misused-node',
@@ -362,8 +362,9 @@ const resolveIn = (folder: string, name: string): string =>
   posix.isAbsolute(name) ? posix.normalize(name) : posix.join(folder, name);
 
 /** DAGMan refuses these for FINAL, PROVISIONER and SERVICE nodes. */
-const isForJobs = ({ kind, ...command }: DagCommand & { node: string }): boolean =>
-  ['retry', 'category', 'done'].includes(kind) || ('keyword' in command && command.keyword === 'PRIORITY');
+const isForJobs = ({ kind, ...command }: DagCommand & { node: string }, { type }: DagNode): boolean =>
+  ['retry', 'category', 'done'].includes(kind) ||
+  ('keyword' in command && ['PRIORITY', type === 'final' ? 'ABORT-DAG-ON' : ''].includes(command.keyword));
 
 const keywordOf = (command: DagCommand & { node: string }): string =>
   command.kind === 'setting' ? command.keyword : command.kind.toUpperCase();
