@@ -194,7 +194,7 @@ const maxProperties = {
   globalmemorymb: maxMemoryBytes / 2 ** 20,
   driverversion: maxRuntime,
 };
-const leastIn = (condition: string, property: string): number =>
+const minimumIn = (condition: string, property: string): number =>
   Number(new RegExp(`^\\s*${property}\\s*>=?\\s*([\\d.]+)\\s*$`, 'i').exec(condition)?.[1] ?? 0);
 
 function impossibleGpu(batch: Batch): RuleResult {
@@ -207,7 +207,7 @@ function impossibleGpu(batch: Batch): RuleResult {
   const problems: [string, boolean, string, string][] = [
     [
       'require_gpus',
-      Object.entries(maxProperties).some(([name, max]) => own.some((one) => leastIn(one, name) > max)),
+      Object.entries(maxProperties).some(([name, max]) => own.some((one) => minimumIn(one, name) > max)),
       'no GPU has that: Capability is like 8.0, GlobalMemoryMb in MB, DriverVersion the version of CUDA',
       'correct the number',
     ],
