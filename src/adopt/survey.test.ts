@@ -102,6 +102,32 @@ test('the jobs of any number of queue statements are counted', async (t) => {
   assert.ok(!lintSubmission(facts).some(({ rule }) => rule === 'syntax'));
 });
 
+test('conditions in require_gpus are checked like those of the commands for GPUs', async (t) => {
+  const found: Record<string, string[]> = {};
+  for (const condition of [
+    'CUDADeviceName == "A100"',
+    'DeviceName == "CUDACapability 8"',
+    '(Capability > 99)',
+    'ECCEnabled && GlobalMemoryMb >= 900000',
+    'DriverVersion >= 535.1',
+    'Capability >= 8.0 && GlobalMemoryMb >= 40000 && DriverVersion >= 12.1',
+    'Capability < 99 || DeviceName == "x"',
+  ]) {
+    const text = `executable = /bin/true\nlog = a\nrequest_gpus = 1\nrequire_gpus = ${condition}\nqueue\n`;
+    const findings = lintSubmission(surveyOf(await temporaryFolder(t, { 'job.sub': text })));
+    found[condition] = findings.map(({ rule }) => rule).filter((rule) => rule.includes('gpu'));
+  }
+  assert.deepEqual(Object.values(found), [
+    ['old-gpu-attributes'],
+    [],
+    ['gpu-nowhere'],
+    ['gpu-nowhere'],
+    ['gpu-nowhere'],
+    [],
+    [],
+  ]);
+});
+
 test('odd numbers and widths do no harm', async (t) => {
   const text = [
     'executable = run.sh',

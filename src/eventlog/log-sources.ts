@@ -52,6 +52,8 @@ interface FoundLog {
   source: LogSource;
   /** Identifies the file, whatever its name. */
   file?: string;
+  /** Why nothing of it can be read. */
+  fault?: Fault;
 }
 
 async function logsAt(
@@ -111,14 +113,16 @@ async function logsInFolder(folder: string, name: string): Promise<FoundLog[]> {
     const log = await logIn(path.join(folder, file), path.join(name, file), partOf);
     if (log !== undefined) logs.push(log);
   }
-  if (logs.length > 0) return logs;
+  if (logs.some(({ fault }) => fault === undefined)) return logs;
+  const fault = logs[0]?.fault;
+  if (fault !== undefined) throw fault;
   throw new Fault('file-invalid', `no file in the folder ${printable(name)} is an HTCondor event log`, {
     about: name,
     fix: `${nameTheLog}. Folders in it are not searched`,
   });
 }
 
-/** The log in a file that nobody named, if its content is one. */
+/** The log in a file that nobody named, if its content is one, or is so damaged that it may have been one. */
 async function logIn(file: string, name: string, partOf?: string): Promise<FoundLog | undefined> {
   const facts = await stat(file).catch(() => undefined);
   if (facts?.isFile() !== true || facts.size === 0) return undefined;
@@ -129,9 +133,14 @@ async function logIn(file: string, name: string, partOf?: string): Promise<Found
         : undefined;
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
+    if (error.kind !== 'archive-damaged') return undefined;
+    const source = { ...fileSource(file, name, facts, partOf), damage: reasonOf(error) };
+    return { source: { ...source, open: () => uncompressed(source, bytesOf(file, name)) }, fault: error };
   }
   return undefined;
 }
+
+const reasonOf = ({ message }: Fault): string => message.split(': ').at(-1) ?? '';
 
 /** Bytes that can be read only once; their beginning is kept, so that it can be looked at before. */
 function pipe(name: string, now: number, bytes: () => AsyncIterable<Uint8Array>): LogSource {
@@ -190,8 +199,9 @@ async function* decompressed(
       yield piece;
     }
   } catch (error) {
-    if (!isSome || !(error instanceof Fault) || error.kind !== 'archive-damaged') throw error;
-    source.damage = error.message.split(': ').at(-1) ?? '';
+    const isKnown = isSome || source.damage !== undefined;
+    if (!isKnown || !(error instanceof Fault) || error.kind !== 'archive-damaged') throw error;
+    source.damage = reasonOf(error);
   }
 }
 

@@ -6,6 +6,7 @@ import { causeOf, exitCause } from '../diagnosis/cause-of.ts';
 import type { Evidence } from '../diagnosis/explanation.ts';
 import { safeLine } from '../diagnosis/quote-event.ts';
 import type { Resource, Termination } from '../eventlog/details.ts';
+import { queueHoldCodes } from './job-fold.ts';
 import type { Activity, AttemptEnd, AttemptHistory, Hold, JobHistory, JobOutcome } from './history.ts';
 import { machineOf } from './worker.ts';
 
@@ -184,9 +185,12 @@ class JobAd {
     const before = isHeld ? '' : 'Last';
     const reason = this.text(isHeld ? 'HoldReason' : 'LastHoldReason') ?? this.text('HoldReason');
     if (reason === undefined && !isHeld) return [];
-    const wasRunning = this.number('LastJobStatus') === runningState;
+    const code = this.number(`${before}HoldReasonCode`) ?? this.number('HoldReasonCode');
+    // Where the ad does not say, most holds end an attempt.
+    const status = this.number('LastJobStatus') ?? (queueHoldCodes.has(code ?? 0) ? undefined : runningState);
+    const wasRunning = status === runningState;
     const hold: Hold = {
-      code: this.number(`${before}HoldReasonCode`) ?? this.number('HoldReasonCode'),
+      code,
       subcode: this.number(`${before}HoldReasonSubCode`) ?? this.number('HoldReasonSubCode'),
       reason: reason ?? '',
       evidence: this.evidence,

@@ -52,7 +52,7 @@ export const maxTextChars = 4000;
 /** An eviction and the hold or removal that belongs to it are written within this time. */
 const sameMomentMs = 1000;
 /** Holds by a person or a rule: they can also hit a job in the queue, and may quote the end of an earlier attempt. */
-const queueHoldCodes: ReadonlySet<number> = new Set([1, 3, 26]);
+export const queueHoldCodes: ReadonlySet<number> = new Set([1, 3, 26]);
 const outputCauses = new Set<Cause>(['output-failed', 'output-missing', 'output-too-big']);
 
 /** Whether the results did not arrive completely. */

@@ -1,16 +1,18 @@
+import { defined } from '../base/defined.ts';
 import { shellQuote } from '../base/shell-quote.ts';
 import { isDag } from '../dag/is-dag.ts';
 import { asUtf8 } from '../eventlog/as-utf8.ts';
 import { latin1Text } from '../eventlog/log-text.ts';
 import { headBytes, isEventLog, type LogSource } from '../eventlog/scan-log.ts';
-import { Fault } from '../fault/fault.ts';
+import { asFault, Fault } from '../fault/fault.ts';
 import { isJobAds } from '../history/read-ads.ts';
+import { hasReasons } from '../why/explain-reason.ts';
 import type { DroppedFile } from './messages.ts';
 
 /** What the files are, by their content. */
 export interface SortedFiles {
   logs: DroppedFile[];
-  /** What `condor_q -l` or `condor_history -l` has printed. */
+  /** What `condor_q -l`, `condor_q -hold` or `condor_history -l` has printed, or hold reasons. */
   ads: DroppedFile[];
   dags: DroppedFile[];
   submits: DroppedFile[];
@@ -19,12 +21,19 @@ export interface SortedFiles {
 
 export async function sortFiles(files: readonly DroppedFile[]): Promise<SortedFiles> {
   const sorted: SortedFiles = { logs: [], ads: [], dags: [], submits: [], others: [] };
-  for (const file of files) sorted[await kindOf(file)].push(file);
+  const damaged: DroppedFile[] = [];
+  for (const file of files) {
+    const head = await headOf(file).catch(asFault);
+    if (!(head instanceof Fault)) sorted[kindOf(file, head)].push(file);
+    else if (head.kind === 'data-corrupt') damaged.push({ ...file, damage: 'nothing can be unpacked' });
+    else sorted.others.push(file);
+  }
+  // Beside logs it is noted as one of them.
+  sorted[sorted.logs.length > 0 ? 'logs' : 'others'].push(...damaged);
   return sorted;
 }
 
-async function kindOf(file: DroppedFile): Promise<keyof SortedFiles> {
-  const head = await headOf(file).catch(() => new Uint8Array());
+function kindOf(file: DroppedFile, head: Uint8Array): keyof SortedFiles {
   if (isEventLog(head)) return 'logs';
   const text = latin1Text(head, 0, head.length);
   if (text === '' || text.includes('\0')) return 'others';
@@ -32,7 +41,8 @@ async function kindOf(file: DroppedFile): Promise<keyof SortedFiles> {
   // A rescue file is read with its DAG.
   if (/\.rescue\d{3}$/.test(file.name)) return 'others';
   if (isDag(file.name, text)) return 'dags';
-  return isSubmitFile(file.name, text) ? 'submits' : 'others';
+  if (isSubmitFile(file.name, text)) return 'submits';
+  return hasReasons(text) ? 'ads' : 'others';
 }
 
 async function headOf(file: DroppedFile): Promise<Uint8Array> {
@@ -50,6 +60,7 @@ export function logFrom(file: DroppedFile, onRead: (bytes: number) => void, part
   const source: LogSource = {
     name: file.name,
     writtenAt: file.writtenAt,
+    ...defined({ damage: file.damage }),
     ...(partOf === undefined ? {} : { partOf }),
     open: () => uncompressed(file, onRead, source),
   };
@@ -97,8 +108,8 @@ async function* decompressed(
       }
   } catch (cause) {
     if (cause instanceof Fault) throw cause;
-    if (isSome && source !== undefined) {
-      source.damage = cause instanceof Error ? cause.message : 'it ends early';
+    if (source !== undefined && (isSome || source.damage !== undefined)) {
+      source.damage ??= cause instanceof Error ? cause.message : 'it ends early';
       return;
     }
     throw new Fault('data-corrupt', `${name} cannot be unpacked: it is cut off or damaged`, {

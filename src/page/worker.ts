@@ -7,7 +7,6 @@ import type { LogEvent } from '../eventlog/events.ts';
 import type { LogSource } from '../eventlog/scan-log.ts';
 import { asFault } from '../fault/fault.ts';
 import type { JobHistory } from '../history/history.ts';
-import { readAds } from '../history/read-ads.ts';
 import { readHistory } from '../history/read-history.ts';
 import type { GroupingName } from '../report/groupings.ts';
 import { readLogs, type ReadLogs } from '../report/read-logs.ts';
@@ -28,7 +27,8 @@ const say = (answer: PageAnswer): void => postMessage(answer);
 
 /** What was read last, for the questions that follow. */
 let read: ReadLogs | undefined;
-const fromAds: JobHistory[] = [];
+/** The jobs of ads and hold reasons, which have no history to report on. */
+const fromAds: Explanation[] = [];
 let dag: { file: string; run: DagRun } | undefined;
 let names: readonly string[] = [];
 let adopted: { files: readonly DroppedFile[]; texts: Texts; lint: typeof lintDropped } | undefined;
@@ -116,17 +116,19 @@ const isDagmansOwn = ({ name }: DroppedFile): boolean =>
 const sourceOf = (file: DroppedFile, onRead: (bytes: number) => void): LogSource =>
   logFrom(file, onRead, dag?.file);
 
-/** The jobs of ads, which have no history to report on. */
 async function readAll(ads: readonly DroppedFile[]): Promise<void> {
-  if (ads.length === 0) return;
   names = [...names, ...ads.map(({ name }) => name)];
-  for (const file of ads)
-    for (const job of (await readAds(logFrom(file, () => undefined))) ?? [])
-      fromAds.push(names.length > 1 ? { ...job, log: file.name } : job);
+  for (const file of ads) {
+    const decoder = new TextDecoder();
+    let text = '';
+    for await (const piece of logFrom(file, () => undefined).open())
+      text += decoder.decode(piece, { stream: true });
+    fromAds.push(...explainReasons(text).map((one) => (names.length > 1 ? { ...one, log: file.name } : one)));
+  }
 }
 
 function explainAll(ads: readonly DroppedFile[]): void {
-  const explained = [...explanationsOf(read?.jobs ?? []), ...fromAds.map((job) => explainStory(job))];
+  const explained = [...explanationsOf(read?.jobs ?? []), ...fromAds];
   if (explained.length > 0 || ads.length > 0)
     say({ is: 'groups', name: nameOf(names), groups: groupExplanations(explained) });
 }
@@ -160,17 +162,20 @@ function groupBy(by: GroupingName): void {
 }
 
 async function explainJob(word: string): Promise<void> {
-  const jobs = [...(read?.jobs ?? []), ...fromAds];
+  const jobs = read?.jobs ?? [];
   const found = jobs.filter((job) => isNamed(job, word));
+  const ads = fromAds.filter((one) => isNamed({ ...one, id: one.job }, word));
   const nodes = found.length === 0 ? explanationsOf(jobs).filter(({ node }) => node === word) : [];
-  if (found.length + nodes.length === 0) {
+  if (found.length + nodes.length + ads.length === 0) {
     say({ is: 'no-job', message: `There is no job ${printable(word)} in ${nameOf(names)}.` });
     return;
   }
-  const command = `updraft why ${namesOf(names)} ${shellQuote(found[0]?.id ?? word)}`;
+  // A table of reasons is explained as a whole.
+  const job = ads.length > 0 ? '' : ` ${shellQuote(found[0]?.id ?? word)}`;
+  const command = `updraft why ${namesOf(names)}${job}`;
   const show = (explained: readonly Explanation[]): void =>
     say({ is: 'why', views: explained.map((one) => viewExplanation(one)), command });
-  show([...found.map((job) => explainStory(job)), ...nodes]);
+  show([...found.map((one) => explainStory(one)), ...nodes, ...ads]);
   if (unquoted === undefined || found.length === 0) return;
   const ids = new Set(found.flatMap(({ id, earlierIds = [] }) => [id, ...earlierIds]));
   const only = ({ cluster, proc }: LogEvent): boolean => ids.has(`${cluster}.${proc}`);
@@ -178,7 +183,8 @@ async function explainJob(word: string): Promise<void> {
 }
 
 /** By its id or its node; of several logs, also as the groups (`a.log: 1.0`) and the tables (`a.log 1.0`) name it. */
-const isNamed = ({ id, node = id, siblings, log = '' }: JobHistory, word: string): boolean =>
+type Named = Pick<JobHistory, 'id' | 'node' | 'siblings' | 'log'>;
+const isNamed = ({ id, node = id, siblings, log = '' }: Named, word: string): boolean =>
   [id, node, nodeJobLabel(id, node, siblings)].some(
     (name) =>
       word === name ||

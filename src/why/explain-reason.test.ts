@@ -85,3 +85,35 @@ test('the table of condor_q -hold and reasons line by line have one explanation 
   ]);
   assert.deepEqual([table, lines, 'import torch\n'].map(hasReasons), [true, true, false]);
 });
+
+test('a table of condor_q -hold and ads of condor_q -l are read with Windows line ends and quoted in a mail', () => {
+  const table = [
+    ' ID    OWNER HELD_SINCE  HOLD_REASON',
+    '12.0   ada   11/16 09:12 via condor_hold (by user ada)',
+    '12.1   ada   11/16 09:12 Spooling input data files',
+  ];
+  const ads = [
+    'ClusterId = 12',
+    'ProcId = 0',
+    'JobStatus = 1',
+    '',
+    'ClusterId = 12',
+    'ProcId = 1',
+    'JobStatus = 2',
+  ];
+  for (const [before, end] of [
+    ['', '\n'],
+    ['', '\r\n'],
+    ['> ', '\n'],
+    ['>> ', '\r\n'],
+  ] as const) {
+    const pasted = (lines: readonly string[]): string =>
+      ['', ...lines].map((line) => before + line).join(end);
+    assert.ok(hasReasons(pasted(table)));
+    for (const lines of [table, ads])
+      assert.deepEqual(
+        explainReasons(pasted(lines)).map(({ job }) => job),
+        ['12.0', '12.1'],
+      );
+  }
+});

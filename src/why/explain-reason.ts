@@ -5,14 +5,20 @@ import type { ReportedReason } from '../codes/row.ts';
 import { diagnose } from '../diagnosis/diagnose.ts';
 import type { Explanation } from '../diagnosis/explanation.ts';
 import { safeLine } from '../diagnosis/quote-event.ts';
+import { historyOfAd, parseLongAds } from '../history/ad-history.ts';
+import { isJobAds } from '../history/read-ads.ts';
 import { adviceOf } from './build-explanation.ts';
+import { explainStory } from './explain-story.ts';
 
 /**
  * Explains hold reasons that someone pasted: the words alone, the lines of an event log, of `condor_q -hold`, or
- * attributes of the job's ad. Reasons that differ only in figures, hosts and paths are explained once. Pure.
+ * attributes of jobs' ads. Reasons that differ only in figures, hosts and paths are explained once. Pure.
  */
 export function explainReasons(pasted: string): Explanation[] {
-  const said = splitReasons(pasted).map(({ job, reason }) => ({ job, explanation: explainReason(reason) }));
+  const lines = linesOf(pasted);
+  const text = lines.join('\n');
+  if (isJobAds(text)) return parseLongAds(text).map((ad) => explainStory(historyOfAd(ad, 'as pasted')));
+  const said = splitReasons(lines).map(({ job, reason }) => ({ job, explanation: explainReason(reason) }));
   const alike = Map.groupBy(said, ({ explanation: { title, because } }) =>
     [title, ...because].join(' ').replaceAll(/\/\S+|\S+@\S+|\d+/g, '#'),
   );
@@ -33,18 +39,26 @@ const opening =
 
 /** Whether a text that is no event log begins like hold reasons, or is what `condor_q -hold` prints. */
 export const hasReasons = (text: string): boolean =>
-  opening.test(text.trimStart()) || text.split('\n').some((line) => holdRow.test(line));
+  linesOf(text).some((line, at) => holdRow.test(line) || (at === 0 && opening.test(line.trimStart())));
+
+/** Lines without what mail puts before a quoted one; not the blank ones at the start. */
+const linesOf = (pasted: string): string[] =>
+  pasted
+    .split(/\r?\n/)
+    .map((line) => line.replace(/^(?:> ?)+/, ''))
+    .join('\n')
+    .trimStart()
+    .split('\n');
 
 /** The reasons of a table, or one for each line that begins like one; else all is one reason. */
-function splitReasons(pasted: string): { job: string; reason: string }[] {
-  const lines = pasted.split('\n');
+function splitReasons(lines: readonly string[]): { job: string; reason: string }[] {
   const rows = lines.flatMap((line) => {
     const [, job, reason = ''] = holdRow.exec(line) ?? [];
     return job === undefined ? [] : [{ job, reason }];
   });
   if (rows.length > 0) return rows;
   const starts = [...lines.keys()].filter((at) => opening.test(lines[at]?.trimStart() ?? ''));
-  if (starts.length < 2) return [{ job: 'This job', reason: pasted }];
+  if (starts.length < 2) return [{ job: 'This job', reason: lines.join('\n') }];
   // What comes before the first belongs to it.
   return starts.map((start, at) => ({
     job: `Reason ${at + 1}`,

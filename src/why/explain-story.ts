@@ -144,7 +144,7 @@ function explainHold(job: JobHistory, rules: RunRules | undefined): Explanation 
         ? `submit it again, and condor_rm ${id}: a job in the queue keeps its settings`
         : `condor_release ${id} (or give it up: condor_rm ${id})`;
   return explained(job, 'held', diagnosis, {
-    because: [...diagnosis.because, attemptLine(attempts.length, held), ...holdCount(job), ...past.because],
+    because: [...diagnosis.because, attemptLine(attempts.at(-1), held), ...holdCount(job), ...past.because],
     evidence: [
       ...past.evidence,
       ...(isBare && complaint !== undefined ? [complaint.evidence] : []),
@@ -159,7 +159,8 @@ function explainHold(job: JobHistory, rules: RunRules | undefined): Explanation 
 const isAboutResources = ({ cause }: Diagnosis): boolean =>
   cause === 'memory-exceeded' || cause === 'disk-exceeded';
 
-function attemptLine(count: number, held: AttemptHistory | undefined): string {
+function attemptLine(last: AttemptHistory | undefined, held: AttemptHistory | undefined): string {
+  const count = last?.number ?? 0;
   if (held === undefined)
     return count === 0
       ? 'It was held before its first attempt.'

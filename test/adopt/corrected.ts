@@ -243,6 +243,10 @@ export const corrected: Record<string, Corrected[]> = {
         gpusminmemory: /^40000$/,
       },
     },
+    {
+      wrong: ['request_gpus = 1', 'require_gpus = CUDADeviceName == "CUDADeviceName" && CUDACapability < 9'],
+      ad: { requiregpus: /^\(?DeviceName == "CUDADeviceName" && Capability < 9/ },
+    },
     // That is what a request asks for.
     {
       wrong: ['requirements = CUDADeviceName =!= UNDEFINED'],

@@ -172,6 +172,15 @@ test('ads of condor_q -l are explained, and a log in UTF-16 is read', async (t) 
   await tab.untilText('dialog[open]', 'gone over cgroup memory limit');
   await tab.press('Escape');
   await tab.click('#restart');
+  const table =
+    '12.0  ada  11/16 09:12 via condor_hold (by user ada)\r\n12.1  ada  11/16 09:12 Job credentials are not available\r\n';
+  await choose(tab, await written(t, 'hold.txt', table));
+  assert.equal(await tab.text('h1'), 'Why: hold.txt');
+  await tab.click('#causes button.job');
+  await tab.untilText('dialog[open]', 'via condor_hold');
+  assert.match(await tab.text('dialog[open]'), /updraft why hold\.txt$/);
+  await tab.press('Escape');
+  await tab.click('#restart');
   const wide = Buffer.from(`\ufeff${await readFile(path.join(logs, 'hold404.log'), 'utf8')}`, 'utf16le');
   await choose(tab, await written(t, 'wide.log', wide));
   assert.match(await tab.text('#causes'), /1 held: an input was not found \(404\)/);
@@ -193,6 +202,17 @@ test('a file of several compressed members is read to its end', async (t) => {
   await choose(tab, await written(t, 'torn.log.gz', torn));
   assert.match(await tab.text('#result'), /torn\.log\.gz is cut or damaged \(.+\): only what could be/);
   assert.match(await tab.text('#summary'), /jobs\s+3\b/, 'what comes before the cut is read');
+  const damaged = await written(
+    t,
+    'damaged.log.gz',
+    Buffer.concat([torn.subarray(0, 20), Buffer.alloc(99, 7)]),
+  );
+  await tab.click('#restart');
+  await choose(tab, path.join(logs, 'normal.log'), damaged);
+  assert.match(await tab.text('#result'), /damaged\.log\.gz is cut or damaged/);
+  await tab.click('#restart');
+  await choose(tab, damaged);
+  assert.match(await tab.text('#result'), /damaged\.log\.gz cannot be unpacked/);
 });
 
 test('files and folders can be dropped, also while something is read or explained', async (t) => {

@@ -1,4 +1,4 @@
-import type { Rule, RuleResult } from '../../base/finding.ts';
+import type { Found, Rule, RuleResult } from '../../base/finding.ts';
 import {
   assignmentOf,
   type Batch,
@@ -26,8 +26,10 @@ export const gpuRules: Rule<SubmitFacts>[] = [
   {
     name: 'old-gpu-attributes',
     level: 'warning',
-    about: '`requirements` use GPU attributes that machines no longer have, so they match none.',
-    check: perBatch(oldGpuAttributes),
+    about: '`requirements` or `require_gpus` use GPU attributes that no longer exist, so they match none.',
+    check: perBatch((batch) =>
+      ['requirements', 'require_gpus'].flatMap((command) => oldNamesIn(batch, command)),
+    ),
   },
   {
     name: 'gpu-nowhere',
@@ -114,7 +116,7 @@ export function todaysGpuLines(expression: string, requireGpus: string | undefin
     const minimum = newName(name)?.[1];
     if (minimum !== undefined && operator === '>=' && /^\d+(\.\d+)?$/.test(value))
       lines.push(`${minimum} = ${value}`);
-    else own.push(one.replaceAll(oldName, (old) => newName(old)?.[0] ?? old));
+    else own.push(withNewNames(one));
   }
   // Attributes of the machine are no properties of its GPUs.
   const known = new Set([
@@ -140,23 +142,33 @@ export function todaysGpuLines(expression: string, requireGpus: string | undefin
 const joined = (conditions: readonly string[]): string =>
   conditions.map((one) => (conditions.length > 1 && /\|\||\?/.test(one) ? `(${one})` : one)).join(' && ');
 
-function oldGpuAttributes(batch: Batch): RuleResult {
-  const expression = valueOf(batch, 'requirements') ?? '';
+const withNewNames = (expression: string): string =>
+  expression.replaceAll(/"[^"]*"|[^"]+/g, (part) =>
+    part.startsWith('"') ? part : part.replaceAll(oldName, (old) => newName(old)?.[0] ?? old),
+  );
+
+function oldNamesIn(batch: Batch, command: string): Found[] {
+  const expression = valueOf(batch, command) ?? '';
   const names = oldGpuNames(expression);
   if (names.length === 0) return [];
-  const lines = todaysGpuLines(expression, valueOf(batch, 'require_gpus'));
-  const keepsSome = lines?.some((line) => line.startsWith('requirements')) === true;
+  const own = valueOf(batch, 'require_gpus');
+  const isOwn = command === 'require_gpus';
+  const lines = isOwn
+    ? [`require_gpus = ${withNewNames(expression)}`]
+    : todaysGpuLines(expression, own && withNewNames(own));
+  const keepsSome = isOwn || lines?.some((line) => line.startsWith('requirements')) === true;
   const all = [...(lines ?? []), ...(wantsGpu(batch) ? [] : ['request_gpus = 1'])];
-  return {
-    message: `\`requirements\` uses \`${names.join('`, `')}\`: machines describe each GPU by itself now, so this matches none, and the job waits forever`,
+  const found = {
+    message: `\`${command}\` uses \`${names.join('`, `')}\`: machines describe each GPU by itself now, so this matches none, and the job waits forever`,
     fix:
       lines === undefined
         ? `write what is meant by ${names.length === 1 ? 'it' : 'them'} in require_gpus, with ${names.map((name) => newName(name)?.[0] ?? '').join(', ')}`
         : all.length === 0
           ? 'remove `requirements`'
           : [`${keepsSome ? 'write instead' : 'remove `requirements`, and write'}:`, ...all].join('\n'),
-    place: whereSet(batch, 'requirements'),
+    place: whereSet(batch, command),
   };
+  return [found];
 }
 
 function ignoredConditions(batch: Batch): RuleResult {
@@ -177,13 +189,28 @@ const maxRuntime = 20;
 const maxMemoryBytes = 512 * 2 ** 30;
 const minMemoryBytes = 2 ** 30;
 
+const maxProperties = {
+  capability: maxCapability,
+  globalmemorymb: maxMemoryBytes / 2 ** 20,
+  driverversion: maxRuntime,
+};
+const minimumIn = (condition: string, property: string): number =>
+  Number(new RegExp(`^\\s*${property}\\s*>=?\\s*([\\d.]+)\\s*$`, 'i').exec(condition)?.[1] ?? 0);
+
 function impossibleGpu(batch: Batch): RuleResult {
   if (!wantsGpu(batch)) return [];
   const numberOf = (command: string): number => Number(valueOf(batch, command) ?? NaN);
   const [lowest, highest] = [numberOf('gpus_minimum_capability'), numberOf('gpus_maximum_capability')];
   const runtime = numberOf('gpus_minimum_runtime');
   const memory = parseQuantity(valueOf(batch, 'gpus_minimum_memory') ?? '', 'm');
+  const own = conditionsIn(valueOf(batch, 'require_gpus') ?? '');
   const problems: [string, boolean, string, string][] = [
+    [
+      'require_gpus',
+      Object.entries(maxProperties).some(([name, max]) => own.some((one) => minimumIn(one, name) > max)),
+      'no GPU has that: Capability is like 8.0, GlobalMemoryMb in MB, DriverVersion the version of CUDA',
+      'correct the number',
+    ],
     [
       'request_gpus',
       numberOf('request_gpus') > maxGpus,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { gzipSync } from 'node:zlib';
@@ -301,6 +301,19 @@ test('compressed, rotated, in a folder, on stdin: a log is a log', async (t) => 
     assert.deepEqual((await jobsOf(...words)).jobs, jobs, words.join(' '));
   assert.deepEqual((await jobsOf('rotated.log', 'rotated.log.1')).logs, ['rotated.log']);
   assert.deepEqual((await jobsOf('folder')).logs, ['folder/events', 'folder/twice.gz']);
+});
+
+test('a log of a folder of which nothing can be decompressed is named', async (t) => {
+  const cwd = await temporaryFolder(t, { 'folder/events': whole });
+  const damaged = Buffer.concat([gzipSync(whole).subarray(0, 20), Buffer.alloc(99, 7)]);
+  await mkdir(path.join(cwd, 'other'));
+  for (const name of ['folder/bad.log.gz', 'other/bad.log.gz'])
+    await writeFile(path.join(cwd, name), damaged);
+  const { out } = await runCommand(report, ['folder', '--json'], { cwd });
+  const { jobs, notes } = JSON.parse(out) as LogReport;
+  assert.equal(jobs.total, 1);
+  assert.match(notes.join(), /folder\/bad\.log\.gz is cut or damaged/);
+  await assert.rejects(runCommand(report, ['other'], { cwd }), /other\/bad\.log\.gz: cannot be decompressed/);
 });
 
 test('the first screen says when, how many, what was lost and what helps most', async (t) => {

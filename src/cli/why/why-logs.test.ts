@@ -126,6 +126,12 @@ test('the ads that condor_q -l and condor_history -l print are explained', async
   assert.match(out, /^812\.0 \(fit_3\) held: /);
   assert.match(out, /This happened in attempt 4 at gpu4\.example\.org, after 2 h 0 min\./);
   assert.match(out, /It has been held 3 times and released 2 times\./);
+  // It may say neither what the job did before nor how often its shadow started.
+  const few = { ClusterId: 817, JobStatus: 5, HoldReasonCode: 34, HoldReason: 'memory', NumJobStarts: 3 };
+  const [terse] = await explain(['-'], cwd, Buffer.from(ad(few)));
+  assert.equal(terse?.because[1], 'This happened in attempt 3.');
+  const [byHand] = await explain(['-'], cwd, Buffer.from(ad({ ...few, HoldReasonCode: 1 })));
+  assert.equal(byHand?.because[1], 'It was not running; 3 attempts had ended before.');
   const [piped] = await explain(['-', '813'], cwd, Buffer.from(ads.map(ad).join('')));
   const [named] = await explain(['q.txt', '813.0'], cwd);
   assert.deepEqual({ ...piped, evidence: [] }, { ...named, evidence: [] });
