@@ -70,6 +70,19 @@ class Noisy:
         return index, torch.full((8,), index / 30) + 0.1 * noise
 
 
+class EndsWorker:
+    """The first sample asks the training to leave, and ends its worker."""
+
+    def __len__(self) -> int:
+        return 5
+
+    def __getitem__(self, index: int) -> int:
+        if index == 0:
+            os.kill(os.getppid(), signal.SIGTERM)
+            os.kill(os.getpid(), signal.SIGKILL)
+        return index
+
+
 class Interruption:
     """Ends an attempt after some batches: by SIGKILL, or by SIGTERM, which is a request."""
 
@@ -286,6 +299,18 @@ class WithoutTorch(AttemptTest):
         why = "is damaged; trying the one before it: No such file or directory"
         self.assertEqual(said.getvalue(), f"updraft: {dangling} {why}\n")
 
+    def test_says_once_that_it_starts_over_if_all_checkpoints_are_damaged(self) -> None:
+        store = updraft._Store("checkpoints", 2)
+        self.assertTrue(all(store.save_now(lambda: {"one": 1}) for _ in range(2)))
+        for path in store.paths():
+            with open(path, "ab") as file:
+                file.write(b"?")
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            self.assertEqual([store.newest(), store.newest()], [None, None])
+        first, last = said.getvalue().splitlines()
+        self.assertIn("is damaged; trying the one before it", first)
+        self.assertIn("is damaged; no other is left, so the training starts over", last)
+
     def test_kills_all_workers_before_it_waits_for_one(self) -> None:
         worker = unittest.mock.Mock()
         with unittest.mock.patch.object(updraft, "_workers", return_value=[worker, worker]):
@@ -497,6 +522,24 @@ class WithoutTorch(AttemptTest):
         self.assertEqual(save(2, errno.EIO), "updraft: no checkpoint could be written: [Errno 5] Input/output error\n")
         self.assertEqual(save(1, 0), "")
         self.assertEqual(save(1, errno.EIO).count("\n"), 1)
+
+    def test_the_oldest_checkpoint_makes_room_but_never_the_only_one_that_is_whole(self) -> None:
+        store, room = updraft._Store("checkpoints", 2), 2
+
+        def fill(_: Any) -> None:
+            if len(os.listdir("checkpoints")) > room:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        with unittest.mock.patch.object(os, "fsync", side_effect=fill):
+            self.assertEqual([store.save_now(lambda: {"one": number}) for number in range(4)], [True] * 4)
+            room, whole = 1, min(store.paths())
+            with open(max(store.paths()), "ab") as file:
+                file.write(b"?")
+            store = updraft._Store("checkpoints", 2)
+            with contextlib.redirect_stderr(io.StringIO()):
+                self.assertEqual(store.newest(), whole)
+                self.assertFalse(store.save_now(lambda: {"one": 4}))
+        self.assertEqual(store.paths(), [whole])
 
     def test_reports_progress(self) -> None:
         self.attempt(count, NEVER, UPDRAFT_PROGRESS="progress.jsonl")
@@ -1227,6 +1270,39 @@ class WithTorch(AttemptTest):
         self.assertEqual(self.attempt(train, NEVER, UPDRAFT_CHECKPOINT="b")[0], updraft.SAVED, self.said())
         rest = self.attempt(lambda end: learn(end, self.loader(num_workers=2)), NEVER, UPDRAFT_CHECKPOINT="b")
         self.assertEqual(rest, (0, undisturbed))
+
+    def test_workers_of_every_loader_survive_a_request_from_their_start(self) -> None:
+        handling = torch.utils.data._utils.signal_handling
+        usual = handling._set_worker_signal_handlers
+
+        def asked_at_once() -> None:
+            usual()
+            os.kill(os.getpid(), signal.SIGTERM)
+
+        def train(_: Interruption) -> list[Any]:
+            loader, tape = torch.utils.data.DataLoader(range(6), num_workers=2), Tape()
+            with unittest.mock.patch.object(handling, "_set_worker_signal_handlers", asked_at_once):
+                with updraft.training(tape=tape) as run:
+                    for _ in run.epochs(1):
+                        tape.lines += [one.item() for one in run.batches(loader)]
+                        # As a validation does.
+                        tape.lines += [one.item() for one in loader]
+            return tape.lines
+
+        self.assertEqual(self.attempt(train, NEVER, UPDRAFT_CHECKPOINT="saved"), (0, [*range(6), *range(6)]), self.said())
+
+    def test_leaves_when_asked_though_its_workers_are_gone(self) -> None:
+        kind = torch.utils.data.dataloader._MultiProcessingDataLoaderIter
+        usual = kind._try_get_data
+
+        def train(_: Interruption) -> None:
+            with unittest.mock.patch.object(kind, "_try_get_data", lambda self: usual(self, 0.1)):
+                with updraft.training(tape=Tape()) as run:
+                    for _ in run.epochs(1):
+                        list(run.batches(torch.utils.data.DataLoader(EndsWorker(), num_workers=1)))
+
+        self.assertEqual(self.attempt(train, NEVER, UPDRAFT_CHECKPOINT="saved")[0], updraft.SAVED, self.said())
+        self.assertIn("saved in epoch 1 after batch 0, as asked", self.said())
 
     def test_a_loader_of_its_own_for_each_epoch_and_a_sample_drawn_twice(self) -> None:
         def train(interruption: Interruption) -> list[Any]:

@@ -131,7 +131,7 @@ class Endless:
             yield random.randrange(14)
 
 
-def with_trainer(interruption: Interruption, workers: int = 0, collect: int = 1) -> list[Any]:
+def with_trainer(interruption: Interruption, workers: int = 0, collect: int = 1, keep: int = 1) -> list[Any]:
     from transformers import Trainer, TrainerCallback, TrainingArguments
 
     quiet("transformers")
@@ -165,7 +165,7 @@ def with_trainer(interruption: Interruption, workers: int = 0, collect: int = 1)
         logging_steps=2, save_strategy="no", **{when: "epoch"}, report_to=[], disable_tqdm=True,
         remove_unused_columns=False, dataloader_num_workers=workers, gradient_accumulation_steps=collect,
     )  # fmt: skip
-    saving = updraft.TrainerCheckpoint(every=0)
+    saving = updraft.TrainerCheckpoint(every=0, keep=keep)
     trainer = Recorded(
         model, args, train_dataset=Noisy(), eval_dataset=Noisy(), data_collator=collate, callbacks=[saving, End()]
     )
@@ -195,6 +195,12 @@ def with_accelerate(interruption: Interruption, workers: int) -> list[Any]:
                 losses.append([indices.tolist(), loss.item()])
                 interruption.batch_done(run)
     return losses
+
+
+def damage(path: str) -> None:
+    with open(path, "r+b") as file:
+        file.seek(os.path.getsize(path) // 2)
+        file.write(b"?" * 64)
 
 
 def collate(samples: Any) -> Any:
@@ -293,6 +299,23 @@ class WithTrainer(AttemptTest):
 
     def test_same_with_collected_gradients(self) -> None:
         self.same_after(lambda end: with_trainer(end, collect=2), at_random(4, 9), "whole")
+
+    def test_skips_a_checkpoint_with_a_damaged_file(self) -> None:
+        _, undisturbed = self.attempt(with_trainer, NEVER, UPDRAFT_CHECKPOINT="whole")
+        self.attempt(lambda end: with_trainer(end, keep=2), (9, signal.SIGKILL), UPDRAFT_CHECKPOINT="saved")
+        damage("saved/checkpoint-8/optimizer.pt")
+        self.assertEqual(self.attempt(with_trainer, NEVER, UPDRAFT_CHECKPOINT="saved"), (0, undisturbed))
+        why = "saved/checkpoint-8 is damaged; trying the one before it: optimizer.pt is not as it was written"
+        self.assertIn(why, self.said())
+        self.assertEqual(sorted(os.listdir("saved/checkpoint-18")), sorted(os.listdir("whole/checkpoint-18")))
+        self.assertFalse(os.path.exists("saved/checkpoint-8"))
+
+    def test_starts_over_if_all_checkpoints_are_damaged(self) -> None:
+        _, undisturbed = self.attempt(with_trainer, NEVER, UPDRAFT_CHECKPOINT="whole")
+        self.attempt(with_trainer, (3, signal.SIGKILL), UPDRAFT_CHECKPOINT="saved")
+        damage("saved/checkpoint-2/updraft.pt")
+        self.assertEqual(self.attempt(with_trainer, NEVER, UPDRAFT_CHECKPOINT="saved"), (0, undisturbed))
+        self.assertIn("is damaged; no other is left, so the training starts over: updraft.pt is", self.said())
 
     def test_refuses_to_collect_gradients_beyond_an_epoch_and_says_what_to_do(self) -> None:
         self.assertEqual(self.attempt(lambda end: with_trainer(end, collect=4), NEVER, UPDRAFT_CHECKPOINT="saved")[0], 1)

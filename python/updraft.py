@@ -373,11 +373,15 @@ class Training:
         self._attempt.leave(self._position, is_saved, self._store.saves > 0)
 
     def _until_asked(self, batches: Iterator[Batch]) -> Iterator[Batch]:
-        """The batches, or the way out if the training is asked to leave while a stream waits for data."""
+        """The batches, or the way out if it is asked to leave while a stream waits for data, or loses workers to that."""
+        if self._attempt.is_asked_to_leave and isinstance(self._stream, Stream):
+            # Workers that were not there yet have not been asked, and may wait forever.
+            self._leave()
         try:
             yield from batches
-        except _Leaving:
-            if not self._attempt.is_asked_to_leave:
+        except RuntimeError as error:
+            is_way_out = isinstance(error, _Leaving) or str(error).startswith("DataLoader worker")
+            if not is_way_out or not self._attempt.is_asked_to_leave:
                 raise
             self._leave()
 
@@ -772,6 +776,7 @@ class _Attempt:
         if self.is_guarded and threading.current_thread() is threading.main_thread():
             before = signal.signal(signal.SIGTERM, self._ask_to_leave)
             self._restore_handler = lambda: signal.signal(signal.SIGTERM, before)
+            _shield_workers()
 
     def resume(self, position: _Position, lives: list[float]) -> None:
         self.interval.earlier = lives
@@ -796,6 +801,8 @@ class _Attempt:
     def _ask_to_leave(self, *_: Any) -> None:
         self.is_asked_to_leave = True
         _request_to_leave()
+        # PyTorch would raise, wherever the training is, what has become of a worker that was asked, too.
+        signal.signal(signal.SIGCHLD, _request_to_leave)
 
 
 _LAUNCHERS = {
@@ -855,6 +862,7 @@ class _Store:
         self._said: Any = None
         self._buffers: dict[Any, Any] = {}
         self._number = 0
+        self._damaged: set[str] = set()
         self.explain: Callable[[], Optional[str]] = lambda: None
         """What in the state cannot be saved."""
         self.saves = 0
@@ -866,17 +874,20 @@ class _Store:
 
     def newest(self) -> Optional[str]:
         """The path of the newest checkpoint that is whole."""
-        for path in self.paths():
+
+        def damage(path: str) -> Optional[str]:
             number, crc = path[: -len(".pt")].split("-")[-2:]
             self._number = max(self._number, int(number))
-            why = ""
             try:
                 if _Reading.crc_of(path) == int(crc, 16):
-                    return path
+                    return None
+                why = "it is not as it was written"
             except OSError as error:
-                why = f": {error.strerror}"
-            print(f"updraft: {path} is damaged; trying the one before it{why}", file=sys.stderr, flush=True)
-        return None
+                why = str(error.strerror)
+            self._damaged.add(os.path.basename(path))
+            return why
+
+        return _first_whole([path for path in self.paths() if os.path.basename(path) not in self._damaged], damage)
 
     def save_now(self, make_state: Callable[[], dict[str, Any]]) -> bool:
         self.wait()
@@ -935,6 +946,25 @@ class _Store:
         return []
 
     def _write(self, state: dict[str, Any]) -> None:
+        try:
+            name = self._write_file(state)
+        except OSError as error:
+            kept = self._by_use()
+            if error.errno != errno.ENOSPC or len(kept) < 2:
+                raise
+            os.remove(os.path.join(self.folder, kept[-1]))
+            name = self._write_file(state)
+        self._said = None
+        self.saves += 1
+        for old in [known for known in self._by_use() if known != name][self._keep - 1 :]:
+            with contextlib.suppress(OSError):
+                os.remove(os.path.join(self.folder, old))
+
+    def _by_use(self) -> list[str]:
+        """The newest first, damaged ones last."""
+        return sorted(self._names(), key=lambda name: name in self._damaged)
+
+    def _write_file(self, state: dict[str, Any]) -> str:
         os.makedirs(self.folder, exist_ok=True)
         part = os.path.join(self.folder, ".checkpoint.part")
         whole = None
@@ -948,6 +978,7 @@ class _Store:
             self._number += 1
             name = f"checkpoint-{self._number:012d}-{whole.crc:08x}.pt"
             os.replace(part, os.path.join(self.folder, name))
+            return name
         except BaseException as error:
             with contextlib.suppress(OSError):
                 os.remove(part)
@@ -956,11 +987,17 @@ class _Store:
                 figures = f"it takes {whole.size / 1e6:.1f} MB, and {free / 1e6:.1f} MB are free"
                 raise OSError(errno.ENOSPC, f"{os.strerror(errno.ENOSPC)}: {figures}") from error
             raise
-        self._said = None
-        self.saves += 1
-        for old in [known for known in self._names() if known != name][self._keep - 1 :]:
-            with contextlib.suppress(OSError):
-                os.remove(os.path.join(self.folder, old))
+
+
+def _first_whole(paths: list[str], damage: Callable[[str], Optional[str]]) -> Optional[str]:
+    """The first path without a damage. Those before it are reported."""
+    for left, path in zip(range(len(paths) - 1, -1, -1), paths):
+        why = damage(path)
+        if why is None:
+            return path
+        then = "trying the one before it" if left > 0 else "no other is left, so the training starts over"
+        print(f"updraft: {path} is damaged; {then}: {why}", file=sys.stderr, flush=True)
+    return None
 
 
 _LARGE = 1 << 20
@@ -1157,7 +1194,7 @@ class _Wrapped:
             "collate_fn": loader.collate_fn,
             "pin_memory": loader.pin_memory,
             "timeout": loader.timeout,
-            "worker_init_fn": _WorkerInit(loader.worker_init_fn),
+            "worker_init_fn": loader.worker_init_fn,
             "generator": loader.generator,
         }
         if sown:
@@ -1207,20 +1244,41 @@ class _SeededReader:
             _set_random(trainings, {})
 
 
+def _shield_workers() -> None:
+    """Has workers of every DataLoader, the validation's too, survive SIGTERM, which the agent sends to the whole group."""
+    kind = getattr(_torch(), "utils", None) and _torch().utils.data.dataloader._MultiProcessingDataLoaderIter
+    if kind is None or hasattr(kind, "updraft"):
+        return
+    start = kind.__init__
+
+    def start_shielded(self: Any, loader: Any) -> None:
+        # They inherit it, and PyTorch makes SIGTERM deadly before `worker_init_fn` is called.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+        theirs, loader.worker_init_fn = loader.worker_init_fn, _WorkerInit(loader.worker_init_fn)
+        try:
+            start(self, loader)
+        finally:
+            loader.worker_init_fn = theirs
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    kind.__init__, kind.updraft = start_shielded, True
+
+
 class _WorkerInit:
-    """The user's `worker_init_fn`, in a worker that ignores SIGTERM: the training still needs it until it has left."""
+    """The user's `worker_init_fn`, in a worker that only notes SIGTERM: the training needs it until it has left."""
 
     def __init__(self, inner: Optional[Callable[[int], None]]) -> None:
         self._inner = inner
 
     def __call__(self, worker: int) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, _request_to_leave)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
         if self._inner is not None:
             self._inner(worker)
 
 
 def _end_workers() -> None:
-    """At exit, before multiprocessing sends them SIGTERM, which they ignore, and waits for them forever."""
+    """At exit, before multiprocessing sends them SIGTERM, which they survive, and waits for them forever."""
     workers = _workers()
     for worker in workers:
         worker.terminate()
@@ -1392,7 +1450,6 @@ class _Feed:
         object.__setattr__(loader, name, sampler)
         if sown:
             object.__setattr__(loader, "dataset", _Dataset(loader.dataset, loader.collate_fn))
-            loader.worker_init_fn = _WorkerInit(loader.worker_init_fn)
             loader._iterator = None
         else:
             loader.collate_fn = _Collate(loader.collate_fn, self)
@@ -1638,6 +1695,10 @@ class _LightningHooks:
         return taken.state
 
 
+_SUMS = "updraft.json"
+"""Beside a Trainer's checkpoint: the CRC-32 of each of its files."""
+
+
 class _Taken:
     """In place of Lightning's `CheckpointIO`: keeps what it is given."""
 
@@ -1669,19 +1730,27 @@ class _TrainerHooks:
         self._output: Optional[str] = None
         self._began = 0.0
         self._saves = 0
+        self._starts_over = False
 
     @property
     def last(self) -> Optional[str]:
         """The newest checkpoint that is whole, for `resume_from_checkpoint`; None if there is none."""
         found = [os.path.join(self._attempt.folder, name) for name in reversed(self._names())]
         self._resumed = None
-        for path in found:
-            try:
-                self._resumed = _read(os.path.join(path, "updraft.pt"))
-            except Exception as error:
-                print(f"updraft: {path} is damaged; trying the one before it: {error}", file=sys.stderr, flush=True)
-                continue
-            return path
+        path = _first_whole(found, self._damage)
+        self._starts_over = path is None
+        return path
+
+    def _damage(self, path: str) -> Optional[str]:
+        try:
+            # Earlier versions wrote none.
+            sums = _read_json(os.path.join(path, _SUMS)) if os.path.exists(os.path.join(path, _SUMS)) else {}
+            for name, crc in sums.items():
+                if _crc_of(os.path.join(path, name)) != crc:
+                    return f"{name} is not as it was written"
+            self._resumed = _read(os.path.join(path, "updraft.pt"))
+        except Exception as error:
+            return str(error)
         return None
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
@@ -1689,7 +1758,7 @@ class _TrainerHooks:
             raise SystemExit("updraft: TrainerCheckpoint is for one device; with several, use save_steps")
         if getattr(args, "save_only_model", False):
             raise SystemExit("updraft: TrainerCheckpoint needs save_only_model=False, to resume")
-        if state.global_step == 0 and self._names():
+        if state.global_step == 0 and self._names() and not self._starts_over:
             raise SystemExit(
                 f"updraft: {self._attempt.folder} has a checkpoint: "
                 "pass resume_from_checkpoint=….last to train, or remove the folder"
@@ -1777,13 +1846,21 @@ class _TrainerHooks:
         assert self._feed is not None
         state = self._feed.state(self._position, self._attempt.interval.lives())
         _torch().save(state, os.path.join(path, "updraft.pt"))
-        for parent, _, files in os.walk(path):
-            for file in files:
-                with open(os.path.join(parent, file), "rb") as written:
-                    os.fsync(written.fileno())
-        os.replace(path, os.path.join(self._attempt.folder, name))
+        written = [os.path.join(parent, file) for parent, _, files in os.walk(path) for file in files]
+        sums = {os.path.relpath(one, path): _crc_of(one) for one in written}
+        _write_json(os.path.join(path, _SUMS), sums)
+        for one in [*written, os.path.join(path, _SUMS)]:
+            with open(one, "rb") as file:
+                os.fsync(file.fileno())
+        target = os.path.join(self._attempt.folder, name)
+        # A damaged one may be in the way.
+        shutil.rmtree(target, ignore_errors=True)
+        os.replace(path, target)
         self._saves += 1
-        for old in self._names()[: -self._keep]:
+        names = self._names()
+        # Later ones are damaged, or this training would have resumed there.
+        kept = names[: names.index(name) + 1][-self._keep :]
+        for old in set(names) - set(kept):
             shutil.rmtree(os.path.join(self._attempt.folder, old), ignore_errors=True)
 
     def _names(self) -> list[str]:
@@ -2486,9 +2563,6 @@ class Stream:
         start = self._start if worker is None or self._start_file is None else _Start(**_read_json(self._start_file))
         if not worker:
             self._want(start)
-        if worker is not None and "UPDRAFT_CHECKPOINT" in os.environ:
-            # The agent asks the whole group. The training needs its workers until it has left.
-            signal.signal(signal.SIGTERM, _request_to_leave)
         if worker is not None and gc.get_freeze_count() == 0:
             # Its many lists of samples would have Python look through all of PyTorch's objects again and again.
             gc.freeze()
@@ -2650,8 +2724,10 @@ def prefetch(loader: Any) -> Any:
     stream = _dataset_of(loader)
     if not isinstance(stream, Stream):
         raise TypeError(f"updraft.prefetch needs a loader of an updraft.Stream, not of {type(stream).__name__}")
-    stream._read_early(_bare(loader))
     attempt = _Attempt(None, None)
+    if attempt.is_guarded:
+        _shield_workers()
+    stream._read_early(_bare(loader))
     if attempt.is_guarded:
         for path in _Store(attempt.folder, attempt.keep).paths()[:1]:
             _Reading.begin(path)

@@ -273,6 +273,7 @@ way = [
 - \`repeat = 5\` gives every combination five jobs, with the seeds 1 to 5. With or without it, combinations take turns: each job has the next value of every parameter, so every prefix of the queue has each value about equally often.
 - \`updraft plan\` shows how the jobs differ; \`updraft check\` checks each kind, up to 20 of them.
 - Not filled: \`name\`, \`train.files\`, \`train.secrets\`, \`[recovery]\`, \`[pool]\` and the rest of \`[run]\`, which a run has once.
+- On HTCondor either all jobs have an \`image\`, of one kind (\`.sif\` files, a registry's, or folders), or none has: it starts all jobs of a submission in the same way.
 - On Slurm a run is one array with one request: there, jobs may differ in commands and data only.
 - \`{{name}}\` is the text \`{name}\`.`;
 

@@ -42,10 +42,10 @@ export function withoutMacroSecrets(facts: SubmitFacts): SubmitFacts {
   const secrets = secretsOf(named.map(([name, value]) => `${name} = ${value}`));
   if (secrets.size === 0) return facts;
   const redact = replacePieces([...secrets].filter(isUnlikeWords), removed);
+  const hide = (one: string): string =>
+    secrets.has(one) ? removed : redact(knownSecretsRemoved(one, secrets));
   const clean = <T>(value: T): T =>
-    JSON.parse(JSON.stringify(value), (_, one: unknown) =>
-      typeof one === 'string' ? (secrets.has(one) ? removed : redact(one)) : one,
-    ) as T;
+    JSON.parse(JSON.stringify(value), (_, one: unknown) => (typeof one === 'string' ? hide(one) : one)) as T;
   const cleaned = queues.map((queue) => ({
     ...queue,
     jobs: clean(queue.jobs),

@@ -148,3 +148,37 @@ test('names of rows keep their values, also those with spaces, before other colu
   assert.deepEqual(shown.slice(0, 2), ['0.0001 0.0004 sgd -1', '0.0001 0.0004 sgd -0.5']);
   assert.equal(new Set(shown).size, 4, rows.join('\n'));
 });
+
+test('a value with spaces and a "=" of its own is one word of a name', () => {
+  const tags = ['two words here', 'hello', '<img src=x onerror=alert(1)>', 'k=v'];
+  const columns = [{ title: 'JOB' }, { title: 'STATE' }];
+  const rowsOf = (more: (at: number) => string) =>
+    tags.map((tag, at) => [`000${at} tag=${tag}${more(at)}`, 'success']);
+  assert.deepEqual(
+    fitTable(
+      columns,
+      rowsOf(() => ''),
+      34,
+    ),
+    {
+      head: ['JOB, tag                   STATE'],
+      rows: [
+        '0000 two words here        success',
+        '0001 hello                 success',
+        '0002 <img src=x onerror=…  success',
+        '0003 k=v                   success',
+      ],
+      hidden: [],
+    },
+  );
+  const seeded = fitTable(
+    columns,
+    rowsOf((at) => ` seed=${at}`),
+    36,
+  );
+  assert.equal(seeded.head[0], 'JOB, tag, seed               STATE');
+  assert.deepEqual(seeded.rows.slice(1, 3), [
+    '0001 hello 1                 success',
+    '0002 <img src=x onerror=… 2  success',
+  ]);
+});

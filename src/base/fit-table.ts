@@ -10,6 +10,8 @@ export interface FitColumn extends TableColumn {
   rank?: number;
   /** Its words are not cut below this width. */
   minWidth?: number;
+  /** Whether each text is one value, with whatever spaces, and not a name of several words. */
+  isValue?: boolean;
 }
 
 export interface FittedTable {
@@ -34,8 +36,11 @@ interface Laid extends FitColumn {
 const gap = 2;
 /** Of a title over whole texts, and over texts that are cut. */
 const maxTitleLines = { whole: 3, cut: 6 };
-/** Names of rows, sentences and other words are not cut below these widths. Names may take half of the page. */
-const minWidths = { name: 20, sentence: 24, word: 16 };
+/**
+ * Names of rows (the number of a job and a long value), sentences and other words are not cut below these widths. Names
+ * may take half of the page.
+ */
+const minWidths = { name: 25, sentence: 24, word: 16 };
 
 /**
  * A table of at most `width` characters. Long titles are folded first, then words are cut so that different ones stay
@@ -119,16 +124,21 @@ function squeeze(columns: readonly Laid[], width: number): Laid[] {
 /** Names such as `0003 lr=0.1 seed=2` whose keys the title can say once: `0003 0.1 2`. */
 function withoutKeys(column: Laid): Laid {
   const keysOf = (text: string): string[] => text.match(/(?<=^| )[A-Za-z_][\w.-]*(?==)/g) ?? [];
-  const keys = keysOf(column.texts[0] ?? '');
-  if (column.isSentence || keys.length === 0) return column;
-  // A value may have a "=" of its own, where others have none.
-  if (column.texts.some((text) => keysOf(text).join(' ') !== keys.join(' '))) return column;
+  // A value may have spaces and a "=" of its own, where others have none.
+  const keys = column.texts
+    .map(keysOf)
+    .reduce((shared, own) => shared.filter((key) => own.includes(key)), keysOf(column.texts[0] ?? ''));
+  const pattern = new RegExp(
+    `^(.*?)${keys.map((key) => `(?<=^| )${RegExp.escape(key)}=(.*?)`).join('')}$`,
+    's',
+  );
+  const parts = column.texts.map((text) => pattern.exec(text)?.slice(1));
+  if (column.isSentence || keys.length === 0 || parts.includes(undefined)) return column;
   const title = keys.every((name) => column.title.includes(name))
     ? column.title
     : [column.title, ...keys].filter((name) => name !== '').join(', ');
   // The spaces of a value do not separate it.
-  const texts = column.texts.map((text) => {
-    const [id = '', ...values] = text.split(/(?<=^| )[A-Za-z_][\w.-]*=/);
+  const texts = parts.map(([id = '', ...values] = []) => {
     return id + values.map((value) => value.trim().replaceAll(' ', '\u00a0')).join(' ');
   });
   return lay({ ...column, title }, texts, 0);
@@ -150,7 +160,7 @@ function cutWords(columns: readonly Laid[], width: number): Laid[] {
     if (room === column.width) return column;
     const texts = column.isSentence
       ? column.texts.map((text) => clip(text, room))
-      : cutNames(column.texts, room);
+      : (column.isValue === true ? cutValues : cutNames)(column.texts, room);
     return lay(column, texts, room, maxTitleLines.cut);
   });
 }
@@ -180,7 +190,7 @@ const plainSpaces = (text: string): string => text.replaceAll('\u00a0', ' ');
 function cutNames(names: readonly string[], width: number): string[] {
   const rows = names.map((name) => name.split(' '));
   const { words, widths, floors } = wordsOf(rows);
-  if (words.length < 2) return names.every(isFigure) ? [...names] : cutDistinct(names, width);
+  if (words.length < 2) return cutValues(names, width);
   takeFromWidest(widths, floors, widthOfWords(widths) - width);
   const leftOut = fewestValues(words, widths, width);
   const cuts = words.map((texts, at) => {
@@ -191,6 +201,9 @@ function cutNames(names: readonly string[], width: number): string[] {
   const isGood = longestOf(cut) <= width && new Set(cut).size === new Set(names).size;
   return isGood ? cut : names.map(shortenDistinct(width, names));
 }
+
+const cutValues = (texts: readonly string[], width: number): string[] =>
+  texts.every(isFigure) ? [...texts] : cutDistinct(texts, width);
 
 /** The different words at each place of names, how wide they are, and how narrow they may be. */
 function wordsOf(rows: readonly string[][]): { words: string[][]; widths: number[]; floors: number[] } {

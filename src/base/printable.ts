@@ -52,7 +52,7 @@ export const secretForms: readonly SecretRule[] = [
   {
     what: 'service key',
     pattern:
-      /(?<![A-Za-z0-9])(?:hf_[A-Za-z0-9]{20,}|gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|(?:sk-|pypi-)(?=[\w-]*[\dA-Z])[\w-]{16,}|xox[abprs]-[\w-]{10,}|AIza[\w-]{30,}|npm_\w{30,}|wandb_v\d_\w{16,}|do[opr]_v1_\w{20,}|[sr]k_(?:live|test)_\w{10,}|SG\.[\w-]{16,}\.[\w-]{16,})/g,
+      /(?<![A-Za-z0-9])(?:hf_[A-Za-z0-9]{20,}|gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|(?:sk-|pypi-)(?=\w*[\dA-Z])\w{16,}[\w-]*|sk-(?:proj|ant|admin|svcacct|or)-[\w-]{16,}|xox[abprs]-[\w-]{10,}|AIza[\w-]{30,}|npm_\w{30,}|wandb_v\d_\w{16,}|do[opr]_v1_\w{20,}|[sr]k_(?:live|test)_\w{10,}|SG\.[\w-]{16,}\.[\w-]{16,})/g,
   },
   {
     what: 'service key',
@@ -67,9 +67,12 @@ export const secretForms: readonly SecretRule[] = [
   { what: 'private key', pattern: /(\bPrivate-Lines: \d+\r?\n)(?:[A-Za-z0-9+/=]+\r?(?:\n|$))+/g },
 ];
 
-/** `token: …`, `password …`: not the next word of a sentence, the name of an error, a path or a URL. */
-export const secretInSentence =
-  /((?<![\w/-])(?:[Tt]oken|TOKEN|[Ss]ecret|[Pp]assw(?:or)?d|PASSWORD|[Pp]assphrase|[Aa][Pp][Ii][_ -]?[Kk]ey)["']?(?:\s*[:=]\s*|\s+(?:(?:is|was)\s+)?)["'`]?)(?![./~$]|\w+:\/\/|\w+(?:Error|Exception|Token)\b)(?=[^\s"'`]*(?:[A-Za-z]\S*\d|\d\S*[A-Za-z]|[a-z][A-Z]|[A-Z]{2}[a-z]))[^\s"'`,;()<>]{6,}/g;
+const inWord = '[^\\s"\'`,;()<>]';
+/** `token: …`, `password …`: not a plain word, the name of an error, code (`token: List[Int64]`), a path or a URL. */
+export const secretInSentence = new RegExp(
+  `((?<![\\w/-])(?:[Tt]oken|TOKEN|[Ss]ecret|[Pp]assw(?:or)?d|PASSWORD|[Pp]assphrase|[Aa][Pp][Ii][_ -]?[Kk]ey)["']?(?:\\s*:\\s*|=|\\s*=\\s*(?=["'])|\\s+(?:(?:is|was)\\s+)?)["'\`]?)(?![./~$]|\\w+://|\\w+(?:Error|Exception|Token)\\b|\\w[\\w.]*[[(])(?:(?=${inWord}*\\d)(?=${inWord}*[A-Za-z])|(?=${inWord}*[A-Z]{2}[a-z]))${inWord}{6,}`,
+  'g',
+);
 
 /** Patterns for the words of a command line, in a shell, a list or text in quotes. */
 export const commandLine = {

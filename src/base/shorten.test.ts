@@ -34,6 +34,13 @@ test('texts are cut where they are the same', () => {
   ]);
 });
 
+test('what has words is read from its beginning, and what fits is not cut beside what does not', () => {
+  const values = ['optim=adam lr=0.1 wd=0.01', 'optim=adam lr=0.01 wd=0.01', 'optim=sgd'];
+  assert.deepEqual(shortened(values, 20), ['optim=adam lr=0.1 w…', 'optim=adam lr=0.01 …', 'optim=sgd']);
+  const long = ['x', 'y'].map((end) => `${'a'.repeat(9)}${end}${'b'.repeat(9)}`);
+  assert.deepEqual(shortened([...long, 'hello', 'ababab'], 6), ['aaa…#1', 'aaa…#2', 'hello', 'ababab']);
+});
+
 test('different texts stay different, whatever they are', () => {
   fc.assert(
     fc.property(

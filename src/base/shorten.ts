@@ -9,7 +9,7 @@ export function shortenDistinct(width: number, texts: Iterable<string>): (text: 
   const isLong = (text: string): boolean => widthOf(text) > width;
   if (!all.some(isLong)) return String;
   let short = all;
-  for (const shorten of [lastParts, differingPart, middleOut, numbered]) {
+  for (const shorten of [lastParts, differingPart, beginning, middleOut, numbered]) {
     const cut = shorten(short, width);
     if (new Set(cut).size === all.length) short = cut;
     if (!short.some(isLong)) break;
@@ -70,6 +70,10 @@ function sharedStart([first = '', ...others]: readonly string[]): number {
   return words.exec(first.slice(0, length + 1))?.[0].length ?? 0;
 }
 
+/** What has words is read from its beginning. */
+const beginning = (texts: readonly string[], width: number): string[] =>
+  texts.some((text) => /\s/.test(text)) ? texts.map((text) => clip(text, width)) : [...texts];
+
 /** Start and end of each, with the cut as near to the middle as leaves them different. */
 function middleOut(texts: readonly string[], width: number): string[] {
   const shift = (size: number): number => (size % 2 === 0 ? 1 : -1) * Math.floor(size / 2);
@@ -87,4 +91,6 @@ export function startAndEnd(text: string, width: number, shift = 0): string {
 }
 
 const numbered = (texts: readonly string[], width: number): string[] =>
-  texts.map((text, at) => `${clip(text, width - 1 - String(at + 1).length)}#${at + 1}`);
+  texts.map((text, at) =>
+    widthOf(text) <= width ? text : `${clip(text, width - 1 - String(at + 1).length)}#${at + 1}`,
+  );

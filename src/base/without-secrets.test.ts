@@ -93,7 +93,8 @@ test('a token or password in a sentence goes, and so does what has the form of o
   const harmless = [
     'invalid token: expired; password authentication failed for user bob',
     'token: TokenExpiredError, secret /etc/pass1, password: Unauthorized',
-    'hf_transformers_checkpoint_of_the_large_model.tar, sk-learn-pipelines-and-models',
+    'hf_transformers_checkpoint_of_the_large_model.tar, sk-learn-pipelines-and-models, sk-en-corpus-of-2024',
+    'token = self.embed1(x); def f(token: torch.LongTensor, token: List[Int64]): token: failed, see x2',
   ];
   for (const text of harmless) assert.equal(withoutSecrets(text), text);
 });

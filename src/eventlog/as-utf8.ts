@@ -14,7 +14,7 @@ export async function* asUtf8(pieces: AsyncIterable<Uint8Array>): AsyncGenerator
 
 function decoderFor(beginning: Uint8Array): Decoder | undefined {
   const [first, second] = beginning;
-  const half = Math.min(beginning.length, sniffedBytes) / 2;
+  const half = Math.min(beginning.length, 4096) / 2;
   const zeros: [even: number, odd: number] = [0, 0];
   for (let at = 0; at < half * 2; at++) if (beginning[at] === 0) zeros[at % 2 === 0 ? 0 : 1] += 1;
   // Without a mark, every second byte of English text is zero, and only those.
@@ -23,5 +23,3 @@ function decoderFor(beginning: Uint8Array): Decoder | undefined {
     return new TextDecoder('utf-16le');
   return isUnmarked || (first === 0xfe && second === 0xff) ? new TextDecoder('utf-16be') : undefined;
 }
-
-const sniffedBytes = 4096;

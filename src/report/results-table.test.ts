@@ -80,6 +80,21 @@ test('on a terminal of 80 columns, a long URL leaves room for the metrics', () =
   assert.ok(sectionText([resultsSection(long)], { width: Infinity, glyphs }).includes(urls[0] ?? '?'));
 });
 
+test('a value with spaces is cut as a whole, not word by word', () => {
+  const tags = [
+    '$(touch /tmp/somewhere/long/FILE)',
+    '`touch /tmp/somewhere/long/FILE`',
+    'hello',
+    'two words',
+  ];
+  const jobs = tags.map((tag, at) => ({ ...row(`000${at}`, 0, 0.5), parameters: { tag } }));
+  const text = sectionText([resultsSection(jobs)], { width: 60, glyphs });
+  assert.match(
+    text,
+    /0000 {2}\$\(touch \/tmp\/\S*… .*\n.* `touch \/tmp\/\S*… .*\n.* hello .*\n.* two words /,
+  );
+});
+
 test('the column sorted by stays beside long parameters, and what is left out is named completely', () => {
   const jobs = Array.from({ length: 8 }, (_, index) => ({
     ...row(`000${index}`, 0, 0.5),

@@ -208,4 +208,11 @@ test('a token is hidden whole, also if another one of the file has a part of it'
   );
   const hide = hideSecretsOf([`# the token ${one}`]);
   assert.equal(hide(`the submit file of ${other} is not there`), 'the submit file of [removed] is not there');
+  const files = { read: () => undefined, stat: () => undefined, list: () => undefined };
+  const text = `executable = run.sh\nMY_TOKEN = ${one}\nbatch_name = ${other}\narguments = ${other}\nqueue\n`;
+  const draft = draftSubmitted(
+    '/a/job.sub',
+    survey({ file: '/a/job.sub', text, files, env: {}, now, limits: limitsAt('ospool') }),
+  );
+  assert.deepEqual([draft?.name, draft?.command], ['job', "./run.sh '[removed]'"]);
 });

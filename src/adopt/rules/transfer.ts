@@ -277,16 +277,14 @@ function transferOff(batch: Batch): RuleResult {
 }
 
 const secret = /[?&](authz|access_token|token|signature|x-amz-signature|sig|key|password)=/i;
+const urlCommands =
+  'transfer_input_files transfer_output_remaps output_destination checkpoint_destination'.split(' ');
 
 function secretUrls(batch: Batch): RuleResult {
-  const others = ['transfer_output_remaps', 'output_destination', 'checkpoint_destination'];
-  const lists = others.map((command) => [command, fileList(valueOf(batch, command))] as const);
-  return [['transfer_input_files', inputsOf(batch)] as const, ...lists].flatMap(([command, urls]) =>
-    urls.flatMap((url) => {
-      const name =
-        isUrl(url) || url.includes('://')
-          ? (secret.exec(url)?.[1] ?? (/\/\/[^/@\s]+:[^/@\s]+@/.test(url) ? 'password' : undefined))
-          : undefined;
+  return urlCommands.flatMap((command) =>
+    fileList(valueOf(batch, command)).flatMap((url) => {
+      const login = /\/\/[^/@\s]+:[^/@\s]+@/.test(url) ? 'password' : undefined;
+      const name = url.includes('://') ? (secret.exec(url)?.[1] ?? login) : undefined;
       if (name === undefined) return [];
       return {
         message: `a URL carries a secret (\`${name}\`): anyone who can see the queue or the log can read it`,

@@ -214,3 +214,15 @@ test('starts that the log does not show are counted by the agent: its journal be
   const [, second] = runJobs(state)[0]?.attempts ?? [];
   assert.deepEqual([second?.spans.map(({ doing }) => doing)], [['input', 'executing', 'starting']]);
 });
+
+test("the journal, which status, watch and the dashboard show, has no secret of HTCondor's words", () => {
+  const said = '\n\tsee https://bob:planted1@h/x?access_token=planted2 (token: PLANTEDx)';
+  const entries = entriesOf([
+    ...[submitted, executing, `021 Error from slot1@e1:${said}`, `007 Shadow exception!${said}`],
+    ...[`012 Job was held.${said}\n\tCode 34 Subcode 0`, `013 Job was released.${said}`],
+    `009 Job was aborted.${said}`,
+  ]);
+  const text = JSON.stringify(entries);
+  assert.doesNotMatch(text, /planted/i);
+  assert.ok(text.split('see https://h/x').length > 3, text);
+});
