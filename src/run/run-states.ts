@@ -37,7 +37,7 @@ export async function* followRunStates(
 type Planned = Pick<JobState, 'parameters' | 'name' | 'directions'>;
 
 /** The jobs' values of the matrix and their names, by id, and how their metrics are judged; none if all are alike. */
-export async function readNames(folder: string): Promise<Map<string, Planned>> {
+async function readNames(folder: string): Promise<Map<string, Planned>> {
   // A copy of a run may lack its plan.
   const { jobs = [], spec } = (await readPlan(folder).catch(() => undefined)) ?? {};
   const directions = spec?.results;
