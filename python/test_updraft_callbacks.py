@@ -13,7 +13,7 @@ import signal
 import sys
 import unittest
 import warnings
-from typing import Any, Callable
+from typing import Any, Callable, Sequence
 
 import updraft
 from test_updraft import NEVER, AttemptTest, Interruption, Noisy, torch
@@ -68,11 +68,21 @@ def ending(interruption: Interruption) -> Callable[[], None]:
 
 
 def with_lightning(
-    interruption: Interruption, workers: int = 0, also: int = 0, endless: bool = False, peeks: bool = False, **options: Any
+    interruption: Interruption,
+    workers: int = 0,
+    also: int = 0,
+    endless: bool = False,
+    peeks: bool = False,
+    unsized: bool = False,
+    hooks: bool = False,
+    more: Sequence[Any] = (),
+    **options: Any,
 ) -> list[Any]:
     """With `also`, the number of its samples, a second loader is read beside the first one, more than once.
 
-    If `endless`, that one has no end; if `peeks`, a callback looks at a batch as each epoch starts.
+    If `endless`, that one has no end; if `peeks`, a callback looks at a batch as each epoch starts; if `unsized`, the
+    first loader has no length; if `hooks`, the model changes, and sets what no checkpoint has, as each epoch starts.
+    `more` are callbacks.
     """
     from lightning.pytorch import Callback, LightningModule, Trainer
 
@@ -85,10 +95,21 @@ def with_lightning(
         def __init__(self) -> None:
             super().__init__()
             self.net = net()
+            self.scale = 1.0
+            self.register_buffer("seen", torch.zeros(()))
+
+        def on_train_epoch_start(self) -> None:
+            if hooks:
+                self.scale = 1 / (1 + self.current_epoch)
+                self.seen.zero_()
+                self.optimizers().param_groups[0]["weight_decay"] *= 2
+                if self.current_epoch == 1:
+                    self.net[0].requires_grad_(False)
 
         def training_step(self, batch: Any, batch_idx: int) -> Any:
             both = [batch["a"], batch["b"]] if also else [batch]
-            loss = sum(loss_of(self.net, *one) for one in both)
+            self.seen += 1
+            loss = sum(loss_of(self.net, *one) for one in both) * self.scale * (1 + self.seen)
             record.add([self.current_epoch, batch_idx], torch.cat([one[0] for one in both]), loss)
             return loss
 
@@ -108,13 +129,14 @@ def with_lightning(
                 next(iter(one))
 
     saving = updraft.LightningCheckpoint(every=0)
-    more = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False, "accelerator": "cpu"}
-    trainer = Trainer(max_epochs=3, callbacks=[saving, *[Peek()] * peeks], enable_model_summary=False, **more, **options)
+    options.update(logger=False, enable_checkpointing=False, enable_progress_bar=False, accelerator="cpu")
+    callbacks = [saving, *[Peek()] * peeks, *more]
+    trainer = Trainer(max_epochs=3, callbacks=callbacks, enable_model_summary=False, **options)
     model = Model()
     how = {"batch_size": 4, "shuffle": True, "num_workers": workers}
     # Who looks at a batch of workers that persist takes it from the training.
     how["persistent_workers"] = workers > 0 and not peeks
-    loader = torch.utils.data.DataLoader(Noisy(), **how)
+    loader = torch.utils.data.DataLoader(flow(), 4) if unsized else torch.utils.data.DataLoader(Noisy(), **how)
     if also:
         fewer = torch.utils.data.Subset(Noisy(), range(also))
         if endless:
@@ -123,6 +145,14 @@ def with_lightning(
     validation = torch.utils.data.DataLoader(Noisy(), batch_size=15)
     trainer.fit(model, loader, validation, ckpt_path=saving.last)
     return [record.read(), [one.tolist() for one in model.parameters()]]
+
+
+def flow() -> Any:
+    class Flow(torch.utils.data.IterableDataset):
+        def __iter__(self) -> Any:
+            return ((index, torch.full((8,), index / 30)) for index in range(30))
+
+    return Flow()
 
 
 class Endless:
@@ -254,6 +284,33 @@ class WithLightning(AttemptTest):
             with self.subTest(also=also, workers=workers):
                 train = lambda end: with_lightning(end, workers, also, peeks=True)
                 self.same_after(train, at_random(8 + workers, 24), f"whole-{also}-{workers}")
+                shutil.rmtree("saved")
+                os.remove("saved.jsonl")
+
+    def test_same_with_a_loader_that_has_no_length(self) -> None:
+        for also in (0, 14):
+            with self.subTest(also=also):
+                train = lambda end: with_lightning(end, also=also, unsized=True)
+                self.same_after(train, at_random(11, 24), f"whole-{also}")
+                shutil.rmtree("saved")
+                os.remove("saved.jsonl")
+
+    def test_same_with_hooks_of_a_model_as_an_epoch_starts(self) -> None:
+        # Within an epoch, at its end, and within the one after a layer was frozen.
+        ends = [(4, signal.SIGTERM), (4, signal.SIGTERM), (12, signal.SIGKILL), (3, signal.SIGTERM)]
+        self.same_after(lambda end: with_lightning(end, hooks=True), ends, "whole")
+
+    def test_same_with_callbacks_that_change_it_from_epoch_to_epoch(self) -> None:
+        from lightning.pytorch.callbacks import GradientAccumulationScheduler, StochasticWeightAveraging
+
+        changing = {
+            "accumulation": lambda: GradientAccumulationScheduler({0: 1, 1: 2}),
+            "averaging": lambda: StochasticWeightAveraging(0.05, swa_epoch_start=1),
+        }
+        for name, make in changing.items():
+            with self.subTest(callback=name):
+                train = lambda end: with_lightning(end, more=[make()])
+                self.same_after(train, [(12, signal.SIGTERM), (4, signal.SIGTERM)], f"whole-{name}")
                 shutil.rmtree("saved")
                 os.remove("saved.jsonl")
 

@@ -1592,6 +1592,8 @@ class _LightningHooks:
         self._store = _Store(self._attempt.folder, keep or self._attempt.keep)
         self._position = _Position()
         self._resumed: Optional[dict[str, Any]] = None
+        self._restored: Callable[[], None] = lambda: None
+        self._module: Any = None
         self._feed: Optional[_Feed] = None
         self._is_started = False
 
@@ -1601,7 +1603,10 @@ class _LightningHooks:
         return self._store.newest()
 
     def state_dict(self) -> dict[str, Any]:
-        return {} if self._feed is None else self._feed.state(self._position, self._attempt.interval.lives())
+        if self._feed is None:
+            return {}
+        learn = [one.requires_grad for one in self._module.parameters()]
+        return {**self._feed.state(self._position, self._attempt.interval.lives()), "learn": learn}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self._resumed = state or None
@@ -1614,21 +1619,27 @@ class _LightningHooks:
                 f"updraft: {self._attempt.folder} has a checkpoint: pass ckpt_path=….last to fit, or remove the folder"
             )
         self._attempt.start()
+        self._module = module
         self._attempt.progress.epochs = trainer.max_epochs if (trainer.max_epochs or 0) > 0 else None
         if self._resumed is not None:
             self._position = _Position(*self._resumed["position"])
             self._attempt.resume(self._position, self._resumed["lives"])
+            self._restored = _restorer(trainer, module)
+            _announce_epoch(trainer.fit_loop)
             warnings.filterwarnings("ignore", ".*resuming from a checkpoint that ended before the epoch ended")
         self._begin_epoch(trainer)
         # Lightning has begun to read this epoch already.
         fetcher = trainer.fit_loop._data_fetcher
         iter(fetcher)
         if self._feed is not None and not self._feed.can_skip:
+            # Of loaders without a length, it has read the first batches already.
+            read = getattr(fetcher, "batches", [])
             for _ in range(self._position.batch):
-                next(fetcher.iterator)
+                read.append(next(fetcher.iterator))
+                read.pop(0)
 
     def on_train_epoch_start(self, trainer: Any, module: Any) -> None:
-        # The first epoch has begun with the training; a resumed one is not announced by every version.
+        # The first epoch has begun with the training.
         if self._is_started:
             self._position = _Position(trainer.current_epoch)
             self._begin_epoch(trainer)
@@ -1643,8 +1654,11 @@ class _LightningHooks:
 
     def on_train_batch_start(self, trainer: Any, module: Any, batch: Any, batch_idx: int) -> None:
         if self._resumed is not None:
+            self._restored()
+            for parameter, learns in zip(module.parameters(), self._resumed.get("learn", [])):
+                parameter.requires_grad = learns
             _set_random(self._resumed["random"], {})
-            self._resumed = None
+            self._resumed, self._restored = None, lambda: None
             # Otherwise it would step the schedulers of this epoch twice, taking it for one that was complete.
             trainer.fit_loop._restarting = False
         self._is_started = True
@@ -1693,6 +1707,36 @@ class _LightningHooks:
         finally:
             trainer.strategy.checkpoint_io = usual
         return taken.state
+
+
+def _announce_epoch(fit_loop: Any) -> None:
+    """Has every version of Lightning call `on_train_epoch_start` in a resumed epoch: it may set what no checkpoint has."""
+    if getattr(fit_loop, "restarted_mid_epoch", False):
+        fit_loop._restart_stage = sys.modules[type(fit_loop).__module__].RestartStage.RESTARTED_ON_EPOCH_START
+        for count in (fit_loop.epoch_progress.total, fit_loop.epoch_progress.current):
+            count.started -= 1
+
+
+def _restorer(trainer: Any, module: Any) -> Callable[[], None]:
+    """Undoes what hooks change as a resumed training starts: they had done so before it was saved."""
+    parts = [module, *trainer.optimizers, *(one.scheduler for one in trainer.lr_scheduler_configs)]
+    for one in trainer.callbacks:
+        is_usual = type(one).on_train_epoch_start.__module__.endswith(".callbacks.callback")
+        parts += [] if is_usual or isinstance(one, _LightningHooks) or not one.state_dict() else [one]
+    states = [(one, _on_host(one.state_dict(), {})) for one in parts]
+
+    def restore() -> None:
+        for one, state in states:
+            if one is module:
+                one.load_state_dict(state, strict=False)
+            elif not hasattr(one, "param_groups"):
+                one.load_state_dict(state)
+            elif len(one.param_groups) == len(state["param_groups"]):
+                # A GPU may not have room for what it has now and for what it gets.
+                one.state.clear()
+                one.load_state_dict(state)
+
+    return restore
 
 
 _SUMS = "updraft.json"

@@ -31,6 +31,13 @@ test('environments are split in both syntaxes', () => {
   assert.deepEqual(splitEnvironment('A=1; B=x y;;C='), ['A=1', 'B=x y', 'C=']);
 });
 
+test('an environment may begin with its own separator, and each part must name a variable', () => {
+  assert.deepEqual(splitEnvironment('|A=1|B=x;y'), ['A=1', 'B=x;y']);
+  assert.deepEqual(splitEnvironment('A=1;$$(B)'), ['A=1', '$$(B)']);
+  for (const value of ['${Environment}', '"${A}"', 'A', '"A=1 B"', '=3', 'A=1;B'])
+    assert.throws(() => splitEnvironment(value), BadQuoting, value);
+});
+
 test('invalid quoting is refused', () => {
   for (const value of ['"open', '"a "b" c"', '"it\'s"', 'say "hi"'])
     assert.throws(() => splitArguments(value), BadQuoting, value);

@@ -15,14 +15,16 @@ export function splitArguments(value: string): string[] {
         .split(/[ \t\n\r]+/);
 }
 
-/** The variables of `environment`, as `NAME=value` words; the old syntax separates with semicolons and has no quotes. */
+/** The words `NAME=value` of `environment`; in the old syntax `;`, or the mark it begins with, separates. */
 export function splitEnvironment(value: string): string[] {
   const inner = quotedValue(value);
-  if (inner !== undefined) return splitRaw(inner);
-  return value
-    .split(';')
-    .map((word) => word.replace(/^\s+/, ''))
-    .filter((word) => word !== '');
+  const [mark = ';'] = /^[!@%^&*~?<>,:+#`|/$-]/.exec(value.trim()) ?? [];
+  const old = (): string[] => value.split(mark).map((word) => word.replace(/^\s+/, ''));
+  const words = (inner === undefined ? old() : splitRaw(inner)).filter((word) => word !== '');
+  // What `$$()` stands for is not known here.
+  const bad = value.includes('$$(') ? undefined : words.find((word) => word.indexOf('=') < 1);
+  if (bad !== undefined) throw new BadQuoting(`\`${bad}\` is not of the form NAME=value`);
+  return words;
 }
 
 /** The words of `arguments` or `environment`; none where HTCondor refuses the value. */

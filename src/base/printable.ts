@@ -19,6 +19,13 @@ export const safeOutput = (text: string, isJson: boolean): string =>
     return isJson ? mark.split('').map(escaped).join('') : '\ufffd';
   });
 
+/** The text with escapes for what is unsafe and not `kept`, so that different texts stay different: `x\u202ey`. */
+export const withEscapes = (text: string, kept = ''): string =>
+  text.replaceAll(unsafe, (mark) =>
+    kept.includes(mark) ? mark : (lineMarks[mark] ?? mark.split('').map(escaped).join('')),
+  );
+const lineMarks: Record<string, string> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
+
 const escaped = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
 const parameter =

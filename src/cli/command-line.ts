@@ -12,6 +12,7 @@ import { withMiniPool } from './mini/state-folder.ts';
 import { printFault, systemFault } from './print-fault.ts';
 import { commandName, withCommandName } from './text/command-name.ts';
 import { isUtf8, toAscii } from './text/glyphs.ts';
+import { outWidth } from './text/phrases.ts';
 import { terminalOf } from './text/terminal.ts';
 
 /** The process that runs a command line, and how it is started again. */
@@ -25,7 +26,7 @@ async function createCli({ process, self }: Started, isJson: boolean): Promise<C
   const name = await commandName(started ?? '', process.env);
   /** Programs read JSON and completions: they get our own name. */
   const isForPrograms = isJson || process.argv[2] === 'completion';
-  const named = (text: string): string => withCommandName(text, cli.name);
+  const named = (text: string, width?: number): string => withCommandName(text, cli.name, width);
   /** Files and pipes get the text unchanged; a terminal without UTF-8 gets ASCII. */
   const shown = (text: string, isTerminal: boolean): string =>
     isTerminal && !isUtf8(process.env) ? toAscii(text) : text;
@@ -41,7 +42,7 @@ async function createCli({ process, self }: Started, isJson: boolean): Promise<C
     clock: steadyClock(systemClock),
     version: packageJson.version,
     name: isForPrograms ? 'updraft' : name,
-    out: (text) => cli.rawOut?.(safeOutput(named(text), isJson)),
+    out: (text) => cli.rawOut?.(safeOutput(named(text, outWidth(cli)), isJson)),
     err: (text) => {
       const safe = safeOutput(named(text), isJson);
       cli.rawErr?.(cli.errIsTerminal ? wrapLines(safe, cli.columns) : safe);

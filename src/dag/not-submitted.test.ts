@@ -35,6 +35,15 @@ test('a node waits for the failure above it, else for what has not ended; nodes 
   assert.deepEqual(why(dag, { A: 'active', B: 'failed' }, 'E'), ['it waits for B, which failed']);
 });
 
+test('a NOOP node has no job, but waits like any other', () => {
+  const dag = run('JOB A s\nJOB B s NOOP\nPARENT A CHILD B\nJOB C s NOOP DONE\n');
+  assert.deepEqual(why(dag, { A: 'active' }, 'B', 'C'), [
+    'it waits for A, which has not ended',
+    'it is marked as DONE',
+  ]);
+  assert.deepEqual(why(dag, { A: 'done' }, 'B'), ['it is a NOOP node, which has no job']);
+});
+
 test('20,000 nodes in a row, each with all those of the layer above it, are each looked at once', () => {
   const layers = Array.from({ length: 200 }, (_, layer) =>
     Array.from({ length: 100 }, (__, at) => `N${layer}_${at}`),

@@ -22,6 +22,8 @@ export const worseState = (a: NodeState | undefined, b: NodeState): NodeState =>
 /** Why the job of a node is in no log. */
 export type NotSubmitted =
   | { why: 'done' }
+  /** It needs none, and nothing that it waits for is known to hold it back. */
+  | { why: 'noop' }
   /** By `.dagman.out` it has one, but that log was not read. */
   | { why: 'not-logged'; state: 'submitted' | 'succeeded' | 'failed'; how: string }
   | { why: 'pre-failed'; script: FailedScript }
@@ -56,10 +58,10 @@ export function notSubmittedReasons(
   );
   return (node) => {
     const { failed, active } = waits.get(node.index)?.own ?? {};
-    return (
-      ownReason(run, node) ??
-      (failed === undefined ? { why: 'not-yet', waitsFor: active } : { why: 'parent-failed', root: failed })
-    );
+    const own = ownReason(run, node);
+    if (own !== undefined) return own;
+    if (failed !== undefined) return { why: 'parent-failed', root: failed };
+    return node.noop && active === undefined ? { why: 'noop' } : { why: 'not-yet', waitsFor: active };
   };
 }
 
@@ -98,6 +100,8 @@ export function notSubmittedText(reason: NotSubmitted): string {
   switch (reason.why) {
     case 'done':
       return 'it is marked as DONE';
+    case 'noop':
+      return 'it is a NOOP node, which has no job';
     case 'not-logged':
       return `its job ${reason.how || 'was submitted'}, but its log was not found`;
     case 'pre-failed':

@@ -1,3 +1,4 @@
+import { withEscapes } from '../base/printable.ts';
 import { shortenDistinct, shortestDistinct, shortNames } from '../base/shorten.ts';
 import { numberOf, widthOf } from '../base/text-table.ts';
 
@@ -9,8 +10,9 @@ export type Parameters = Readonly<Record<string, Value>>;
 /** The name of a parameter; Hydra's have dots: `model.optimizer.lr`. */
 export const parameterPattern = String.raw`[A-Za-z_]\w*(?:[.-]\w+)*`;
 
-/** A value as people read it; an empty text as `''`. */
-export const showValue = (value: Value): string => (value === '' ? "''" : String(value));
+/** A value as one line that people can read; an empty text as `''`. */
+export const showValue = (value: Value): string =>
+  typeof value === 'string' && value.trim() === '' ? `'${withEscapes(value)}'` : withEscapes(String(value));
 
 /** `lr=0.1 seed=2`; empty for a job without parameters. */
 export const describeParameters = (parameters: Parameters = {}): string =>

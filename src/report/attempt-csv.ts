@@ -1,3 +1,4 @@
+import { withEscapes } from '../base/printable.ts';
 import { columns, type Amounts } from './columns.ts';
 import type { Ledger } from './ledger.ts';
 
@@ -46,6 +47,7 @@ export const csvLine = (cells: readonly string[]): string => `${cells.map(csvCel
 
 /** Spreadsheets read a cell that begins with one of these as a formula. */
 function csvCell(text: string): string {
-  const safe = /^[=+@\t\r-]/.test(text) && Number.isNaN(Number(text)) ? `'${text}` : text;
+  const lines = withEscapes(text, '\n\r\t');
+  const safe = /^[=+@\t\r-]/.test(lines) && Number.isNaN(Number(lines)) ? `'${lines}` : lines;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

@@ -1,6 +1,5 @@
 import { counted } from '../base/counted.ts';
 import { joinDirections } from '../base/metric-direction.ts';
-import { firstFew } from '../base/printable.ts';
 import type { Cause } from '../codes/causes.ts';
 import type { JobHistory } from '../history/history.ts';
 import { csvLine } from './attempt-csv.ts';
@@ -13,8 +12,8 @@ import {
   measureGroups,
   type MeasuredGroups,
 } from './compare/comparison.ts';
-import { decidingMetric, knownMeasure, metricNames } from './compare/measures.ts';
-import { type SampleGroup, sampleGroups } from './compare/samples.ts';
+import { decidingMetric, knownMeasure } from './compare/measures.ts';
+import { sampleGroups } from './compare/samples.ts';
 import type { Interval } from '../statistics/intervals.ts';
 import { groupingOf, type Grouping } from './groupings.ts';
 import { type GroupKey, type GroupReport, groupReports } from './groups.ts';
@@ -90,7 +89,6 @@ export function groupedReport(read: ReadLogs, by: string, metrics: readonly stri
     notes: [
       ...fileOwnerNotes(by, jobs),
       ...lackNotes(by, grouping, key, groups, source, jobs),
-      ...(metrics.length === 0 ? otherMetricNotes(sampled, deciding) : []),
       ...report.notes,
     ],
   };
@@ -102,14 +100,6 @@ function fileOwnerNotes(by: string, jobs: readonly JobHistory[]): string[] {
   return count === 0
     ? []
     : [`${counted(count, 'job')}: the log names no owner, so the owner of its file stands for it.`];
-}
-
-/** Where not all groups have the metric that was chosen, they may have another. */
-function otherMetricNotes(groups: readonly SampleGroup[], chosen: string | undefined): string[] {
-  const names = groups.map(({ samples }) => metricNames(samples)).filter(({ length }) => length > 0);
-  const others = [...new Set(names.flat())].filter((name) => name !== chosen);
-  const isLacking = names.some((own) => !own.includes(chosen ?? ''));
-  return isLacking ? [`Not all groups have ${chosen}. \`--metric\` compares by ${firstFew(others, 6)}.`] : [];
 }
 
 function lackNotes(

@@ -120,13 +120,11 @@ function parameterGrouping(name: string, title: string, otherwise?: Grouping): G
     const value = trained?.parameters?.[name];
     return value === undefined ? undefined : showValue(value);
   };
-  if (otherwise === undefined) return { title, key: () => ({ job: valueOf }) };
   const key: Grouping['key'] = (jobs, logs) => {
-    const other = otherwise.key(jobs, logs);
+    const other = otherwise?.key(jobs, logs);
+    if (other === undefined || jobs.every((job) => valueOf(job) !== undefined)) return { job: valueOf };
     if ('job' in other) return { job: (job) => valueOf(job) ?? other.job(job) };
-    return jobs.every((job) => valueOf(job) !== undefined)
-      ? { job: valueOf }
-      : { attempt: (attempt, job) => valueOf(job) ?? other.attempt(attempt, job) };
+    return { attempt: (attempt, job) => valueOf(job) ?? other.attempt(attempt, job) };
   };
   return { ...otherwise, title, key };
 }

@@ -8,6 +8,8 @@ import { jobLabels } from './section.ts';
 
 /** The nodes of a DAG: which cost most, which decided how long it took, and which have no job. */
 export interface NodeReport {
+  /** How many the DAG has; without its file, those with jobs. */
+  nodes: number;
   /** The most expensive first. */
   costs: NodeCost[];
   /** From the first node to the last to end; empty without the DAG file. */
@@ -60,6 +62,7 @@ export function nodeReport(
     }))
     .sort((a, b) => b.slotSeconds - a.slotSeconds);
   return {
+    nodes: run?.dag.nodes.length ?? costs.length,
     costs,
     criticalPath: run === undefined ? [] : criticalPath(run, times),
     scripts: [...(run?.accounts ?? [])].flatMap(([node, { scripts }]) =>
@@ -167,10 +170,8 @@ function notSubmitted(
   started: ReadonlySet<string>,
 ): NodeReport['notSubmitted'] {
   const reasonOf = notSubmittedReasons(run, stateOf(times));
-  const isLacking = ({ name, noop, done }: DagNode): boolean =>
-    !times.has(name) && !started.has(name) && !noop && !done && !run.done.has(name);
   const without = run.dag.nodes
-    .filter(isLacking)
+    .filter(({ name }) => !times.has(name) && !started.has(name))
     .map((node) => ({ node: node.name, why: notSubmittedText(reasonOf(node)) }));
   return [...Map.groupBy(without, ({ why }) => why)].map(([why, nodes]) => ({
     why,

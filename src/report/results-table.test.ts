@@ -187,6 +187,15 @@ test('an empty value is shown as such, a missing one is blank', () => {
   assert.deepEqual(resultsSection(same).after, ["Same in all: aug=''."]);
 });
 
+test('values that differ only in what is invisible look different', () => {
+  const tags = ['a\nb', 'a b', 'x\u202ey', 'x\u202dy', '', ' '];
+  const jobs = tags.map((tag, at) => ({ ...row(`000${at}`, 0, 0.5), parameters: { tag } }));
+  const shown = resultsSection(jobs).rows.map(([, tag]) => tag);
+  assert.deepEqual(shown, ['a\\nb', 'a b', 'x\\u202ey', 'x\\u202dy', "''", "' '"]);
+  const lines = [...resultsCsv(jobs)].slice(1).map((line) => line.split(',')[1]);
+  assert.deepEqual(lines, ['"a\nb"', 'a b', 'x\\u202ey', 'x\\u202dy', '', ' ']);
+});
+
 test('JSON has NaN and Infinity as texts', () => {
   const read = JSON.parse(JSON.stringify(resultsJson([row('0000', 1, NaN, Infinity)]))) as JobTableRow[];
   assert.deepEqual([read[0]?.metrics, read[0]?.best], [{ accuracy: 'NaN' }, { accuracy: 'Infinity' }]);

@@ -17,6 +17,8 @@ interface ResultColumn {
   isNumber: boolean;
   /** Whether it is a parameter. */
   isGiven?: true;
+  /** Whether it is the same as another, and only sorted by. */
+  isHidden?: boolean;
   of: (row: JobTableRow) => string | number | boolean | undefined;
 }
 
@@ -44,7 +46,7 @@ function resultColumns(rows: readonly JobTableRow[]): ResultColumn[] {
   });
   const bests = valueNames(rows, 'best').map((name) => ({
     ...column(freeName(`best_${name}`, 'best_', taken), (row) => own(row.best, name)),
-    isShown: differs(name),
+    isHidden: !differs(name),
   }));
   // A training that reports its learning rate must not have two columns of one name.
   const metrics = measured.map((name) =>
@@ -55,11 +57,14 @@ function resultColumns(rows: readonly JobTableRow[]): ResultColumn[] {
     ...parameters,
     column('outcome', ({ outcome }) => (outcome === 'wrongOutput' ? 'wrong output' : outcome)),
     ...metrics,
-    ...bests.filter(({ isShown }) => isShown),
+    ...bests,
     column('hours', ({ executeTotalSeconds: all }) => (all === null ? undefined : all / 3600)),
     column('tries', ({ attempts }) => attempts),
   ];
 }
+
+const shownColumns = (rows: readonly JobTableRow[]): ResultColumn[] =>
+  resultColumns(rows).filter(({ isHidden }) => isHidden !== true);
 
 /** The name, or with the prefix if another column has it. */
 function freeName(name: string, prefix: string, taken: Set<string>): string {
@@ -87,24 +92,18 @@ const columnNamed = (columns: readonly ResultColumn[], name: string): ResultColu
 function sortedBy(rows: readonly JobTableRow[], sort: string): JobTableRow[] {
   const [, sign, name = ''] = /^(-?)(.*)$/s.exec(sort) ?? [];
   const columns = resultColumns(rows);
-  const column = columnNamed(columns, name);
-  // All `best_` values can be sorted by, shown or not.
-  const best = /^best_(.+)$/.exec(name)?.[1];
-  const of = column?.of ?? (best === undefined ? undefined : (row: JobTableRow) => own(row.best, best));
+  const of = columnNamed(columns, name)?.of;
   // A run that has just started: the metric may come.
-  if (column === undefined && valueNames(rows, 'metrics').length === 0) return [...rows];
-  if (of === undefined || (column === undefined && !rows.some((row) => of(row) !== undefined)))
-    throw noColumn(
-      name,
-      columns.map((one) => one.name),
-    );
+  if (of === undefined && valueNames(rows, 'metrics').length === 0) return [...rows];
+  if (of === undefined) throw noColumn(name, columns);
   const isLacking = (row: JobTableRow): boolean => of(row) === undefined || Number.isNaN(of(row));
   const known = rows.filter((row) => !isLacking(row));
   const ordered = known.sort((a, b) => compareValues(of(a), of(b)) * (sign === '-' ? -1 : 1));
   return [...ordered, ...rows.filter(isLacking)];
 }
 
-function noColumn(name: string, names: string[]): Fault {
+function noColumn(name: string, columns: readonly ResultColumn[]): Fault {
+  const names = columns.map((one) => one.name);
   const fix = `sort by ${alternatives(name, names)}`;
   return new Fault('usage', `the results have no column "${name}"`, { about: name, fix });
 }
@@ -123,7 +122,7 @@ export function resultsSection(
   rows: readonly JobTableRow[],
   { sort, all = rows, directions }: ResultView = {},
 ): Section {
-  const found = resultColumns(rows);
+  const found = shownColumns(rows);
   const asked = sort?.replace(/^-/, '');
   const sortedBy = (asked === undefined ? undefined : columnNamed(found, asked)?.name) ?? asked;
   const [deciding = 'job'] = byImportance(valueNames(rows, 'metrics'), directions);
@@ -167,7 +166,7 @@ function shown(value: string | number | boolean | undefined, isGiven = false): s
 
 /** The same with all digits, for other programs: `rows` of `all` the jobs, which have the same columns. */
 export function* resultsCsv(rows: readonly JobTableRow[], all = rows): Generator<string> {
-  const columns = resultColumns(all);
+  const columns = shownColumns(all);
   yield csvLine(columns.map(({ name }) => name));
   for (const row of rows) yield csvLine(columns.map(({ of }) => String(of(row) ?? '')));
 }

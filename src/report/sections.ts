@@ -103,7 +103,10 @@ function summarySection(report: LogReport): Section {
   return sectionTable('summary', 'Summary', '|', [
     ...whenRow(report),
     ...nodeRow(report),
-    [nodes && !hasSiblings(report) ? 'nodes' : 'jobs', `${total}${words === '' ? '' : ` (${words})`}`],
+    [
+      nodes && nodeRow(report).length === 0 ? 'nodes' : 'jobs',
+      `${total}${words === '' ? '' : ` (${words})`}`,
+    ],
     ['success', total === 0 ? '-' : `${success} (${formatShare(success / total)})`],
     ['attempts', attempts],
     ['time on slots', formatHours(slotTotalSeconds)],
@@ -114,19 +117,17 @@ function summarySection(report: LogReport): Section {
   ]);
 }
 
-/** Whether a node has several jobs, so that there are fewer nodes than jobs. */
-const hasSiblings = ({ dag, jobs }: LogReport): boolean => dag !== null && dag.costs.length < jobs.total;
-
-function nodeRow(report: LogReport): string[][] {
-  if (report.dag === null || !hasSiblings(report)) return [];
-  const { costs, notSubmitted } = report.dag;
+/** Nothing if each node has one job. */
+function nodeRow({ dag, jobs }: LogReport): string[][] {
+  if (dag === null || (dag.costs.length === jobs.total && dag.nodes === jobs.total)) return [];
+  const { nodes: total, costs, notSubmitted } = dag;
   const bad = Map.groupBy(costs, ({ outcome }) => outcome);
   const words = [...bad]
     .filter(([outcome]) => outcome !== 'success')
     .map(([outcome, { length }]) => `${length} ${outcomeLabels[outcome] ?? outcome}`);
   const without = notSubmitted.reduce((sum, { nodes }) => sum + nodes.length, 0);
   if (without > 0) words.push(`${without} without a job`);
-  return [['nodes', `${costs.length + without}${words.length === 0 ? '' : ` (${words.join(', ')})`}`]];
+  return [['nodes', `${total}${words.length === 0 ? '' : ` (${words.join(', ')})`}`]];
 }
 
 const minShownBytes = 1e6;

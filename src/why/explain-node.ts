@@ -26,6 +26,7 @@ export function explainNode(run: DagRun, node: DagNode, reason: NotSubmitted): E
   const out = `${node.dagman.file}.dagman.out`;
   switch (reason.why) {
     case 'done':
+    case 'noop':
       return explain('succeeded', 'none', { advice: [] });
     case 'not-logged': {
       const standing = { submitted: 'waiting', succeeded: 'succeeded', failed: 'failed' } as const;

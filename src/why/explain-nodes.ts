@@ -17,7 +17,7 @@ export function explainNodes(run: DagRun, read: readonly JobHistory[], file: str
   const reasonOf = notSubmittedReasons(run, (one) => states.get(one));
   const started = startedInner(run, jobs);
   const explained = dag.nodes
-    .filter((node) => !states.has(node.name) && !started.has(node.name) && !node.noop)
+    .filter((node) => !states.has(node.name) && !started.has(node.name))
     .map((node) => explainNode(run, node, reasonOf(node)));
   return [
     ...jobs.map((one) => (started.has(one.node ?? '') ? withInner(one, jobs, file) : one)),

@@ -289,7 +289,7 @@ test('a DAG that is dropped with its files and logs is reported by node, its inn
   await drop(tab, [path.resolve(import.meta.dirname, '../fixtures/dag-inner')]);
   await tab.until(`!document.querySelector('#result').hidden`);
   assert.match(await tab.text('h1'), /^Where the time went: .*flow\.dag$/);
-  assert.match(await tab.text('#summary'), /nodes\s+5\b/);
+  assert.match(await tab.text('#summary'), /nodes\s+8 \(1 failed, 1 without a job\)\s+jobs\s+5\b/);
   assert.match(await tab.text('#path'), /fetch[^]+tune\/a[^]+tune\/b/);
   assert.match(await tab.text('#not-submitted'), /it waits for tune, which failed\s+merge/);
   assert.match(await tab.text('#findings h2'), /^flow\.dag: 8 nodes, 4 of them in 2 inner DAGs/);

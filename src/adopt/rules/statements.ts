@@ -93,7 +93,7 @@ export const statementRules: Rule<SubmitFacts>[] = [
   {
     name: 'bad-quoting',
     level: 'error',
-    about: '`arguments` or `environment` is quoted in a way that HTCondor refuses or reads differently.',
+    about: '`arguments` or `environment` is not in a form that HTCondor accepts, or is read differently.',
     check: (facts) => batches(facts).flatMap(quotingOf),
   },
   {

@@ -180,6 +180,30 @@ test('where only .dagman.out is left, it says how the jobs ended', async (t) => 
   );
 });
 
+test('every node is counted and explained: NOOP, DONE, and those of a splice by its name', async (t) => {
+  const log =
+    '000 (7.000.000) 2026-01-01 10:00:00 Job submitted from host: <192.0.2.1>\n    DAG Node: A\n...\n';
+  const cwd = await temporaryFolder(t, {
+    'a.dag': 'JOB A a.sub\nJOB B a.sub NOOP\nJOB C a.sub DONE\nSPLICE X x.spl\nPARENT B CHILD X\n',
+    'x.spl': 'JOB P a.sub\nJOB Q a.sub\n',
+    'a.sub': 'executable = /bin/true\nlog = a.log\nqueue\n',
+    'a.log': log,
+  });
+  const { out } = await runCommand(report, ['a.dag'], { cwd });
+  assert.match(out, /nodes +5 \(1 waiting, 4 without a job\)\n +jobs +1 /);
+  const explained = async (name: string) => {
+    const { jobs } = JSON.parse((await runCommand(why, ['a.dag', name, '--json'], { cwd })).out) as {
+      jobs: Explanation[];
+    };
+    return jobs.map(({ node, because }) => `${node}: ${because[0]}`);
+  };
+  assert.deepEqual(await explained('B'), ['B: It is a NOOP node, which has no job.']);
+  assert.deepEqual(
+    (await explained('X')).map((one) => one.slice(0, 4)),
+    ['X+P:', 'X+Q:'],
+  );
+});
+
 test('a file that is no DAG gives one clear message', async (t) => {
   const cwd = await temporaryFolder(t, { 'a.dag': 'one\ntwo\nthree\nfour\nfive\n' });
   for (const command of [report, why])

@@ -45,15 +45,8 @@ for name in json.load(sys.stdin):
     except Exception: pass
 `;
 
-type Said = [
-  file: string,
-  type: string,
-  message: string,
-  line: number,
-  offset: number,
-  text: string,
-  isPython3: boolean,
-];
+/** File, type, message, line, offset, the line's text, and whether its first line names Python 3. */
+type Said = [string, string, string, number, number, string, boolean];
 
 /** Has a Python of this machine parse the files. */
 export async function askPython(

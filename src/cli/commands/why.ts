@@ -323,7 +323,8 @@ async function explainDag(cli: Cli, file: string, name: string | undefined): Pro
   const explained = explainNodes(run, read, file);
   if (name === undefined) return explained;
   if (byName.has(name)) return explained.filter(({ node }) => node === name);
-  const named = explained.filter(({ job }) => job === name);
+  // A splice is all of its nodes.
+  const named = explained.filter(({ job, node }) => job === name || node?.startsWith(`${name}+`) === true);
   if (named.length === 0) throw noSuchNode(file, name, byName.keys());
   return named;
 }

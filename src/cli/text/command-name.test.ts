@@ -42,6 +42,21 @@ test('only commands are renamed', () => {
   assert.equal(withCommandName('npx updraft --help', 'npx updraft'), 'npx updraft --help');
 });
 
+test('a sentence that its command makes too long is wrapped again, a command is not', () => {
+  const [sentence, line] = [
+    '  died: Fix the script, then `updraft retry`; it',
+    '  updraft retry --with-new-files JOB',
+  ];
+  const name = 'node /opt/updraft/bin/updraft.mjs';
+  assert.deepEqual(withCommandName(`${sentence}\n${line}\n  x ${'y'.repeat(60)}\n`, name, 50).split('\n'), [
+    '  died: Fix the script, then',
+    `    \`${name} retry\`; it`,
+    line.replace('updraft', name),
+    `  x ${'y'.repeat(60)}`,
+    '',
+  ]);
+});
+
 test('where the command is a path, the columns of the next commands stay even', async () => {
   const configure = (_: unknown, cli: Cli): void =>
     nextCommands(cli, [

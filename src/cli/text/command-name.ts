@@ -2,6 +2,7 @@ import { realpath } from 'node:fs/promises';
 import type { Env } from '../../base/env.ts';
 import { findProgram } from '../../base/find-program.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
+import { wrapLines } from '../../base/text-table.ts';
 import { groups } from '../help-texts.ts';
 
 /**
@@ -24,6 +25,15 @@ const command = new RegExp(
   'g',
 );
 
-/** Replaces `updraft` in the commands of a text by what works here, once; other mentions stay. */
-export const withCommandName = (text: string, name: string): string =>
-  name === 'updraft' ? text : text.replace(command, () => name);
+/**
+ * Replaces `updraft` in the commands of a text by what works here, once; other mentions stay. A sentence that becomes
+ * too long for a terminal of `width` is wrapped again.
+ */
+export function withCommandName(text: string, name: string, width = Infinity): string {
+  if (name === 'updraft') return text;
+  const nameLine = (line: string): string => {
+    const named = line.replace(command, () => name);
+    return named === line || /^ *(?:\$ )?updraft /.test(line) ? named : wrapLines(named, width);
+  };
+  return text.split('\n').map(nameLine).join('\n');
+}

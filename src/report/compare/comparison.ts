@@ -59,12 +59,12 @@ function leftOut(groups: readonly SampleGroup[], { isNotFinite = () => false }: 
 }
 
 /** Groups with valid results that are not in the table. */
-function withoutValue(groups: readonly SampleGroup[], measure: Measure): string[] {
-  const isValued = (sample: ComparedSample) =>
-    measure.of(sample) !== null || measure.isNotFinite?.(sample) === true;
-  const isValid = (sample: ComparedSample) => sample.isValid === true;
-  const valid = groups.filter(({ samples }) => samples.some(isValid));
-  const names = valid.filter(({ samples }) => !samples.some(isValued)).map(({ name }) => name);
+function withoutValue(groups: readonly SampleGroup[], { of, isNotFinite }: Measure): string[] {
+  const valid = groups.filter(({ samples }) => samples.some(({ isValid }) => isValid === true));
+  const lacking = valid.filter(({ samples }) =>
+    samples.every((one) => of(one) === null && isNotFinite?.(one) !== true),
+  );
+  const names = lacking.map(({ name }) => name);
   if (names.length === 0) return [];
   return [`No valid result${names.length === valid.length ? '' : ` of ${firstFew(names, 6)}`} has a value.`];
 }

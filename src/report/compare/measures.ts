@@ -93,18 +93,11 @@ export function metricNames(samples: readonly ComparedSample[]): string[] {
   return [...new Set(known.filter(([, value]) => Number.isFinite(value)).map(([name]) => name))];
 }
 
-/**
- * The metric that most groups have, and of several the one that most likely decides; undefined if there is none. What
- * only one run measured says nothing of others.
- */
-export function decidingMetric(
-  groups: readonly SampleGroup[],
-  directions: MetricDirections,
-): string | undefined {
-  const measured = groups.map(({ samples }) => metricNames(samples));
-  const count = (name: string): number => measured.filter((names) => names.includes(name)).length;
-  const names = byImportance([...new Set(measured.flat())], directions);
-  return names.sort((a, b) => count(b) - count(a))[0];
+/** Of the metrics that most groups have, so that they can be compared, the one that most likely decides. */
+export function decidingMetric(groups: readonly SampleGroup[], directions: MetricDirections) {
+  const measured = groups.flatMap(({ samples }) => metricNames(samples));
+  const count = (name: string): number => measured.filter((one) => one === name).length;
+  return byImportance([...new Set(measured)], directions).sort((a, b) => count(b) - count(a))[0];
 }
 
 /**
