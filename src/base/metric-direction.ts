@@ -52,3 +52,6 @@ export const byImportance = (names: readonly string[], said?: MetricDirections):
   };
   return names.toSorted((a, b) => rank(a) - rank(b));
 };
+
+/** 71.2 → 0.712, not 0.7120000000000001. */
+export const hundredth = (value: number): number => Number((value / 100).toPrecision(15));

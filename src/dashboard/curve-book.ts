@@ -56,9 +56,10 @@ export class CurveBook {
       if (performance.now() - from > maxMs) return false;
       const known = this.#jobs.get(job.id);
       if (known?.job === job) continue;
-      const next = known ?? new JobCurves();
+      const isAlike = known?.job?.percentages === job.percentages;
+      const next = (isAlike ? known : undefined) ?? new JobCurves(job.percentages);
       const isWhole = await next.read(this.#folder, job);
-      const fresh = isWhole ? next : new JobCurves();
+      const fresh = isWhole ? next : new JobCurves(job.percentages);
       if (!isWhole) await fresh.read(this.#folder, job);
       fresh.job = job;
       this.#jobs.set(job.id, fresh);
@@ -76,9 +77,13 @@ class JobCurves implements Curve {
   /** As it was when its journals were read. */
   job: JobState | undefined;
   readonly metrics = new Map<string, ThinCurve>();
-  readonly #stitcher = new CurveStitcher();
+  readonly #stitcher: CurveStitcher;
   readonly #tails = new Map<number, JournalTail>();
   #latest = 0;
+
+  constructor(percentages: JobState['percentages']) {
+    this.#stitcher = new CurveStitcher(percentages);
+  }
 
   get unit(): CurveUnit {
     return this.#stitcher.unit;

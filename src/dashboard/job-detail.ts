@@ -53,7 +53,7 @@ export async function jobDetail(
         parts: row === undefined ? [] : partsOf(row),
       };
     }),
-    curves: await jobCurves(source.folder, job.attempts, points),
+    curves: await jobCurves(source.folder, job, points),
     commands: [
       { what: 'what it printed', command: `updraft logs ${argument} ${job.id}` },
       { what: 'what it printed on stderr', command: `updraft logs ${argument} ${job.id} --err` },
@@ -85,10 +85,10 @@ function notesOn(attempt: AttemptState): string[] {
 /** Each metric over all attempts: one that resumes continues at its checkpoint. */
 async function jobCurves(
   folder: string,
-  attempts: readonly AttemptState[],
+  { attempts, percentages }: JobState,
   max: number,
 ): Promise<JobDetail['curves']> {
-  const stitcher = new CurveStitcher();
+  const stitcher = new CurveStitcher(percentages);
   const metrics = new Map<string, CurvePoint[]>();
   for (const { job, attempt } of attempts) {
     const journal = path.join(attemptFolder(folder, job, attempt), attemptFiles.journal);

@@ -19,6 +19,7 @@ import { kinds, type FaultKind } from '../fault/kinds.ts';
 import { liveMark } from '../job/layout.ts';
 import {
   leftOutReasons,
+  metricScales,
   outcomes,
   phases,
   progressFields,
@@ -132,6 +133,7 @@ const agentShapes: Shapes<AgentBody> = {
     metrics: optional(recordOf(number)),
   },
   'progress-replaced': { metrics: texts, recounted: optional(bool) },
+  'progress-scaled': { scales: recordOf(oneOf(metricScales)) },
   'metrics-refused': { why: oneOf(refusedReasons), count: number, examples: texts },
   'first-epoch': { seconds: number, said: optional(text) },
   heartbeat: { memoryBytes: number, quietSeconds: number, gpuPercent: optional(number) },

@@ -120,6 +120,10 @@ export const progressFields = [
   'saveEvery',
 ] as const;
 
+/** `bare`: nothing above 1 so far, so fractions, unless other jobs of the run show that it is percentages. */
+export const metricScales = ['bare', 'percent'] as const;
+export type MetricScale = (typeof metricScales)[number];
+
 /** The progress that a training reports. */
 export interface Progress extends Partial<Record<(typeof progressFields)[number], number>> {
   /** How many epochs are done, where the training reports an epoch at its end. */
@@ -189,6 +193,8 @@ export type AgentBody =
    * `recounted`: the file counts epochs from 1, and what was printed from 0.
    */
   | { kind: 'progress-replaced'; metrics: string[]; recounted?: boolean }
+  /** How the accuracies are written that have no unit. */
+  | { kind: 'progress-scaled'; scales: Record<string, MetricScale> }
   /** Counts all of this reason since the training started. */
   | ({ kind: 'metrics-refused' } & RefusedMetrics)
   /** The first epoch has ended; or, with `said`, takes far too long, and why the attempt stays anyway. */
@@ -242,7 +248,7 @@ export type RunEntry = Envelope & RunBody;
 export type AgentEntry = Envelope & { job: string; attempt: number } & AgentBody;
 export type ProgressEntry = Extract<AgentEntry, { kind: 'progress' }>;
 /** What curves are made of. */
-export type CurveEntry = Extract<AgentEntry, { kind: 'progress' | 'progress-replaced' }>;
+export type CurveEntry = Extract<AgentEntry, { kind: 'progress' | 'progress-replaced' | 'progress-scaled' }>;
 export type Entry = RunEntry | AgentEntry;
 
 /** A fault as it is written to a journal. */

@@ -49,6 +49,7 @@ export function foldAgent(before: AgentState | undefined, entry: AgentEntry): Ag
     case 'training-started':
     case 'training-ended':
     case 'progress-replaced':
+    case 'progress-scaled':
     case 'metrics-refused':
       return { ...state, training: changeTraining(state.training ?? { command: '' }, entry) };
     case 'heartbeat':
@@ -126,8 +127,9 @@ function ended(
   { outcome, exit }: Extract<AgentEntry, { kind: 'agent-ended' }>,
 ): Partial<AgentState> {
   // No attempt follows a success: of its curve, the beginning and the extremes are enough.
-  const turns =
-    outcome === 'success' && training?.turns && new CurveTurns(training.turns.entries.slice(0, 1));
+  const { entries = [] } = training?.turns ?? {};
+  const begun = entries.slice(0, entries.findIndex(({ kind }) => kind === 'progress') + 1);
+  const turns = outcome === 'success' && begun.length > 0 && new CurveTurns(begun);
   return {
     // Agents of earlier versions cleaned up before they reported their end.
     phase: phase === 'cleaning' ? 'returning' : phase,
@@ -242,14 +244,16 @@ function fetchChange(old: FetchState, entry: FetchEntry): Partial<FetchState> {
 
 type TrainingEntry = Extract<
   AgentEntry,
-  { kind: 'training-started' | 'training-ended' | 'progress-replaced' | 'metrics-refused' }
+  {
+    kind: 'training-started' | 'training-ended' | 'progress-replaced' | 'progress-scaled' | 'metrics-refused';
+  }
 >;
 
 function changeTraining(old: TrainingState, entry: TrainingEntry): TrainingState {
   switch (entry.kind) {
     case 'training-started': {
       const waitedBefore = (old.waitedBefore ?? 0) + (old.waited ?? 0);
-      const { best, worst, turns, saveEvery, firstEpoch } = old;
+      const { best, worst, turns, scales, saveEvery, firstEpoch } = old;
       const savedBefore = savesOf(old);
       // What it was so far counts until the new start has a pace of its own.
       const { epochSeconds, samplesPerSecond } = old.pace ?? {};
@@ -257,11 +261,17 @@ function changeTraining(old: TrainingState, entry: TrainingEntry): TrainingState
       return {
         command: entry.command,
         ...(waitedBefore > 0 && { waitedBefore }),
-        ...defined({ best, worst, turns, pace, saveEvery, savedBefore, firstEpoch }),
+        ...defined({ best, worst, turns, scales, pace, saveEvery, savedBefore, firstEpoch }),
       };
     }
     case 'training-ended':
       return { ...old, status: entry.status, ...defined({ signal: entry.signal }) };
+    case 'progress-scaled':
+      return {
+        ...old,
+        scales: { ...old.scales, ...entry.scales },
+        turns: new CurveTurns([...(old.turns?.entries ?? []), entry]),
+      };
     case 'progress-replaced': {
       const turns = old.turns && new CurveTurns([...old.turns.entries, entry]);
       return { ...withoutMetrics(old, entry.metrics), ...defined({ turns }) };

@@ -1,5 +1,5 @@
 import { counted } from '../base/counted.ts';
-import { isLowerBetter } from '../base/metric-direction.ts';
+import { hundredth, isLowerBetter } from '../base/metric-direction.ts';
 import { clip } from '../base/text-table.ts';
 import { jobLabel } from '../job/describe-parameters.ts';
 import { maxMetricName, maxMetrics, type RefusedMetrics } from './entry.ts';
@@ -40,6 +40,26 @@ export function keepBetter(
     before === undefined || Number.isNaN(before) || (isLower ? value < before : value > before);
   if (isBetter) best[name] = value;
   return isBetter;
+}
+
+/** Metrics as shares of one: what has nothing above 1 is a percentage, too, where other jobs of the run show it. */
+export function asShares(
+  values: Metrics = {},
+  scales: TrainingState['scales'] = {},
+  percentages: readonly string[] = [],
+): Metrics {
+  const names = percentages.filter((name) => scales[name] === 'bare' && values[name] !== undefined);
+  return { ...values, ...Object.fromEntries(names.map((name) => [name, hundredth(values[name] ?? NaN)])) };
+}
+
+/** The accuracies that some of these jobs write as percentages. */
+export function percentagesOf(jobs: readonly JobState[]): string[] {
+  const found = new Set<string>();
+  for (const { attempts } of jobs)
+    for (const { agent } of attempts)
+      for (const name in agent?.training?.scales)
+        if (agent.training.scales[name] === 'percent') found.add(name);
+  return [...found];
 }
 
 const refusals: Readonly<Record<RefusedMetrics['why'], string>> = {

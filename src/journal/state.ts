@@ -4,6 +4,7 @@ import type {
   AgentBodyOf,
   CurveEntry,
   FaultRecord,
+  MetricScale,
   Outcome,
   Phase,
   Progress,
@@ -88,6 +89,8 @@ export interface JobState {
   name?: string;
   /** Which values of its metrics are better, from the plan too. */
   directions?: MetricDirections;
+  /** Accuracies that some job of its run writes as percentages; absent if none does. */
+  percentages?: readonly string[];
   status: 'waiting' | 'running' | 'ended';
   outcome?: Outcome;
   /** Folder with the valid outputs. */
@@ -242,6 +245,8 @@ export interface TrainingState extends Progress {
   worst?: Readonly<Record<string, number>>;
   /** What is left of them if a later attempt starts earlier. */
   turns?: CurveTurns;
+  /** How accuracies without a unit are written. */
+  scales?: Readonly<Record<string, MetricScale>>;
   /** Metrics that are not kept. */
   refused?: RefusedMetrics[];
   pace?: TrainingPace;

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Progress, ProgressEntry } from './entry.ts';
 import { foldAgentEntries } from './fold-agent.ts';
-import type { AttemptState } from './state.ts';
+import { percentagesOf } from './metrics.ts';
+import type { AttemptState, JobState } from './state.ts';
 import { type Curve, CurveStitcher, jobMetrics, type TrainingPoint } from './training-curve.ts';
 
 const entries = (...reported: [attempt: number, progress: Progress][]): ProgressEntry[] =>
@@ -221,4 +222,29 @@ test('the best of a job is that of its curve, wherever its attempts begin and ho
     const { best } = metricsOfJob(list);
     assert.deepEqual([best['f1'], best['loss']], [Math.max(...of('f1')), Math.min(...of('loss'))], `${nth}`);
   }
+});
+
+test('an accuracy without anything above 1 is a percentage if other jobs of the run show it', () => {
+  const [report] = entries([1, { epoch: 1, metrics: { val_accuracy: 1, f1: 1 }, accuracy: 0.5 }]);
+  const scales = { val_accuracy: 'bare', accuracy: 'bare' } as const;
+  const scaled = { ...report!, kind: 'progress-scaled', scales } as const;
+  const agent = foldAgentEntries(undefined, [scaled, report!])!;
+  const job = (attempt: number): AttemptState => ({ job: '0', attempt, why: '', phase: 'training', agent });
+  const attempts = [job(1)];
+  const diverged: JobState = { id: '0', status: 'ended', stopRequested: false, attempts };
+  const other = { ...agent, training: { command: '', scales: { val_accuracy: 'percent' } } } as const;
+  const percentages = percentagesOf([diverged, { ...diverged, attempts: [{ ...job(1), agent: other }] }]);
+  assert.deepEqual(percentages, ['val_accuracy']);
+  const expected = { val_accuracy: 0.01, f1: 1, accuracy: 0.5 };
+  assert.deepEqual(jobMetrics({ ...diverged, percentages }), { metrics: expected, best: expected });
+  assert.equal(jobMetrics(diverged).best['val_accuracy'], 1);
+  const found: unknown[] = [];
+  const stitcher = new CurveStitcher(percentages);
+  const curve = {
+    add: ({ metrics }: TrainingPoint) => found.push(metrics),
+    cutFrom: () => 0,
+    forget: () => 0,
+  };
+  for (const entry of agent.training!.turns!.entries) stitcher.add(entry, curve);
+  assert.deepEqual(found, [expected]);
 });

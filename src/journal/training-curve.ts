@@ -2,11 +2,11 @@ import { defined } from '../base/defined.ts';
 import { isLowerBetter } from '../base/metric-direction.ts';
 import { parseTime } from '../base/parse-time.ts';
 import type { CurveEntry, Entry, ProgressEntry } from './entry.ts';
-import { keepBetter, type Metrics, metricsOf } from './metrics.ts';
-import type { JobState } from './state.ts';
+import { asShares, keepBetter, type Metrics, metricsOf } from './metrics.ts';
+import type { JobState, TrainingState } from './state.ts';
 
 export const isCurveEntry = (entry: Entry): entry is CurveEntry =>
-  entry.kind === 'progress' || entry.kind === 'progress-replaced';
+  entry.kind === 'progress' || entry.kind === 'progress-replaced' || entry.kind === 'progress-scaled';
 
 /** Cheap: a line that is not wanted, which may be a report or anything else, is not decoded. */
 export const isProgressLine = (line: string): boolean => line.includes('"kind":"progress');
@@ -48,6 +48,13 @@ export class CurveStitcher {
   /** The first step of the last point's attempt. */
   #firstStep = 0;
   #unit: CurveUnit = 'reports';
+  #scales: TrainingState['scales'] = {};
+  readonly #percentages: readonly string[];
+
+  /** `percentages` as the run has them. */
+  constructor(percentages: readonly string[] = []) {
+    this.#percentages = percentages;
+  }
 
   get unit(): CurveUnit {
     return this.#unit;
@@ -55,6 +62,13 @@ export class CurveStitcher {
 
   /** Adds an entry to a curve: the first point of an attempt voids all at its step or later, as it resumed before them. */
   add(entry: CurveEntry, curve: Curve): void {
+    if (entry.attempt !== this.#attempt) this.#scales = {};
+    if (entry.kind === 'progress-scaled') {
+      this.#attempt = entry.attempt;
+      this.#epoch = 1;
+      this.#scales = { ...this.#scales, ...entry.scales };
+      return;
+    }
     if (entry.kind === 'progress-replaced') {
       if (entry.recounted === true) this.#isFromZero = false;
       if (entry.attempt === this.#drawn) curve.forget(entry.metrics, this.#firstStep);
@@ -80,7 +94,7 @@ export class CurveStitcher {
     this.#steps = entry.steps ?? this.#steps;
     if (entry.epoch !== undefined) this.#unit = 'epochs';
     else if (entry.step !== undefined && this.#unit === 'reports') this.#unit = 'steps';
-    const metrics = metricsOf(entry);
+    const metrics = asShares(metricsOf(entry), this.#scales, this.#percentages);
     if (Object.keys(metrics).length === 0) return undefined;
     this.#points += 1;
     const step = this.#stepOf(entry) ?? this.#points;
@@ -104,7 +118,8 @@ export class CurveStitcher {
 }
 
 /** A job's metrics: the latest value of each, and the best, on its one curve over all attempts. */
-export function jobMetrics({ attempts, directions = {} }: JobState): { metrics: Metrics; best: Metrics } {
+export function jobMetrics(job: JobState): { metrics: Metrics; best: Metrics } {
+  const { attempts, directions = {}, percentages } = job;
   const trainings = attempts.flatMap(({ agent }) => agent?.training ?? []);
   const last = trainings.findLast(({ turns }) => turns !== undefined);
   let points: TrainingPoint[] = [];
@@ -115,7 +130,7 @@ export function jobMetrics({ attempts, directions = {} }: JobState): { metrics: 
       points = points.map((point) => (point.step < from ? point : withoutMetrics(point, names)));
     },
   };
-  const stitcher = new CurveStitcher();
+  const stitcher = new CurveStitcher(percentages);
   const best: Record<string, number> = {};
   const add = (values: Metrics = {}): void => {
     for (const name in values) keepBetter(best, name, values[name] ?? NaN, isLowerBetter(name, directions));
@@ -123,13 +138,13 @@ export function jobMetrics({ attempts, directions = {} }: JobState): { metrics: 
   for (const training of trainings) {
     if (trainings.length > 1) for (const entry of training.turns?.entries ?? []) stitcher.add(entry, curve);
     if (training.turns !== undefined && training !== last) continue;
-    add(training.best);
-    add(training.worst);
+    add(asShares(training.best, training.scales, percentages));
+    add(asShares(training.worst, training.scales, percentages));
   }
   for (const { metrics } of points) add(metrics);
   const metrics: Record<string, number> = {};
   for (const training of trainings)
-    for (const [name, value] of Object.entries(metricsOf(training)))
+    for (const [name, value] of Object.entries(asShares(metricsOf(training), training.scales, percentages)))
       if (training.turns === undefined || Object.hasOwn(best, name)) metrics[name] = value;
   return { metrics, best };
 }

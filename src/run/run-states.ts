@@ -7,6 +7,7 @@ import { jobNames, withJsonNumbers } from '../job/describe-parameters.ts';
 import { jobId, runFiles } from '../job/layout.ts';
 import { followRun } from '../journal/follow-run.ts';
 import { type EntrySource, loadOutline, loadRun } from '../journal/load-run.ts';
+import { percentagesOf } from '../journal/metrics.ts';
 import type { JobState, RunState } from '../journal/state.ts';
 import { readJournalEnds } from '../journal/tail.ts';
 import { poolKind } from '../pool/open-pool.ts';
@@ -36,7 +37,7 @@ export async function* followRunStates(
 type Planned = Pick<JobState, 'parameters' | 'name' | 'directions'>;
 
 /** The jobs' values of the matrix and their names, by id, and how their metrics are judged; none if all are alike. */
-export async function readNames(folder: string): Promise<Map<string, Planned>> {
+async function readNames(folder: string): Promise<Map<string, Planned>> {
   // A copy of a run may lack its plan.
   const { jobs = [], spec } = (await readPlan(folder).catch(() => undefined)) ?? {};
   const directions = spec?.results;
@@ -50,13 +51,18 @@ export async function readNames(folder: string): Promise<Map<string, Planned>> {
 
 /** A job that has not changed stays the same object: views print only those that have. */
 function addNames(known: Awaited<ReturnType<typeof readNames>>): (state: RunState) => RunState {
-  const completed = new WeakMap<JobState, JobState>();
+  let completed = new WeakMap<JobState, JobState>();
+  let percentages: string[] | undefined;
   const complete = (job: JobState): JobState => {
-    const made = completed.get(job) ?? { ...job, ...known.get(job.id) };
+    const made = completed.get(job) ?? { ...job, ...known.get(job.id), ...defined({ percentages }) };
     completed.set(job, made);
     return made;
   };
-  return (state) => (known.size === 0 ? state : { ...state, jobs: state.jobs.map(complete) });
+  return (state) => {
+    const found = percentagesOf(state.jobs);
+    if (found.length !== (percentages ?? []).length) [completed, percentages] = [new WeakMap(), found];
+    return known.size + found.length === 0 ? state : { ...state, jobs: state.jobs.map(complete) };
+  };
 }
 
 /** What the run's pool knows beyond the journals. */

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { maxMetrics, type Progress } from '../../journal/entry.ts';
-import { MetricNames, progressOfLine, progressOfRecord } from './progress.ts';
+import { progressOfLine, progressOfRecord } from './progress.ts';
+import { MetricNames } from './reported-progress.ts';
 import { mergeProgress } from './reports.ts';
 
 for (const [line, expected] of [

@@ -1,12 +1,6 @@
-import { isAccuracy } from '../../base/metric-direction.ts';
+import { hundredth, isAccuracy } from '../../base/metric-direction.ts';
 import { jsonTable } from '../../base/shape.ts';
-import {
-  maxMetricName,
-  maxMetrics,
-  progressFields,
-  type Progress,
-  type RefusedMetrics,
-} from '../../journal/entry.ts';
+import { maxMetricName, type MetricScale, progressFields, type Progress } from '../../journal/entry.ts';
 import { hasMeans, passOf, passWord, PrintedPass } from './printed-pass.ts';
 
 const numeral = String.raw`([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|nan|[-+]?inf(?:inity)?)\b`;
@@ -76,12 +70,6 @@ const headPass = new RegExp(
 const otherName = /^(?:[\w/@]|\w\.)$/;
 const bestOf = /\b(?:best|lowest|highest|min|max)\b[^\d:=,;|]*$/i;
 
-/** Accuracies are shares of one: `61` of a hundred is 0.61. */
-const asShare = (value: number): number => (value > 1 && value <= 100 ? hundredth(value) : value);
-
-/** 71.2 → 0.712, not 0.7120000000000001. */
-const hundredth = (value: number): number => Number((value / 100).toPrecision(15));
-
 /** Adds a metric under its name; the first of each counts. */
 function setMetric(found: Progress, name: string, value: number): void {
   if ((name === 'loss' || name === 'accuracy') && found[name] === undefined) found[name] = value;
@@ -95,7 +83,7 @@ function setMetric(found: Progress, name: string, value: number): void {
 const meanOf = new RegExp(String.raw`\s*\(\s*${numeral}%?\s*\)`, 'iy');
 
 /** Figures among other words; the first ones are of this pass, unless they say otherwise. */
-function addFigures(found: Progress, text: string, ofLine: string): void {
+function addFigures(found: Progress, text: string, ofLine: string, names: TrainNames): void {
   let end = 0;
   let isFirst = true;
   let pass = ofLine;
@@ -120,13 +108,19 @@ function addFigures(found: Progress, text: string, ofLine: string): void {
     // Of Lightning's bar, the step's value; detectron2 has the sum of several.
     const word = written.toLowerCase().replaceAll(/^total_|_step$/g, '');
     const isPercent = percent !== undefined || word.includes('@');
-    if (word === 'loss') setMetric(found, `${ofFigure}loss`, toNumber(value));
+    const number = toNumber(value);
+    // `9909/10000`, `99.1%` or `0.991`.
+    const shareAs = (name: string): number => {
+      if (total !== undefined && Number(total) > 0) return number / Number(total);
+      return isPercent ? hundredth(number) : names.shareOf(name, number);
+    };
+    if (word === 'loss') setMetric(found, `${ofFigure}loss`, number);
     else if (word === 'acc' || word === 'accuracy')
-      setMetric(found, `${ofFigure}accuracy`, share(value, total, isPercent));
+      setMetric(found, `${ofFigure}accuracy`, shareAs(`${ofFigure}accuracy`));
     else if (own !== null || isTop(word, ofFigure) || (/[:=]|\./.test(sign + value) && isOnlyFigures(text))) {
       const name =
         ofFigure === '' && !/[@_-]/.test(word) ? written : `${ofFigure}${word.replaceAll(/[@-]/g, '')}`;
-      setMetric(found, name, isPercent ? hundredth(toNumber(value)) : valueOf(name, toNumber(value)));
+      setMetric(found, name, shareAs(name));
     }
   }
 }
@@ -157,7 +151,7 @@ const itemOf = new RegExp(
 );
 
 /** `{"loss": 0.3}`, `{'eval_f1': 0.5}`: of tables in tables, `{"test": {"loss": 1}}`, too. */
-function addItems(found: Progress, text: string): void {
+function addItems(found: Progress, text: string, names: TrainNames): void {
   const tables: string[] = [];
   for (const [, key = '', opens, value, closes] of text.matchAll(itemOf)) {
     if (closes !== undefined) tables.pop();
@@ -165,7 +159,8 @@ function addItems(found: Progress, text: string): void {
     else if (value !== undefined) {
       const name = [...tables, key].join('/');
       const known = knownName(name);
-      if (known !== undefined && isMetricName(name)) setMetric(found, known, valueOf(name, toNumber(value)));
+      if (known !== undefined && isMetricName(name))
+        setMetric(found, known, names.shareOf(known, toNumber(value)));
     }
   }
 }
@@ -173,10 +168,11 @@ function addItems(found: Progress, text: string): void {
 /** ` - mae: 0.2` of Keras, and a line of YAML. */
 const namedOf = new RegExp(String.raw`(?:^|\s-\s)\s*([\w./@²-]{1,60}): ${numeral}(?=\s-\s|\s*$)`, 'gi');
 
-function addNamed(found: Progress, text: string, pass: string): void {
+function addNamed(found: Progress, text: string, pass: string, names: TrainNames): void {
   for (const [, name = '', value = ''] of text.matchAll(namedOf)) {
     const known = knownName(anyPass.test(name) ? name : `${pass}${name}`);
-    if (known !== undefined && isMetricName(name)) setMetric(found, known, valueOf(name, toNumber(value)));
+    if (known !== undefined && isMetricName(name))
+      setMetric(found, known, names.shareOf(known, toNumber(value)));
   }
 }
 
@@ -201,9 +197,9 @@ export function progressOfLine(line: string, names = new TrainNames(), passes = 
   if (step !== undefined) setPair(found, 'step', 'steps', step[1], step[2]);
   const joined = joinWords(text);
   const pass = passes.at(text);
-  if (/(?:^|\|)\s*\{/.test(text)) addItems(found, text);
-  else if (isKeras.test(joined) || isYaml.test(joined)) addNamed(found, joined, pass);
-  else addFigures(found, joined, pass);
+  if (/(?:^|\|)\s*\{/.test(text)) addItems(found, text, names);
+  else if (isKeras.test(joined) || isYaml.test(joined)) addNamed(found, joined, pass, names);
+  else addFigures(found, joined, pass, names);
   const waited = waitedOf.exec(text)?.[1];
   if (waited !== undefined && Number(waited) >= 0) found.waited = Number(waited);
   // Hugging Face's last line has the mean of all its losses.
@@ -217,6 +213,29 @@ export class TrainNames {
   readonly #plain = new Set<string>();
   readonly #shared = new Set<string>();
   #parted: (typeof ownNames)[number][] = [];
+  readonly #scales = new Map<string, MetricScale>();
+  #newScales: Record<string, MetricScale> = {};
+
+  /** An accuracy without a unit as a share of one: if any value of it is more than 1, all are percentages. */
+  shareOf(of: string, value: number): number {
+    if (!isAccuracy(of)) return value;
+    const name = of.replace(/^train_(?=accuracy$)/, '');
+    // 1.0000001 is rounded.
+    const isPercent = this.#scales.get(name) === 'percent' || (value > 1.001 && value <= 100);
+    const scale = isPercent ? 'percent' : 'bare';
+    if (value > 0 && this.#scales.get(name) !== scale) {
+      this.#scales.set(name, scale);
+      this.#newScales[name] = scale;
+    }
+    return isPercent && value <= 100 ? hundredth(value) : value;
+  }
+
+  /** The scales that were found since the last call: of what is in percent now, all before was, too. */
+  takeScales(): Record<string, MetricScale> {
+    const found = this.#newScales;
+    this.#newScales = {};
+    return found;
+  }
 
   settle(found: Progress): Progress {
     for (const name of ownNames) {
@@ -272,8 +291,6 @@ function knownName(name: string): string | undefined {
   return safe in Object.prototype ? `${safe}_` : safe;
 }
 
-const valueOf = (name: string, value: number): number => (isAccuracy(name) ? asShare(value) : value);
-
 /** One line of the file that `$UPDRAFT_PROGRESS` names: a JSON object with any of the fields; other numbers are metrics. */
 export function progressOfRecord(line: string, names = new TrainNames()): Progress {
   // Python writes NaN and Infinity, which are not JSON.
@@ -285,11 +302,12 @@ export function progressOfRecord(line: string, names = new TrainNames()): Progre
     typeof field === 'number' || field === 'NaN' || /^-?Infinity$/.test(String(field));
   const numbers = Object.entries(value).filter(([, field]) => isNumber(field));
   const fields = oneOfEach(new Map(numbers.map(([name, field]) => [fieldNamed(name), field])));
-  for (const [name, field] of fields) if (isOwnField(name)) found[name] = valueOf(name, Number(field));
+  for (const [name, field] of fields) if (isOwnField(name)) found[name] = names.shareOf(name, Number(field));
   for (const [name, field] of fields) {
     if (isOwnField(name)) continue;
     // One that is no name is counted where it is refused.
-    setMetric(found, knownName(name) ?? name, valueOf(name, Number(field)));
+    const known = knownName(name) ?? name;
+    setMetric(found, known, names.shareOf(known, Number(field)));
   }
   return withDone(names.settle(found));
 }
@@ -305,51 +323,6 @@ function oneOfEach<T>(values: ReadonlyMap<string, T>): [name: string, value: T][
     if (whole === undefined || (!wholes.has(whole) && !values.has(whole))) return [[name, value]];
     return name.endsWith('_epoch') && !values.has(whole) ? [[whole, value]] : [];
   });
-}
-
-/** More refused names than this are only known to be many. */
-const maxRefused = 100;
-/** Of refused names, as many are recorded as examples. */
-const maxExamples = 3;
-
-/** Keeps a training from filling journals with ever new names, or with ones that no table can carry. */
-export class MetricNames {
-  readonly #known = new Set<string>();
-  readonly #refused = new Map<RefusedMetrics['why'], Set<string>>();
-  readonly #news = new Set<RefusedMetrics['why']>();
-
-  /** The report without other names. */
-  admit({ metrics, ...rest }: Progress): Progress {
-    const known = Object.entries(metrics ?? {}).filter(
-      ([name]) => this.#known.has(name) || this.#isNew(name),
-    );
-    return known.length === 0 ? rest : { ...rest, metrics: Object.fromEntries(known) };
-  }
-
-  /** How many names were refused so far, for each reason with more of them than before. */
-  takeRefused(): RefusedMetrics[] {
-    const news = [...this.#refused].filter(([why]) => this.#news.delete(why));
-    return news.map(([why, names]) => ({
-      why,
-      count: names.size,
-      examples: [...names].slice(0, maxExamples),
-    }));
-  }
-
-  #isNew(name: string): boolean {
-    const why = this.#reasonAgainst(name);
-    if (why === undefined) return this.#known.add(name).has(name);
-    const names = this.#refused.get(why) ?? new Set();
-    this.#refused.set(why, names);
-    if (names.size < maxRefused && names.size < names.add(name.slice(0, 100)).size) this.#news.add(why);
-    return false;
-  }
-
-  #reasonAgainst(name: string): RefusedMetrics['why'] | undefined {
-    if (!/\p{L}/u.test(name)) return 'no-letter';
-    if (name.length > maxMetricName) return 'too-long';
-    return this.#known.size < maxMetrics ? undefined : 'too-many';
-  }
 }
 
 function fraction(text: string): RegExpExecArray | undefined {
@@ -381,11 +354,4 @@ function toNumber(text: string): number {
   if (lower === 'nan') return NaN;
   if (lower.includes('inf')) return lower.startsWith('-') ? -Infinity : Infinity;
   return Number(text);
-}
-
-/** An accuracy as a share of one, from `9909/10000`, `99.1%` or `0.991`. */
-function share(value: string, total: string | undefined, isPercent: boolean): number {
-  const number = toNumber(value);
-  if (total !== undefined && Number(total) > 0) return number / Number(total);
-  return isPercent ? hundredth(number) : asShare(number);
 }

@@ -310,3 +310,19 @@ test('figures of an epoch are its own if the next line begins another', () => {
     [2, 0.2],
   ]);
 });
+
+test('an accuracy that is ever above 1 is a percentage: what was taken for fractions is void', () => {
+  const reported = new ReportedProgress();
+  const journal: AgentBody[] = [];
+  for (const value of ['0.95', '1.32', '0.80', '40.0']) {
+    reported.addPrinted(`Epoch ${value.length} | val acc ${value} | test acc 0.5 | train top1 0.3%`);
+    journal.push(...reported.take());
+  }
+  const { val_accuracy, test_accuracy, train_top1 } = curvesOf(journal);
+  const values = [val_accuracy, test_accuracy, train_top1].map((curve) => curve?.map(([, value]) => value));
+  assert.deepEqual(values, [[0.0132, 0.008, 0.4], Array(4).fill(0.5), Array(4).fill(0.003)]);
+  assert.deepEqual(
+    journal.flatMap((body) => (body.kind === 'progress-scaled' ? [body.scales] : [])),
+    [{ val_accuracy: 'bare', test_accuracy: 'bare' }, { val_accuracy: 'percent' }],
+  );
+});

@@ -1,7 +1,14 @@
 import { defined } from '../../base/defined.ts';
-import type { AgentBody, Progress } from '../../journal/entry.ts';
+import {
+  type AgentBody,
+  maxMetricName,
+  maxMetrics,
+  type MetricScale,
+  type Progress,
+  type RefusedMetrics,
+} from '../../journal/entry.ts';
 import { metricsOf } from '../../journal/metrics.ts';
-import { isTableRow, MetricNames, progressOfLine, progressOfRecord, TrainNames } from './progress.ts';
+import { isTableRow, progressOfLine, progressOfRecord, TrainNames } from './progress.ts';
 import { PrintedPass } from './printed-pass.ts';
 import { mergeProgress, Reports } from './reports.ts';
 
@@ -23,6 +30,8 @@ export class ReportedProgress {
   /** What such reports are in the journal: void. */
   readonly #parted = new Set<string>();
   readonly #journaled = new Set<string>();
+  /** Of accuracies without a unit, what the journal does not have yet. */
+  #scales: Record<string, MetricScale> = {};
   /** Metrics of lines that are no rows of a table. */
   readonly #stated = new Set<string>();
   /** The fields and metrics that records have had, and the fields that depend on them. */
@@ -100,14 +109,17 @@ export class ReportedProgress {
     this.#isRecounted = false;
     const reports = [...printed, ...recorded].filter((report) => Object.keys(report).length > 0);
     for (const report of reports) for (const name in metricsOf(report)) this.#journaled.add(name);
+    const scales = this.#scales;
+    this.#scales = {};
     return [
+      ...(Object.keys(scales).length > 0 ? [{ kind: 'progress-scaled' as const, scales }] : []),
       ...(isReplaced ? [{ kind: 'progress-replaced' as const, ...replaced }] : []),
       ...reports.map((report) => ({ kind: 'progress' as const, ...report })),
       ...this.#names.takeRefused().map((refused) => ({ kind: 'metrics-refused' as const, ...refused })),
     ];
   }
 
-  /** What was a loss so far was `train_loss`, if the training has both. */
+  /** What was a loss so far was `train_loss`, if the training has both; what was taken for fractions is void if it is percentages. */
   #part(names: TrainNames, reports: Reports): void {
     for (const name of names.takeParted()) {
       for (const { [name]: value, metrics, ...report } of reports.take()) {
@@ -116,6 +128,12 @@ export class ReportedProgress {
       }
       if (this.#journaled.has(name)) this.#parted.add(name);
     }
+    const scales = names.takeScales();
+    Object.assign(this.#scales, scales);
+    const percent = new Set(Object.keys(scales).filter((name) => scales[name] === 'percent'));
+    if (percent.size === 0) return;
+    for (const report of reports.take()) this.#ofPass.push(without(report, percent));
+    for (const name of percent) if (this.#journaled.has(name)) this.#parted.add(name);
   }
 
   #learn({ metrics, ...fields }: Progress): void {
@@ -163,4 +181,49 @@ function without({ metrics = {}, ...fields }: Progress, names: ReadonlySet<strin
     Object.fromEntries(Object.entries(values).filter(([name]) => !names.has(name)));
   const [own, others] = [keep(fields) as Progress, keep(metrics) as Record<string, number>];
   return Object.keys(others).length === 0 ? own : { ...own, metrics: others };
+}
+
+/** More refused names than this are only known to be many. */
+const maxRefused = 100;
+/** Of refused names, as many are recorded as examples. */
+const maxExamples = 3;
+
+/** Keeps a training from filling journals with ever new names, or with ones that no table can carry. */
+export class MetricNames {
+  readonly #known = new Set<string>();
+  readonly #refused = new Map<RefusedMetrics['why'], Set<string>>();
+  readonly #news = new Set<RefusedMetrics['why']>();
+
+  /** The report without other names. */
+  admit({ metrics, ...rest }: Progress): Progress {
+    const known = Object.entries(metrics ?? {}).filter(
+      ([name]) => this.#known.has(name) || this.#isNew(name),
+    );
+    return known.length === 0 ? rest : { ...rest, metrics: Object.fromEntries(known) };
+  }
+
+  /** How many names were refused so far, for each reason with more of them than before. */
+  takeRefused(): RefusedMetrics[] {
+    const news = [...this.#refused].filter(([why]) => this.#news.delete(why));
+    return news.map(([why, names]) => ({
+      why,
+      count: names.size,
+      examples: [...names].slice(0, maxExamples),
+    }));
+  }
+
+  #isNew(name: string): boolean {
+    const why = this.#reasonAgainst(name);
+    if (why === undefined) return this.#known.add(name).has(name);
+    const names = this.#refused.get(why) ?? new Set();
+    this.#refused.set(why, names);
+    if (names.size < maxRefused && names.size < names.add(name.slice(0, 100)).size) this.#news.add(why);
+    return false;
+  }
+
+  #reasonAgainst(name: string): RefusedMetrics['why'] | undefined {
+    if (!/\p{L}/u.test(name)) return 'no-letter';
+    if (name.length > maxMetricName) return 'too-long';
+    return this.#known.size < maxMetrics ? undefined : 'too-many';
+  }
 }

@@ -164,6 +164,7 @@ test('a start again in the same sandbox knows what the file had before', async (
   appendFileSync(path.join(folder, 'progress.jsonl'), '{"step": 2, "loss": 0.4}\n');
   await watch.finish(true);
   assert.deepEqual(reported, [
+    { kind: 'progress-scaled', scales: { accuracy: 'bare' } },
     { kind: 'progress', step: 2, accuracy: 0.5 },
     { kind: 'progress', step: 2, loss: 0.4 },
   ]);

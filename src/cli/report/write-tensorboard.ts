@@ -6,7 +6,8 @@ import { jobLabel } from '../../job/describe-parameters.ts';
 import { agentJournals } from '../../journal/load-run.ts';
 import { eachProgress } from '../../journal/tail.ts';
 import { type Curve, CurveStitcher, type TrainingPoint } from '../../journal/training-curve.ts';
-import { readNames } from '../../run/run-states.ts';
+import type { JobState } from '../../journal/state.ts';
+import { readRunState } from '../../run/run-states.ts';
 import { crc32cOf } from '../../transfer/proof/crc32c.ts';
 
 /**
@@ -14,14 +15,18 @@ import { crc32cOf } from '../../transfer/proof/crc32c.ts';
  * Written again, they replace the earlier ones. Returns how many jobs have curves.
  */
 export async function writeTensorboard(runFolder: string, target: string): Promise<number> {
-  const names = await readNames(runFolder);
+  const { jobs } = await readRunState(runFolder);
+  const names = new Map(jobs.map(({ id, name }) => [id, name]));
   const earlier = Map.groupBy(await readdir(target).catch(() => []), (name) => name.split(' ', 1)[0]);
   let written = 0;
   for (const [job, journals] of Map.groupBy(await agentJournals(runFolder), (one) => one.job)) {
-    const curve = await readCurve(journals.toSorted((a, b) => a.attempt - b.attempt));
+    const curve = await readCurve(
+      journals.toSorted((a, b) => a.attempt - b.attempt),
+      jobs[0],
+    );
     if (curve.startedAt === undefined) continue;
     const seconds = String(Math.floor(curve.startedAt / 1000)).padStart(10, '0');
-    const [folder, file] = [folderName(job, names.get(job)?.name), `events.out.tfevents.${seconds}.updraft`];
+    const [folder, file] = [folderName(job, names.get(job)), `events.out.tfevents.${seconds}.updraft`];
     await writeWhole(path.join(target, folder, file), curve.content);
     for (const old of earlier.get(job) ?? [])
       if (old !== folder) await removeRenamed(path.join(target, old), file);
@@ -31,8 +36,8 @@ export async function writeTensorboard(runFolder: string, target: string): Promi
 }
 
 /** The attempts as one curve: one that resumes replaces what an earlier one did past its checkpoint. */
-async function readCurve(journals: readonly { path: string }[]): Promise<EventFile> {
-  const stitcher = new CurveStitcher();
+async function readCurve(journals: readonly { path: string }[], run?: JobState): Promise<EventFile> {
+  const stitcher = new CurveStitcher(run?.percentages);
   const curve = new EventFile();
   for (const journal of journals) await eachProgress(journal.path, (entry) => stitcher.add(entry, curve));
   return curve;
