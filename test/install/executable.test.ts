@@ -102,7 +102,7 @@ test('on a machine with only the C library and a shell, an ordinary user does it
     const piped = spawnSync(...command('updraft', ...words), { encoding: 'utf8', input });
     assert.match(piped.stdout, says, `${words.join(' ')}: ${piped.stderr}`);
   }
-  assert.match(updraft('adopt', 'my.sub').stdout, /also worth adding: request_memory/);
+  assert.match(updraft('adopt', 'my.sub').stdout, /also worth adding: `request_memory/);
   assert.match(updraft('docs', 'install').stdout, /^# Install\n/);
 
   const made = updraft('init', '--template', 'minimal', 'mine');
