@@ -18,10 +18,15 @@ async function killAfterStart(program: string, folder: string): Promise<ProcessI
     env: { ...process.env, TMPDIR: folder },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  const [pids] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
+  const exited = once(child, 'exit').then(() => ['']);
+  const [pids = ''] = (await Promise.race([
+    once(createInterface({ input: child.stdout }), 'line'),
+    exited,
+  ])) as string[];
+  assert.notEqual(pids, '', 'it ended before it had started anything');
   const started = pids.split(' ').map((pid) => identifyProcess(Number(pid)));
   child.kill('SIGKILL');
-  await once(child, 'exit');
+  await exited;
   return started.filter((one) => one !== undefined);
 }
 

@@ -48,7 +48,8 @@ export async function findChromium(): Promise<string | undefined> {
 /** Starts a headless browser that leaves nothing behind when it is disposed of. */
 export async function startChromium(program: string): Promise<Chromium> {
   await using stack = new AsyncDisposableStack();
-  const profile = await mkdtemp(path.join(os.tmpdir(), 'updraft-chromium-'));
+  // A short name: the path of its socket has room for 107 characters.
+  const profile = await mkdtemp(path.join(os.tmpdir(), 'chrome-'));
   // A separate process group, so that its helpers end with it.
   const child = spawn(program, [...flags, `--user-data-dir=${profile}`, 'about:blank'], {
     // Its socket and its other temporary files go with the profile.
@@ -77,7 +78,7 @@ async function debuggerOf(child: ChildProcess): Promise<string> {
 }
 
 async function end(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.pid === undefined) return;
+  if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
   const gone = once(child, 'exit');
   process.kill(-child.pid, 'SIGKILL');
   await gone;

@@ -47,8 +47,15 @@ async function choose(tab: Tab, ...files: string[]): Promise<void> {
 /** Drops files and folders on the page, as a person does with the mouse. */
 async function drop(tab: Tab, files: string[], items: object[] = []): Promise<void> {
   const data = { items, files, dragOperationsMask: 1 };
-  for (const type of ['dragEnter', 'dragOver', 'drop'])
-    await tab.send('Input.dispatchDragEvent', { type, x: 200, y: 200, data });
+  await tab.read(`(() => {
+    window.isDropped = false;
+    addEventListener('drop', () => (window.isDropped = true), { once: true });
+  })()`);
+  // A busy browser forgets a drop if the page has not answered its dragOver yet.
+  do
+    for (const type of ['dragEnter', 'dragOver', 'drop'])
+      await tab.send('Input.dispatchDragEvent', { type, x: 200, y: 200, data });
+  while (!(await tab.read<boolean>('window.isDropped')));
 }
 
 /** Chooses one of several, as a person does. */
