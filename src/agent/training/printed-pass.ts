@@ -14,8 +14,8 @@ const begins = new RegExp(
   String.raw`(?:^|\s)${passWord}(?:\s+(?:error|set|results?|metrics))?(?:\s*\(\w+\))?\s*:\s*(\[|total time|$)`,
   'i',
 );
-/** ` * Acc@1 77.059` and `Averaged stats: loss: 0.8 (0.85)`: what the lines before came to. */
-const sumsUp = /(?:^|\s)(?:\*\s+(?=[a-z])|averaged stats:)/i;
+/** ` * Acc@1 77.059`, `Test:  Acc@1 69.758` and `Averaged stats: loss: 0.8 (0.85)`: what the lines before came to. */
+const sumsUp = /(?:^|\s)(?:\*\s+(?=[a-z])|averaged stats:|test:\s+(?=acc@))/i;
 const position = /\[\s*\d+\s*\/\s*\d+/;
 const pairs = /[\d.]\s*\(\s*[-+.\de]+%?\s*\)/i;
 

@@ -241,6 +241,17 @@ test("of PyTorch's ImageNet example, the means count, and the last line of a tes
   });
 });
 
+test("of torchvision's references, the test counts as its last line has it", () => {
+  const lines = [
+    'Epoch: [0]  [1250/1251]  eta: 0:00:00  lr: 0.1  loss: 6.0 (6.5)  acc1: 20.0 (12.1)  time: 0.5',
+    'Test:   [100/196]  eta: 0:00:50  loss: 1.2 (1.1)  acc1: 75.0 (75.0)  acc5: 93.0 (93.0)  time: 0.5',
+    'Test:  Total time: 0:01:40',
+    'Test:  Acc@1 69.758 Acc@5 89.000',
+  ];
+  const { test_acc1, test_acc5, test_loss } = readLines(lines);
+  assert.deepEqual([test_acc1, test_acc5, test_loss], [[[0, 0.69758]], [[0, 0.89]], [[0, 1.1]]]);
+});
+
 test('a test that is never summed up counts as far as it was printed, once', () => {
   const timm = (batch: number, mean: number): string =>
     `Test: [${batch}/97]  Time: 0.9 (0.9)  Loss: 5.9 ( 6.1)  Acc@1:  90.0 ( ${mean})  Prec@5: 61.0 ( 45.5)`;
