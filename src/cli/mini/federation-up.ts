@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdir, open, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { Fault } from '../../fault/fault.ts';
@@ -58,7 +59,7 @@ async function runInForeground(
   try {
     showFederation(cli, kept.state, options);
     cli.err('\nrunning; press Ctrl-C to stop it\n');
-    await aborted(cli.signal);
+    if (!cli.signal.aborted) await once(cli.signal, 'abort');
   } finally {
     await kept.stop();
   }
@@ -139,13 +140,6 @@ function checkTrouble(rule: string, caches: number): void {
     const fix = '`updraft docs mini-federation` has the syntax of rules';
     throw new Fault('usage', error.message, { fix });
   }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }
 
 /** A folder to publish, from the command line. */
