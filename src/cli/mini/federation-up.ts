@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, open, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
+import { succeeds } from '../../base/error-reason.ts';
 import { Fault } from '../../fault/fault.ts';
 import {
   findFederation,
@@ -83,10 +84,7 @@ async function detach(
     stdio: ['ignore', log.fd, log.fd] as const,
   });
   try {
-    const ended = new Promise<'ended'>((resolve) => {
-      child.once('error', () => resolve('ended'));
-      child.once('exit', () => resolve('ended'));
-    });
+    const ended = succeeds(once(child, 'exit')).then(() => 'ended');
     for (;;) {
       const state = await findFederation(folder);
       if (state !== undefined) return state;
