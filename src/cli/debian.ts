@@ -45,7 +45,7 @@ async function apt(machine: Installer, args: string[], packages: string[]): Prom
     const [, , percent, what] = last.split(':');
     if (percent !== undefined) machine.say(`  ${Math.round(Number(percent))} % ${what ?? ''}`, true);
   });
-  const [code] = await once(child, 'close');
+  const [code] = (await once(child, 'close')) as [number | null];
   if (code === 0) return;
   throw new Fault('self-test-failed', `apt-get ${args[0] ?? ''} failed: ${errors.trim()}`, {
     fix: `apt-get install ${packages.join(' ')}`,
