@@ -31,6 +31,13 @@ function end(words: DagLexer): void {
 
 const reserved = new Set(['PARENT', 'CHILD', 'ALL_NODES']);
 
+/** The name of a node where DAGMan does not take ALL_NODES. */
+function oneNode(words: DagLexer): string {
+  const node = need(words, 'the name of the node');
+  if (isWord(node, 'ALL_NODES')) throw new DagSyntax('it takes the name of one node, not ALL_NODES');
+  return node;
+}
+
 function nodeOf(type: NodeType, words: DagLexer, lines: DagLines): CommandBody {
   const name = need(words, 'the name of the node');
   if (reserved.has(name.toUpperCase())) throw new DagSyntax(`\`${name}\` cannot be the name of a node`);
@@ -174,8 +181,7 @@ function tolerance(words: DagLexer): CommandBody {
 }
 
 function savePoint(words: DagLexer): CommandBody {
-  const node = need(words, 'the name of the node');
-  if (isWord(node, 'ALL_NODES')) throw new DagSyntax('a save point belongs to one node, not ALL_NODES');
+  const node = oneNode(words);
   words.next('removed');
   end(words);
   return { kind: 'setting', node, keyword: 'SAVE_POINT_FILE' };
@@ -204,7 +210,7 @@ const oneFile =
   };
 
 function done(words: DagLexer): CommandBody {
-  const node = need(words, 'the name of the node');
+  const node = oneNode(words);
   end(words);
   return { kind: 'done', node };
 }
@@ -219,7 +225,7 @@ function connect(words: DagLexer): CommandBody {
 const pin =
   (direction: 'in' | 'out') =>
   (words: DagLexer): CommandBody => {
-    const node = need(words, 'the name of the node');
+    const node = oneNode(words);
     const pinNumber = number(words, 'the number of the pin', 1);
     end(words);
     return { kind: 'pin', node, number: pinNumber, direction };

@@ -312,7 +312,13 @@ class DagReader {
   }
 
   #named(name: string, scope: DagScope, place: SourceLine): DagNode[] {
-    if (isAllNodes(name)) return [...scope.nodes.values()].filter(isOrdered);
+    if (isAllNodes(name)) {
+      const all = [...scope.nodes.values()].filter(isOrdered);
+      const message = 'ALL_NODES stands for no node here: FINAL nodes and those of splices do not count';
+      const fix = 'delete the line, or move it into the DAG of the splice';
+      if (all.length === 0) this.#note('unknown-node', place, message, fix);
+      return all;
+    }
     const node = scope.nodes.get(name);
     if (node !== undefined) return [node];
     this.#unknown(name, scope, place);
@@ -335,19 +341,27 @@ class DagReader {
       if (splice === undefined)
         this.#note('unknown-node', place, `there is no splice ${name}`, 'CONNECT takes two names of SPLICE');
     if (parent === undefined || child === undefined) return;
-    const pins = new Set([...parent.pins.out.keys(), ...child.pins.in.keys()]);
-    const missing = [...pins].find((pin) => !parent.pins.out.has(pin) || !child.pins.in.has(pin));
-    if (pins.size === 0 || missing !== undefined)
+    const indexes = (nodes: DagNode[] = []): number[] => nodes.map(({ index }) => index);
+    const [outs, ins] = [parent.pins.out, child.pins.in];
+    let pin = 1;
+    for (; outs.has(pin) && ins.has(pin); pin++)
+      this.graph.connect(indexes(outs.get(pin)), indexes(ins.get(pin)));
+    const isMatch = pin > 1 && outs.size < pin && ins.size < pin;
+    if (!isMatch)
       this.#note(
         'misused-node',
         place,
-        `the PIN_OUTs of ${from} and the PIN_INs of ${to} do not match${missing === undefined ? '' : ` (pin ${missing})`}`,
-        'give both splices the same pins, numbered from 1',
+        `the PIN_OUTs of ${from} and the PIN_INs of ${to} do not match (pin ${pin})`,
+        'give both splices the same pins, numbered from 1 without gaps',
       );
-    for (const pin of pins) {
-      const indexes = (nodes: DagNode[] = []): number[] => nodes.map(({ index }) => index);
-      this.graph.connect(indexes(parent.pins.out.get(pin)), indexes(child.pins.in.get(pin)));
-    }
+    const open = child.ends.first.find(({ index }) => !this.graph.hasParents(index));
+    if (isMatch && open !== undefined)
+      this.#note(
+        'misused-node',
+        place,
+        `${open.name} has no PIN_IN and no parent, so CONNECT cannot put all of ${to} after ${from}`,
+        `add PIN_IN for it in the DAG of ${to}, or a PARENT line for ${to} before this one`,
+      );
   }
 }
 
