@@ -36,7 +36,8 @@ export function groupFindings(
   findings: readonly Finding[],
   texts: readonly { file: string; text: string }[],
 ): FindingGroup[] {
-  const lines = new Map(texts.map(({ file, text }) => [file, text.split('\n')]));
+  const last = findings.reduce((max, { line = 0 }) => Math.max(max, line), 0);
+  const lines = new Map(texts.map(({ file, text }) => [file, text.split('\n', last)]));
   const byLevel = titles.flatMap(([level, title]): FindingGroup[] => {
     const group = findings.filter((finding) => finding.level === level && !isCommon(finding));
     return group.length === 0 ? [] : [{ level, title, findings: group.map((one) => shown(one, lines)) }];

@@ -147,7 +147,7 @@ export function nodesText(nodes: readonly DagNode[]): string {
 const maxShownCycle = 8;
 
 function cycle({ dag }: DagFacts): Found[] {
-  const found = dag.graph.cycle()?.flatMap((index) => dag.byIndex.get(index) ?? []);
+  const found = dag.graph.cycle()?.flatMap((index) => dag.byIndex[index] ?? []);
   const [first] = found ?? [];
   if (found === undefined || first === undefined) return [];
   const names = found.map(({ name }) => name);
@@ -295,7 +295,7 @@ function hidingFinal({ dag, outcomes }: DagFacts): Found[] {
 function overriddenVars({ outcomes }: DagFacts): Found[] {
   const found = new Map<string, Found>();
   for (const { facts, nodes } of outcomes)
-    for (const { name, append, place } of nodes[0]?.vars.values() ?? []) {
+    for (const { name, append, place } of nodes[0]?.vars ?? []) {
       const own = facts.submission.assignments.find(
         (one) => one.name.toLowerCase() === name.toLowerCase() && one.place !== place,
       );

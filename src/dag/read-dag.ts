@@ -53,16 +53,17 @@ class DagReader {
   }
 
   dag(): Dag {
-    const [byName, byIndex] = [new Map<string, DagNode>(), new Map<number, DagNode>()];
-    for (const node of this.#nodes) {
-      byName.set(node.name, node);
-      byIndex.set(node.index, node);
-    }
+    const nodes = this.#nodes;
+    const byIndex: DagNode[] = [];
+    for (const node of nodes) byIndex[node.index] = node;
+    let byName: Map<string, DagNode> | undefined;
     return {
       file: this.#file,
       dagmans: this.#dagmans,
-      nodes: this.#nodes,
-      byName,
+      nodes,
+      get byName() {
+        return (byName ??= new Map(nodes.map((node) => [node.name, node])));
+      },
       byIndex,
       graph: this.graph,
       descriptions: this.#descriptions,
@@ -82,7 +83,7 @@ class DagReader {
     for (const command of commands) this.#define(command, scope);
     for (const command of commands) this.#apply(command, scope);
     this.#open.pop();
-    scope.recordEnds();
+    if (scope.prefix !== '') scope.recordEnds();
   }
 
   #note(kind: DagProblemKind, place: SourceLine, message: string, fix: string): void {
@@ -128,7 +129,7 @@ class DagReader {
       folder: dir === undefined ? scope.folder : posix.join(scope.folder, dir),
       noop,
       done,
-      vars: noVars,
+      vars: [],
       scripts: noScripts,
       retries: 0,
       category: undefined,
@@ -262,12 +263,8 @@ class DagReader {
       );
       return;
     }
-    if (command.kind === 'vars') {
-      if (node.vars === noVars) node.vars = new Map();
-      for (const [name, value] of command.pairs)
-        // As in DAGMan, a later value takes the place of the first one.
-        node.vars.set(name, { name, value, append: node.vars.get(name)?.append ?? command.append, place });
-    } else if (command.kind === 'script') this.#setScript(node, command);
+    if (command.kind === 'vars') node.vars = withVars(node.vars, command);
+    else if (command.kind === 'script') this.#setScript(node, command);
     else if (command.kind === 'retry') node.retries = command.max;
     else if (command.kind === 'category') node.category = categoryIn(scope, command.category);
     else if (command.kind === 'done') node.done = true;
@@ -291,9 +288,9 @@ class DagReader {
 
   /** The nodes of a PARENT or CHILD list; a splice stands for its last or first nodes, so does an inner DAG as a parent. */
   #endsOf(names: readonly string[], end: 'first' | 'last', scope: DagScope, place: SourceLine): number[] {
-    const found = new Set<number>();
     const only = names.length === 1 ? scope.nodes.get(names[0] ?? '') : undefined;
     if (only?.type === 'job') return [only.index];
+    const found = new Set<number>();
     for (const name of names) {
       const splice = scope.splices.get(name);
       const node = scope.nodes.get(name);
@@ -365,8 +362,22 @@ class DagReader {
   }
 }
 
+/** As in DAGMan, a later value takes the place of the first one. */
+function withVars(
+  before: DagNode['vars'],
+  { pairs, append, place }: DagCommand & { kind: 'vars' },
+): DagNode['vars'] {
+  const vars = [...before];
+  for (const [name, value] of pairs) {
+    const at = vars.findIndex((one) => one.name === name);
+    const one = { name, value, append: vars[at]?.append ?? append, place };
+    if (at === -1) vars.push(one);
+    else vars[at] = one;
+  }
+  return vars.slice();
+}
+
 /** Many nodes have none, and a map takes much memory. */
-const noVars: DagNode['vars'] = new Map();
 const noScripts: DagNode['scripts'] = new Map();
 
 /** Comparing a name with more nodes than this takes too long for a hint. */
