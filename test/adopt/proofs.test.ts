@@ -31,6 +31,7 @@ const exceptions: Record<string, string> = {
   encoding: 'a command for the shell',
   'no-item-list': 'a file must be written',
   'no-queue': 'HTCondor 25 queues one job, and the pool has no earlier version, which queues none',
+  'blank-item': 'lines of a list must be deleted',
   'no-jobs': 'a file, a pattern or a count must be corrected',
   'not-read': 'nothing is known to be wrong',
   'folder-missing': 'a command for the shell',
