@@ -52,6 +52,7 @@ export const corrected: Record<string, Corrected[]> = {
       ad: { userlog: /^"\/home\/tester\/logs\/\d+\.log"$/ },
     },
   ],
+  tilde: [{ wrong: ['output = ~/job.$(Cluster).out'], ad: { out: /^"\/home\/tester\/job/ } }],
   'old-gpu-attributes': [
     {
       wrong: [

@@ -25,6 +25,13 @@ const fates: Fateful[] = [
     before: 'is held (13)',
   },
   {
+    // Of the home that the pool's tools have.
+    rule: 'tilde',
+    does: 'test -s condor_config',
+    lines: ['transfer_input_files = ~/condor_config'],
+    before: 'is held (13)',
+  },
+  {
     rule: 'flat-path',
     lines: ['arguments = code/run.sh', 'transfer_input_files = code/run.sh'],
     files: { 'code/run.sh': '' },
