@@ -55,6 +55,7 @@ export interface SecretRule {
 /** Found by their form, wherever they are; also after an underscore, as in names of files. */
 export const secretForms: readonly SecretRule[] = [
   { what: 'token (JWT)', pattern: /(?<![A-Za-z0-9])eyJ[\w-]{10,}(?:\.[\w-]*){0,2}/g },
+  { what: 'login', pattern: /([Aa]uthorization: Basic )(?=[\w+/]*(?:\d|[a-z][A-Z]))[\w+/=]{6,}/g },
   { what: 'AWS key', pattern: /(?<![A-Za-z0-9])(?:AKIA|ASIA|AIDA|AROA|AGPA)[A-Z0-9]{16}(?![A-Za-z0-9])/g },
   {
     what: 'service key',
@@ -81,6 +82,15 @@ export const secretInSentence = new RegExp(
   'g',
 );
 
+/** What messages say of a password instead of showing it: `required`, `invalid`; also types. */
+const saidOfPasswords =
+  '(?:\\w+(?:ed|ing|tion|ment|able|ible|ies|str|bytes)|(?:must|need|cannot|could|should|does|have|will|this|that|your|only|same|both|also|files?|bool|field|value|bytes|text|object|none|null|true|false|empty|blank|unset|absent|hidden|invalid|valid|wrong|incorrect|correct|unknown|weak|strong|short|long|login|logon|access|errors?|fails?|failure|success|sorry|please|enter|user|username|password|passphrase|prompt|default|minimum|maximum|length|policy|reset|change|contains?|expects?|requires?|mismatch|from|with)(?!\\w))';
+/** `password: hunter`: a plain word that ends its clause, or that a user, a host or the like follows. */
+const plainPassword = new RegExp(
+  `((?<![A-Za-z\\d/-])pass(?:word|phrase)["']?[ \\t]*:[ \\t]*["'\`]?)(?!${saidOfPasswords})[a-z]{4,}(?![\\w.]*[\\w([:/-])(?! +(?!for |and |with |user|host|login|at |from )[a-z])`,
+  'gi',
+);
+
 /** Patterns for the words of a command line, in a shell, a list or text in quotes. */
 export const commandLine = {
   /** Where an option begins: also right after a quote, as in `arguments = "--token …"`. */
@@ -104,7 +114,7 @@ export const secretInOption = new RegExp(
 
 const secrets: readonly RegExp[] = [
   ...secretForms.map(({ pattern }) => pattern),
-  ...[secretInQuery, secretInHeader, secretInVariable, secretInOption, secretInSentence],
+  ...[secretInQuery, secretInHeader, secretInVariable, secretInOption, secretInSentence, plainPassword],
 ];
 
 /** Text without the passwords, signatures and tokens of its URLs, headers, variables, command lines and sentences. */

@@ -98,3 +98,30 @@ test('a token or password in a sentence goes, and so does what has the form of o
   ];
   for (const text of harmless) assert.equal(withoutSecrets(text), text);
 });
+
+test('a password of letters goes, and what messages say of passwords stays', () => {
+  const shown: [text: string, shown: string][] = [
+    ['password: hunter', 'password: …'],
+    ['mount failed (user: bob, password: hunter)', 'mount failed (user: bob, password: …)'],
+    ['Password: Hunter. Then it failed', 'Password: …. Then it failed'],
+    [`{'password': 'hunter', 'host': 'db'}`, `{'password': '…', 'host': 'db'}`],
+    ['db password: hunter for user bob', 'db password: … for user bob'],
+    ['passphrase: correcthorse', 'passphrase: …'],
+    ['db_password: hunter', 'db_password: …'],
+    ['> Authorization: Basic aHVudGVyOng=', '> Authorization: Basic …'],
+  ];
+  for (const [text, expected] of shown) assert.equal(withoutSecrets(text), expected);
+  const harmless = [
+    'password: required; token: expired; Authorization: denied',
+    'Authorization: Basic Authentication required',
+    'Password: Permission denied, please try again.',
+    "bob@host's password: Login incorrect",
+    'Password:\nconnection closed',
+    'Access denied for user (using password: YES)',
+    'passwd: files systemd; passwd: user bob does not exist',
+    'def connect(user: str, password: str, host: Host, password: SecretStr, password: bool = False): ...',
+    'password: Kerberos realm unknown; password: contains no digit; password: looked up',
+    'secret: my-credentials; token: abcdef; password: see docs/login.md',
+  ];
+  for (const text of harmless) assert.equal(withoutSecrets(text), text);
+});
