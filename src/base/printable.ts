@@ -84,7 +84,7 @@ export const secretInSentence = new RegExp(
 
 /** What messages say of a password instead of showing it: `required`, `invalid`; also types. */
 const saidOfPasswords =
-  '(?:\\w+(?:ed|ing|tion|ment|able|ible|ies|str|bytes)|(?:must|need|cannot|could|should|does|have|will|this|that|your|only|same|both|also|files?|bool|field|value|bytes|text|object|none|null|true|false|empty|blank|unset|absent|hidden|invalid|valid|wrong|incorrect|correct|unknown|weak|strong|short|long|login|logon|access|errors?|fails?|failure|success|sorry|please|enter|user|username|password|passphrase|prompt|default|minimum|maximum|length|policy|reset|change|contains?|expects?|requires?|mismatch|from|with)(?!\\w))';
+  '(?:\\w*(?:ed|ing|able|ible|str|bytes|correct|valid|known|word|error|fail(?:ure|s)?)|none|null|true|false|empty|unset|hidden|wrong|weak|bool|text|default|user|login)(?!\\w)';
 /** `password: hunter`: a plain word that ends its clause, or that a user, a host or the like follows. */
 const plainPassword = new RegExp(
   `((?<![A-Za-z\\d/-])pass(?:word|phrase)["']?[ \\t]*:[ \\t]*["'\`]?)(?!${saidOfPasswords})[a-z]{4,}(?![\\w.]*[\\w([:/-])(?! +(?!for |and |with |user|host|login|at |from )[a-z])`,
