@@ -1,17 +1,12 @@
 import {
+  accessToken,
   commandLine,
+  namedSecrets,
   secretForms,
   secretInAddress,
-  secretInHeader,
-  secretInOption,
-  secretInQuery,
-  secretInSentence,
-  secretInVariable,
+  secretPlaces,
   type SecretRule,
-  accessToken,
 } from './printable.ts';
-
-const { option, gap, inQuotes, word } = commandLine;
 
 /** In place of a secret in a file. */
 export const removed = '[removed]';
@@ -29,14 +24,12 @@ const quotedOrWord = String.raw`(?<escape>\\*)"[^\n]*?(?<!\\)\k<escape>"|\\*"[^\
 const files: readonly SecretRule[] = [
   ...secretForms,
   { what: 'login in a URL', pattern: secretInAddress },
-  { what: 'secret in a URL', pattern: secretInQuery },
   // Whatever its scheme; within quotes, up to their end.
   {
     what: 'token',
     pattern: /(\b(?:(?:proxy-)?authorization|(?:set-)?cookie):[ \t]*)(?!\[removed\])[^\n"'\\]+/gi,
   },
-  { what: 'token', pattern: secretInHeader },
-  { what: 'variable', pattern: secretInVariable },
+  ...secretPlaces,
   // The items of a queue statement.
   {
     what: 'secret by its name',
@@ -73,42 +66,14 @@ const files: readonly SecretRule[] = [
   {
     what: 'secret by its name',
     pattern: new RegExp(
-      `(\\b(?:passw(?:or)?d|passphrase|pwd|pw)\\b(?: (?:is|was)|[^\\n:=]{0,40}:)[ \\t]*["'\`]?)(?=[^\\s"'\`]*\\d)${word}`,
+      `(\\b(?:passw(?:or)?d|passphrase|pwd|pw)\\b(?: (?:is|was)|[^\\n:=]{0,40}:)[ \\t]*["'\`]?)(?=[^\\s"'\`]*\\d)${commandLine.word}`,
       'gi',
     ),
   },
-  { what: 'secret option', pattern: secretInOption },
-  { what: 'secret by its name', pattern: secretInSentence },
-  // `curl -u me:word`, `mysql -pword`, `redis-cli -a word`, `wandb login key`.
   {
     what: 'login',
-    pattern: new RegExp(
-      `(${option}(?:u|-user)(?:${gap})?[^\\s:"'\`/,]+:)(?!//|\\[removed\\])(?:${inQuotes}|${word})`,
-      'g',
-    ),
-  },
-  {
-    what: 'login',
-    pattern: new RegExp(
-      `(\\b(?:mysql|mariadb|mongo|psql|pg_|sqlcmd|sshpass|(?:docker|podman|apptainer|singularity)[\\s"',]+login)[^\\n|;]{0,200}?${option}[pP](?:${gap})?)(?!-|\\[removed\\])(?:${inQuotes}|${word})`,
-      'g',
-    ),
-  },
-  {
-    what: 'login',
-    pattern: new RegExp(
-      `(\\b(?:redis-cli\\b[^\\n|;]{0,200}?${option}a|ldap\\w+\\b[^\\n|;]{0,200}?${option}w)${gap})(?!-|\\[removed\\])(?:${inQuotes}|${word})`,
-      'g',
-    ),
-  },
-  { what: 'login', pattern: /(\bwandb\b[^\n]{0,200}\s)[\w-]{40,}/g },
-  // Of any program, if it looks like a password.
-  {
-    what: 'login',
-    pattern: new RegExp(
-      `(${option}p${gap})(?=[^\\s"'\`/.]*[a-z])(?=[^\\s"'\`/.]*[A-Z])(?=[^\\s"'\`/.]*\\d)[^\\s"'\`/.]{8,}`,
-      'g',
-    ),
+    pattern:
+      /((?<![\w-])-p)(?=[^\s"'`/.]*[a-z])(?=[^\s"'`/.]*[A-Z])(?=[^\s"'`/.]*\d)[^\s"'`/.]{8,}(?![^\s"'`])/g,
   },
   // What follows a word for a key, in any sentence.
   {
@@ -116,7 +81,7 @@ const files: readonly SecretRule[] = [
     pattern:
       /(\b(?:netrc|api|key|token|login|credentials?)\b[^\n]{0,100}?[\s:="'])(?=[\w-]*\d)[\w-]{32,}(?![\w/.@-])/gi,
   },
-  { what: 'login', pattern: /(\bmachine\s+\S+\s+login\s+\S+\s+password\s+)\S+/gi },
+  ...namedSecrets,
 ];
 
 const firstGroup = ([, group]: unknown[]): string => (typeof group === 'string' ? group : '');
