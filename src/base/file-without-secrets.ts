@@ -4,7 +4,7 @@ import {
   namedSecrets,
   secretForms,
   secretInAddress,
-  secretPlaces,
+  placedSecrets,
   type SecretRule,
 } from './printable.ts';
 
@@ -29,7 +29,7 @@ const files: readonly SecretRule[] = [
     what: 'token',
     pattern: /(\b(?:(?:proxy-)?authorization|(?:set-)?cookie):[ \t]*)(?!\[removed\])[^\n"'\\]+/gi,
   },
-  ...secretPlaces,
+  ...placedSecrets,
   // The items of a queue statement.
   {
     what: 'secret by its name',

@@ -159,7 +159,7 @@ const logins: readonly RegExp[] = [
 const rule = (what: string, ...patterns: RegExp[]): SecretRule[] =>
   patterns.map((pattern) => ({ what, pattern }));
 /** Found by where they are. */
-export const secretPlaces: readonly SecretRule[] = [
+export const placedSecrets: readonly SecretRule[] = [
   ...rule('secret in a URL', secretInQuery, secretInEncodedQuery),
   ...rule('token', secretInHeader, secretInCookie),
   ...rule('variable', secretInVariable),
@@ -174,7 +174,7 @@ export const namedSecrets: readonly SecretRule[] = [
 
 /** Text without the passwords, signatures and tokens of its URLs, headers, variables, command lines and sentences. */
 export const withoutSecrets = (text: string): string =>
-  [...secretForms, ...secretPlaces, ...namedSecrets].reduce(
+  [...secretForms, ...placedSecrets, ...namedSecrets].reduce(
     (kept, { pattern }) =>
       kept.replaceAll(pattern, (_, start?: unknown) => `${typeof start === 'string' ? start : ''}…`),
     text.replaceAll(secretInAddress, '$1'),
