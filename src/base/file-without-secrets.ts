@@ -12,10 +12,11 @@ import {
 export const removed = '[removed]';
 
 /** The end of a name; what is before it is kept anyway, and searching it would take long in a huge word. */
-const secretName = `(?:${accessToken}|secret|passw(?:or)?d|passphrase|pwd|api[_-]?key|access[_-]?key|private[_-]?key|auth[_-]?key|account[_-]?key|key-data|[_-]pass(?![a-z])|credential|authorization|cookie|_key)(?![\\w-]{0,64}(?:file|path|dir|type|expir|name|url))[\\w-]{0,64}`;
+const secretName = `(?:${accessToken}|secret|passw(?:or)?d|passphrase|pwd(?![\\s"'=:]{1,6}[/~])|api[_-]?key|access[_-]?key|private[_-]?key|auth[_-]?key|account[_-]?key|key-data|[_-]pass(?![a-z])|credential|authorization|cookie|_key)(?![\\w-]{0,64}(?:file|path|dir|type|expir|name|url))[\\w-]{0,64}`;
 const secretNamePattern = new RegExp(`^[\\w.-]*${secretName}$`, 'i');
-/** Whether a variable or key of this name has a secret. */
-export const isSecretName = (name: string): boolean => secretNamePattern.test(name);
+/** Whether a variable or key of this name has a secret; the working folder is none. */
+export const isSecretName = (name: string): boolean =>
+  secretNamePattern.test(name) && !/^(?:OLD)?PWD$/.test(name);
 
 /** A value in quotes, however often escaped, or up to the end of its line if they do not close; else a word. */
 const quotedOrWord = String.raw`(?<escape>\\*)"[^\n]*?(?<!\\)\k<escape>"|\\*"[^\n]*|'[^'\n]*'?|(?:(?:basic|bearer|token) +)?[^\s"',;&(){}[\]]+`;
