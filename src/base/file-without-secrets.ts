@@ -161,9 +161,12 @@ export const knownSecretsRemoved = (sentence: string, secrets: ReadonlySet<strin
 
 /** The secrets of a text, without quotes around them. */
 export const secretsIn = (text: string): string[] =>
-  files.flatMap(({ pattern }) =>
-    [...text.matchAll(pattern)].map((match) => unquoted(valueIn(match))).filter((value) => value !== ''),
-  );
+  files
+    // Most texts have none, and a search is faster.
+    .filter(({ pattern }) => text.search(pattern) !== -1)
+    .flatMap(({ pattern }) => [...text.matchAll(pattern)])
+    .map((match) => unquoted(valueIn(match)))
+    .filter((value) => value !== '');
 
 const valueIn = (match: unknown[]): string => String(match[0]).slice(firstGroup(match).length);
 const unquoted = (value: string): string => value.replaceAll(/^[\\"']+|[\\"']+$/g, '');

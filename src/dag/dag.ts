@@ -31,8 +31,8 @@ export interface DagNode {
   folder: string;
   noop: boolean;
   done: boolean;
-  /** By name; the last VARS command wins. */
-  vars: Map<string, DagVariable>;
+  /** One for each name; the last VARS command wins. */
+  vars: readonly DagVariable[];
   scripts: ReadonlyMap<ScriptTime, DagScript>;
   retries: number;
   category: string | undefined;
@@ -75,8 +75,8 @@ export interface Dag {
   /** The main DAG's, then those of the inner DAGs that are there, outer ones first. */
   dagmans: Dagman[];
   nodes: DagNode[];
-  byName: ReadonlyMap<string, DagNode>;
-  byIndex: ReadonlyMap<number, DagNode>;
+  readonly byName: ReadonlyMap<string, DagNode>;
+  byIndex: readonly (DagNode | undefined)[];
   graph: DagGraph;
   /** By prefix and name; nodes refer to them instead of a submit file. */
   descriptions: ReadonlyMap<string, InlineDescription>;
@@ -104,4 +104,4 @@ export const filesOf = ({ dagmans, nodes, configs }: Dag): string[] => [
 
 /** The nodes it waits for; for the first nodes of an inner DAG that is the SUBDAG node. */
 export const parentsIn = ({ graph, byIndex }: Dag, { index }: DagNode): DagNode[] =>
-  graph.parentsOf(index).flatMap((parent) => byIndex.get(parent) ?? []);
+  graph.parentsOf(index).flatMap((parent) => byIndex[parent] ?? []);

@@ -26,7 +26,7 @@ import { namedLogs, namesLogs } from '../named-logs.ts';
 import { currentState, printUnsupervised } from '../run-view/current-state.ts';
 import { type NextCommand, nextCommands, textWidth } from '../text/phrases.ts';
 import { isDagFile } from '../adopt/dag-file.ts';
-import { jobsToExplain } from '../why/explain-log.ts';
+import { hasNumber, jobsToExplain } from '../why/explain-log.ts';
 import { explainRun } from '../why/explain-run.ts';
 import { nearest } from '../../base/nearest.ts';
 import { explainNodes } from '../../why/explain-nodes.ts';
@@ -323,8 +323,9 @@ async function explainDag(cli: Cli, file: string, name: string | undefined): Pro
   const explained = explainNodes(run, read, file);
   if (name === undefined) return explained;
   if (byName.has(name)) return explained.filter(({ node }) => node === name);
+  const ids = new Set(read.filter((job) => hasNumber(job, name)).map(({ id }) => id));
   // A splice is all of its nodes.
-  const named = explained.filter(({ job, node }) => job === name || node?.startsWith(`${name}+`) === true);
+  const named = explained.filter(({ job, node }) => ids.has(job) || node?.startsWith(`${name}+`) === true);
   if (named.length === 0) throw noSuchNode(file, name, byName.keys());
   return named;
 }
