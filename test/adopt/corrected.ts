@@ -9,6 +9,8 @@ export interface Corrected {
   without?: RegExp;
   /** How to follow advice that is no complete line; default: its lines instead of those for the same names. */
   right?: (lines: string[], fix: string) => string[];
+  /** What `condor_submit` says about the wrong file, and what the finding says, with its fix. */
+  says?: { condor: RegExp; finding: RegExp };
   /** What HTCondor must have made of it, in the job's ad. */
   ad?: Record<string, RegExp>;
 }
@@ -25,6 +27,58 @@ export const corrected: Record<string, Corrected[]> = {
       without: /^requirements/,
       ad: { requirements: /KFlops > 1(?!.*CUDA)/, gpusmincapability: /^8\.6/ },
     },
+  ],
+  'bad-quoting': [
+    {
+      wrong: ['arguments = "say "hello""'],
+      says: {
+        condor: /characters following double-quote/,
+        finding: /ends the value before its end.*double each/s,
+      },
+    },
+    {
+      wrong: ['arguments = "say hello'],
+      says: {
+        condor: /Unterminated double-quote/,
+        finding: /never closed.*end the value with a double quote/s,
+      },
+    },
+    {
+      wrong: ['arguments = say "hello"'],
+      says: { condor: /illegal unescaped double-quote/, finding: /put the whole value in double quotes/ },
+    },
+    {
+      wrong: [`arguments = "it's"`],
+      says: { condor: /Unbalanced quote/, finding: /single quote is never closed.*double the apostrophe/s },
+    },
+    { wrong: [`environment = "A='open"`], ad: { environment: /A=1 B=two' 'words/ } },
+    {
+      wrong: ['environment = "A = 1"'],
+      says: { condor: /Missing '=' after environment variable 'A'/, finding: /`A` is not.*without blanks/s },
+    },
+  ],
+  'bad-expression': [
+    {
+      wrong: ['request_memry = 2 GB'],
+      without: /memry/,
+      says: { condor: /Parse error/, finding: /HTCondor refuses the file/ },
+      ad: { requestmemory: /^2048$/ },
+    },
+  ],
+  'odd-resource': [
+    {
+      wrong: ['request_memry = 2048'],
+      without: /memry/,
+      says: { condor: /^$/, finding: /a resource named "memry": the job waits forever/ },
+      ad: { requestmemory: /^2048$/ },
+    },
+    ...['request_gpu = 1', 'request_gpu = 1 GB'].map((line) => ({
+      wrong: [line],
+      without: /^request_gpu /,
+      says: { condor: /did you mean request_gpus\?/, finding: /HTCondor warns about it, and ignores it/ },
+      ...instead('request_gpus = 1'),
+      ad: { requestgpus: /^1$/ },
+    })),
   ],
   'unused-name': [
     {

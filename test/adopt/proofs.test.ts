@@ -81,7 +81,7 @@ async function follow(
   condor: CondorSubmit,
   folder: string,
   rule: string,
-  { wrong, without, right, ad = {} }: Corrected,
+  { wrong, without, right, says, ad = {} }: Corrected,
 ): Promise<void> {
   const lines = ['executable = train.sh', ...wrong, 'queue'];
   const found = (await lintLines(folder, lines)).filter((finding) => finding.rule === rule);
@@ -91,6 +91,8 @@ async function follow(
   // The trouble is there before: condor_submit refuses the file, or reads it otherwise.
   if (Object.keys(ad).length > 0)
     assert.ok(before.status !== 0 || !isRead, `no trouble: ${wrong.join('; ')}`);
+  assert.match(before.said.trim(), says?.condor ?? /^/, wrong.join('; '));
+  assert.match(found.map(({ message, fix }) => `${message} ${fix}`).join('\n'), says?.finding ?? /^/);
   const fixes = found.map(({ fix }) => fix);
   const kept = without === undefined ? lines : lines.filter((line) => !without.test(line));
   const better = right?.(kept, fixes.join('\n')) ?? withLines(kept, fixes.flatMap(linesIn));
