@@ -13,6 +13,8 @@ export interface Corrected {
   right?: (lines: string[], fix: string) => string[];
   pool?: ProfileName;
   usage?: PastUsage;
+  /** What `condor_submit` says about the wrong file, and what the finding says, with its fix. */
+  says?: { condor: RegExp; finding: RegExp };
   /** What HTCondor must have made of it, in the job's ad. */
   ad?: Record<string, RegExp>;
 }
@@ -36,8 +38,33 @@ export const corrected: Record<string, Corrected[]> = {
   ],
   'no-queue': [{ wrong: [], right: (lines) => [...lines, 'queue'] }],
   'bad-quoting': [
-    { wrong: ['arguments = "say "hello""'] },
+    {
+      wrong: ['arguments = "say "hello""'],
+      says: {
+        condor: /characters following double-quote/,
+        finding: /ends the value before its end.*double each/s,
+      },
+    },
+    {
+      wrong: ['arguments = "say hello'],
+      says: {
+        condor: /Unterminated double-quote/,
+        finding: /never closed.*end the value with a double quote/s,
+      },
+    },
+    {
+      wrong: ['arguments = say "hello"'],
+      says: { condor: /illegal unescaped double-quote/, finding: /put the whole value in double quotes/ },
+    },
+    {
+      wrong: [`arguments = "it's"`],
+      says: { condor: /Unbalanced quote/, finding: /single quote is never closed.*double the apostrophe/s },
+    },
     { wrong: [`environment = "A='open"`], ad: { environment: /A=1 B=two' 'words/ } },
+    {
+      wrong: ['environment = "A = 1"'],
+      says: { condor: /Missing '=' after environment variable 'A'/, finding: /`A` is not.*without blanks/s },
+    },
   ],
   'several-queues': [
     {
@@ -128,6 +155,12 @@ export const corrected: Record<string, Corrected[]> = {
   'bad-expression': [
     { wrong: ['request_memory = 8 gigs'], ad: { requestmemory: /^8192$/ } },
     { wrong: ['request_cpus = 4 # two for loading'], ad: { requestcpus: /^4$/ } },
+    {
+      wrong: ['request_memry = 2 GB'],
+      without: /memry/,
+      says: { condor: /Parse error/, finding: /HTCondor refuses the file/ },
+      ad: { requestmemory: /^2048$/ },
+    },
     { wrong: ['+SingularityBind = /data:/data'], ad: { singularitybind: /^"\/data:\/data"$/ } },
     { wrong: ['periodic_hold_reason = too long'] },
   ],
@@ -148,6 +181,7 @@ export const corrected: Record<string, Corrected[]> = {
     },
   ],
   'fixed-names': [{ wrong: ['output = job.out'], ad: { out: /"job\.\d+\.0\.out"/ } }],
+  tilde: [{ wrong: ['output = ~/job.$(Cluster).out'], ad: { out: /^"\/home\/tester\/job/ } }],
   'executable-missing': [
     {
       wrong: [],
@@ -205,8 +239,19 @@ export const corrected: Record<string, Corrected[]> = {
     },
   ],
   'odd-resource': [
-    { wrong: ['request_memry = 2 GB'], without: /memry/, ad: { requestmemory: /^2048$/ } },
-    { wrong: ['request_gpu = 1'], without: /^request_gpu /, ad: { requestgpus: /^1$/ } },
+    {
+      wrong: ['request_memry = 2048'],
+      without: /memry/,
+      says: { condor: /^$/, finding: /a resource named "memry": the job waits forever/ },
+      ad: { requestmemory: /^2048$/ },
+    },
+    ...['request_gpu = 1', 'request_gpu = 1 GB'].map((line) => ({
+      wrong: [line],
+      without: /^request_gpu /,
+      says: { condor: /did you mean request_gpus\?/, finding: /HTCondor warns about it, and ignores it/ },
+      ...instead('request_gpus = 1'),
+      ad: { requestgpus: /^1$/ },
+    })),
   ],
   'below-use': [
     {

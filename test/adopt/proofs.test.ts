@@ -92,7 +92,7 @@ async function follow(
   condor: CondorSubmit,
   folder: string,
   rule: string,
-  { wrong, without, right, ad = {}, ...where }: Corrected,
+  { wrong, without, right, says, ad = {}, ...where }: Corrected,
 ): Promise<void> {
   const program = rule === 'executable-missing' ? [] : ['executable = train.sh'];
   const hasQueue = rule === 'no-queue' || wrong.includes('queue');
@@ -104,6 +104,8 @@ async function follow(
   // The trouble is there before: condor_submit refuses the file, or reads it otherwise.
   if (Object.keys(ad).length > 0)
     assert.ok(before.status !== 0 || !isRead, `no trouble: ${wrong.join('; ')}`);
+  assert.match(before.said.trim(), says?.condor ?? /^/, wrong.join('; '));
+  assert.match(found.map(({ message, fix }) => `${message} ${fix}`).join('\n'), says?.finding ?? /^/);
   const fixes = found.map(({ fix }) => fix);
   const kept = without === undefined ? lines : lines.filter((line) => !without.test(line));
   const better = right?.(kept, fixes.join('\n')) ?? withLines(kept, fixes.flatMap(linesIn));

@@ -191,7 +191,7 @@ function replacedCommands({ submission }: SubmitFacts): Found[] {
     if (between || refersToFirst || (lastQueue > 0 && second.place.line > lastQueue)) return [];
     return [
       {
-        message: `\`${second.name}\` replaces line ${first.place.line}: \`${first.value}\` is silently ignored`,
+        message: `\`${second.name}\` silently replaces the value of line ${first.place.line}`,
         fix: joined(first, second, submission),
         place: second.place,
       },
@@ -231,7 +231,7 @@ function quotingOf(batch: Batch): Found[] {
       return [
         {
           message: `\`${command}\`: ${error.message}`,
-          fix: `put the value in double quotes, as in:\n${example}`,
+          fix: `${error.fix}, as in:\n${example}`,
           place: whereSet(batch, command),
         },
       ];
