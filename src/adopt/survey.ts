@@ -29,6 +29,7 @@ export interface SurveyOptions {
   version?: readonly [number, number, number];
   usage?: PastUsage;
   given?: readonly GivenValue[];
+  cluster?: number;
   /** How many jobs of one queue statement are resolved. */
   maxJobs?: number;
 }
@@ -40,14 +41,15 @@ const maxNames = 5000;
 
 /** Reads a submit file and looks up every local file that it names. Runs nothing. */
 export function survey(options: SurveyOptions): SubmitFacts {
-  const { file, cwd, text, files, fitting, env, now, version, limits, usage, given, maxJobs } = options;
+  const { file, cwd, text, files, fitting, env, now, version, limits, usage, given, maxJobs, cluster } =
+    options;
   const submission = parseSubmit(text, {
     file: cwd === undefined ? path.posix.basename(file) : file,
     cwd: cwd ?? fitting ?? path.posix.dirname(file),
     env,
     now,
     files,
-    ...defined({ version, given, maxJobs }),
+    ...defined({ version, given, maxJobs, cluster }),
   });
   return {
     submission,

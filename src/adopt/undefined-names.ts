@@ -10,7 +10,7 @@ const automatic =
 export const isOfDag = (name: string): boolean => ofDag.test(name);
 
 /** Macros that some value uses and nothing in the file defines: the command line or a DAG may. */
-export function undefinedNames(submission: Submission): { name: string; place: SourceLine }[] {
+export function undefinedNames(submission: Submission, dag = false): { name: string; place: SourceLine }[] {
   const defined = new Set([
     ...submission.assignments.map(({ name }) => name.toLowerCase()),
     ...submission.queues.flatMap(({ variables }) => variables.map((name) => name.toLowerCase())),
@@ -18,7 +18,9 @@ export function undefinedNames(submission: Submission): { name: string; place: S
   return submission.assignments.flatMap(({ value, place }) =>
     [...value.matchAll(/(?<!\$)\$\(([\w.]+)\)/g)]
       .map(([, name = '']) => ({ name, place }))
-      .filter(({ name }) => !defined.has(name.toLowerCase()) && !automatic.test(name) && !isOfDag(name)),
+      .filter(
+        ({ name }) => !defined.has(name.toLowerCase()) && !automatic.test(name) && (dag || !isOfDag(name)),
+      ),
   );
 }
 

@@ -80,7 +80,7 @@ const files: readonly SecretRule[] = [
   {
     what: 'key',
     pattern:
-      /(\b(?:netrc|api|key|token|login|credentials?)\b[^\n]{0,100}?[\s:="'])(?=[\w-]*\d)[\w-]{32,}(?![\w/.@-])/gi,
+      /(\b(?:netrc|api|\w{0,64}key|token|login|credentials?)\b[^\n]{0,100}?[\s:="'])(?=[\w-]*\d)[\w-]{32,}(?![\w/.@-])/gi,
   },
   ...namedSecrets,
 ];

@@ -14,10 +14,8 @@ import {
   valueOf,
 } from '../../adopt/submit-facts.ts';
 import type { SubmittedJob, SubmittedQueue } from '../../adopt/submission.ts';
-import { counted } from '../../base/counted.ts';
 import { defined } from '../../base/defined.ts';
 import { removed, textWithoutSecrets, wordsWithoutSecrets } from '../../base/file-without-secrets.ts';
-import { shellQuote } from '../../base/shell-quote.ts';
 import { isInside, plainPath } from '../../job/inside.ts';
 import { looksSecret } from '../../job/secrets.ts';
 import type { JobDraft, SubmittedParts } from '../init/draft-job.ts';
@@ -28,9 +26,11 @@ import {
   type JobText,
   matrixOf,
   markedNames,
+  openMatrix,
+  wordText,
   textsOfJobs,
 } from './job-texts.ts';
-import { draftWithoutSecrets, leftOver } from './left-over.ts';
+import { draftWithoutSecrets, groupOf, leftOver, timeOf } from './left-over.ts';
 import { draftInputs, type Notes, programOf } from './submitted-inputs.ts';
 
 /** Commands that have a key in the job file. */
@@ -50,6 +50,8 @@ export function draftSubmitted(file: string, read: SubmitFacts): JobDraft | unde
       what: 'command',
       why: 'the submit file chooses a value at random; one of them is here',
     });
+  for (const name of facts.submission.unset)
+    notes.open.push({ what: `$ENV(${name})`, why: 'it is not set here: UNDEFINED is in its place' });
   const { files, data } = draftInputs(group, notes);
   if (/^false$/i.test(valueOf(batch, 'transfer_executable') ?? '') && !path.posix.isAbsolute(program))
     notes.open.push({
@@ -59,12 +61,7 @@ export function draftSubmitted(file: string, read: SubmitFacts): JobDraft | unde
   const run = runOf(group, envOf(group, notes), outputsOf(group, notes), notes);
   if (run.outputs.length === 0)
     notes.open.push({ what: 'outputs', why: 'the submit file names none that is known here' });
-  const image = submittedImage(batch);
-  const isCarried = (name: string): boolean =>
-    carried.test(name) ||
-    isPlainUniverse(batch, name) ||
-    (image !== undefined && /^\+SingularityImage$/i.test(name));
-  const left = leftOver(batch, isCarried);
+  const left = leftOver(batch, (name) => isCarried(batch, name));
   notes.hints.push(...left.lost);
   if ((batch.queue.template ?? batch.job).commands['initialdir'] !== undefined)
     notes.hints.push('initialdir: inputs are taken from there, but results return to the folder of the run');
@@ -89,7 +86,8 @@ export function draftSubmitted(file: string, read: SubmitFacts): JobDraft | unde
       env: Object.fromEntries(Object.entries(run.env).map(([name, value]) => [name, asTemplate(value)])),
       ...gpuParts(batch, notes),
       ...defined({
-        image,
+        image: submittedImage(batch),
+        timeSeconds: timeOf(batch),
         disk: amountOf(batch, 'request_disk', 'k', notes),
         requirements: requirementsOf(batch, notes),
         project: projectOf(batch),
@@ -105,43 +103,11 @@ const nameOf = (text: string): string =>
     .replaceAll(/^[^A-Za-z0-9]+|-+$/g, '')
     .slice(0, 64);
 
-const isPlainUniverse = (batch: Batch, name: string): boolean =>
-  name === 'universe' && /^(vanilla|container|docker)$/i.test(valueOf(batch, name) ?? '');
-
-/** Queue statements whose jobs differ from those of the first in their arguments only are carried with it. */
-function groupOf(first: Batch, others: readonly Batch[], notes: Notes): Batch[] {
-  const same = others.filter((other) => differences(first, other).length === 0);
-  for (const other of others.filter((one) => !same.includes(one))) {
-    const { place, text, total } = other.queue;
-    const jobs = total === undefined ? 'jobs of unknown number' : counted(total, 'job');
-    notes.hints.push(
-      `line ${place.line}, \`${text}\` (${jobs}): it differs in ${differences(first, other).join(', ')}: write a job file of its own`,
-    );
-  }
-  const all = [first, ...same];
-  for (const { queue } of all) {
-    if (queue.total === undefined)
-      notes.open.push({ what: 'run.matrix', why: `the items of \`${queue.text}\` are unknown here` });
-    else if (queue.total > queue.jobs.length)
-      notes.hints.push(`matrix: only the first ${queue.jobs.length} of ${queue.total} jobs are listed`);
-  }
-  return all;
-}
-
-/** Names of jobs may differ, since Updraft gives its own. */
-const mayDiffer = /^(arguments|log|output|error|batch_name|description)$/;
-
-function differences(a: Batch, b: Batch): string[] {
-  const settings = ({ queue, job }: Batch): Record<string, string> => {
-    const { commands, attributes } = queue.template ?? job;
-    const own = Object.entries(attributes).map(([name, value]) => [`+${name}`, value] as const);
-    return Object.fromEntries([...Object.entries(commands), ...own]);
-  };
-  const [one, other] = [settings(a), settings(b)];
-  return [...new Set([...Object.keys(one), ...Object.keys(other)])].filter(
-    (name) => !mayDiffer.test(name) && (one[name] ?? '') !== (other[name] ?? ''),
-  );
-}
+const isCarried = (batch: Batch, name: string): boolean =>
+  carried.test(name) ||
+  (/^allowed_(execute|job)_duration$/.test(name) && timeOf(batch) !== undefined) ||
+  (name === 'universe' && /^(vanilla|container|docker)$/i.test(valueOf(batch, name) ?? '')) ||
+  (/^\+SingularityImage$/i.test(name) && submittedImage(batch) !== undefined);
 
 interface RunDraft {
   command: string;
@@ -171,26 +137,17 @@ function runOf(
   const names = markedNames([...(words ?? []), ...Object.values(env), ...outputs]);
   const matrix = first && words && matrixOf(first.queue.jobs, names);
   if (words === undefined || matrix === undefined) return listedRun(all, wordsOf, env, outputs, notes);
-  noteCluster(words, notes);
   const size = Object.values(matrix).reduce((product, values) => product * values.length, 1);
   const copies = Math.round((first?.queue.total ?? 1) / size);
   const isUnknown = first?.queue.total === undefined;
-  const [program, argument, ...more] = words;
+  const [program = [], ...more] = words;
+  const isItem = more.length === 1 && more[0]?.length === 1 && markedNames(more).length === 1;
   // An item may be several words.
-  if (
-    isUnknown &&
-    program &&
-    argument?.length === 1 &&
-    more.length === 0 &&
-    markedNames([argument]).length === 1
-  )
-    return {
-      command: 'sh -c {command}',
-      parts: { matrix: { command: [`${asWord(program)} FILL IN`] } },
-      env,
-      outputs,
-    };
-  const known = isUnknown ? fillIn(matrix) : matrix;
+  if (isUnknown && isItem && markedNames([...Object.values(env), ...outputs]).length === 0) {
+    const parts = { matrix: { command: [`${asWord(program)} FILL IN`] } };
+    return { command: 'sh -c {command}', parts, env, outputs };
+  }
+  const known = isUnknown ? openMatrix(Object.keys(matrix)) : matrix;
   return {
     command: words.map(asWord).join(' '),
     parts: {
@@ -214,11 +171,10 @@ function listedRun(
   const own = Object.entries(env).filter(([, text]) => !isCommon(text));
   const commands = all.flatMap(({ queue }) => {
     const words = textsOfJobs(queue, wordsOf);
-    noteCluster(words ?? [], notes);
     return queue.jobs.map((job) =>
       [
         ...own.map(([name, text]) => `${name}=${asWordFor(job, text)}`),
-        ...(words?.map((text) => asWordFor(job, text)) ?? wordsOf(job).map(shellQuote)),
+        ...(words ?? wordsOf(job).map(wordText)).map((text) => asWordFor(job, text)),
       ].join(' '),
     );
   });
@@ -231,14 +187,6 @@ function listedRun(
     outputs: outputs.filter(isCommon),
   };
 }
-
-function noteCluster(words: readonly JobText[], { hints }: Notes): void {
-  const hint = "$(Cluster): the run's name, $UPDRAFT_RUN, is in its place";
-  if (markedNames(words).includes('cluster') && !hints.includes(hint)) hints.push(hint);
-}
-
-const fillIn = (matrix: Record<string, string[]>): Record<string, string[]> =>
-  Object.fromEntries(Object.keys(matrix).map((name) => [name, ['FILL IN']]));
 
 /** The jobs of queue statements that differ in their arguments only. */
 const asOneQueue = (all: readonly Batch[]): Pick<SubmittedQueue, 'jobs' | 'template'> => ({

@@ -2,6 +2,7 @@ import { isReserved, listJobs } from '../../job/expand.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { markedName } from '../../adopt/resolve-jobs.ts';
 import type { SubmittedJob, SubmittedQueue } from '../../adopt/submission.ts';
+import type { Matrix } from '../../job/matrix.ts';
 
 /** A piece of a text: literal, or a name whose value differs between jobs. */
 type Piece = { literal: string } | { name: string };
@@ -21,10 +22,13 @@ function piecesOf(text: string): Piece[] {
   );
 }
 
-/** The value that a name stands for in a job; the cluster is unknown before the submission, where the reader has 1. */
+/** Stands for the number of the cluster, which is unknown before the submission. */
+export const anyCluster = 918_273_645;
+
+/** The value that a name stands for in a job. */
 function valueIn({ item, process }: SubmittedJob, name: string): string | undefined {
   if (name === 'index') return String(process);
-  return name === 'cluster' ? '1' : item[name];
+  return name === 'cluster' ? String(anyCluster) : item[name];
 }
 
 const filled = (text: JobText, job: SubmittedJob): string =>
@@ -82,6 +86,10 @@ export const asWord = (text: JobText): string =>
         })
         .join('');
 
+/** A word of one job as a text. */
+export const wordText = (word: string): JobText =>
+  piecesOf(word.replaceAll(String(anyCluster), markedName('cluster')));
+
 /** The same word with the values of one job. */
 export const asWordFor = (job: SubmittedJob, text: JobText): string =>
   text
@@ -108,4 +116,12 @@ export function matrixOf(
   const made = listJobs({ jobs: copies, matrix }).map(({ parameters }) => keyOf(parameters));
   if (used.includes('index') && rows.join() !== made.join()) return undefined;
   return Object.fromEntries(names.map((name) => [parameterOf(name), matrix[name] ?? []]));
+}
+
+/** The matrix of jobs whose items are unknown; those of several variables belong together. */
+export function openMatrix(names: readonly string[]): Matrix {
+  const row = Object.fromEntries(names.map((name) => [name, 'FILL IN']));
+  return names.length > 1
+    ? { [names.join('_')]: [row] }
+    : Object.fromEntries(names.map((name) => [name, ['FILL IN']]));
 }

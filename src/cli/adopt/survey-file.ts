@@ -1,5 +1,6 @@
 import path from 'node:path';
 import type { SubmitFacts, PastUsage } from '../../adopt/submit-facts.ts';
+import { undefinedNames } from '../../adopt/undefined-names.ts';
 import { surveyOnDisk } from '../../adopt/disk-files.ts';
 import type { SurveyOptions } from '../../adopt/survey.ts';
 import { defined } from '../../base/defined.ts';
@@ -8,17 +9,28 @@ import type { ProfileName } from '../../job/spec.ts';
 import { condorProfiles, CondorTools, findLimits } from '../../pool/htcondor.ts';
 import { submitLimits } from '../../pool/submit-limits.ts';
 import type { Cli } from '../cli.ts';
+import { anyCluster } from './job-texts.ts';
 
 /** Surveys a submit file by the version and limits of this access point, or the limits of the given pool. */
 export async function surveyFile(
   cli: Cli,
   file: string,
-  {
-    pool,
-    ...options
-  }: { pool?: ProfileName | undefined; usage?: PastUsage | undefined; maxJobs?: number | undefined } = {},
+  { pool, ...options }: { pool?: ProfileName | undefined; usage?: PastUsage | undefined } = {},
 ): Promise<SubmitFacts> {
   return surveyOnDisk({ file, ...(await surveyContext(cli, pool)), ...defined(options) });
+}
+
+/** Jobs of a queue statement that are written; others check the first few. */
+const maxWritten = 10_000;
+
+/** Surveys a submit file for `--write`: `$$(NAME)` stands for a name that has no value in it. */
+export async function surveyToWrite(cli: Cli, file: string, pool?: ProfileName): Promise<SubmitFacts> {
+  const context = await surveyContext(cli, pool);
+  const { submission } = surveyOnDisk({ file, ...context });
+  const given = undefinedNames(submission, true)
+    .filter(({ name }) => !submission.queues.some(({ text }) => text.includes(`$(${name})`)))
+    .map(({ name, place }) => ({ name, value: `$$(${name})`, append: false, place }));
+  return surveyOnDisk({ file, ...context, given, maxJobs: maxWritten, cluster: anyCluster });
 }
 
 /** What a survey needs to know of this access point: its version and limits, or the limits of the given pool. */

@@ -393,5 +393,5 @@ test('every command of the submit file is carried over, needless, or named as lo
     '+Sum: it is an expression',
   ])
     assert.ok(said.includes(`not carried over: ${words}`), words);
-  assert.match(said, /not needed, Updraft does it itself: log, max_retries, on_exit_remove\n/);
+  assert.match(said, /not needed, Updraft does it itself: log\n/);
 });

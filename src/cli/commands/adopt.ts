@@ -13,14 +13,11 @@ import type { ProfileName } from '../../job/spec.ts';
 import type { AdoptedRun } from '../adopt/submit-adopted.ts';
 import { isDagFile } from '../adopt/dag-file.ts';
 import { askCondor, type CondorAnswer } from '../adopt/ask-condor.ts';
-import { readUsage, surveyFile } from '../adopt/survey-file.ts';
+import { readUsage, surveyFile, surveyToWrite } from '../adopt/survey-file.ts';
 import { readSubmitCode } from '../check/submit-code.ts';
 import { condorLines, errorsFound, findingsText } from '../adopt/findings-text.ts';
 import type { Cli } from '../cli.ts';
 import { askYesNo, nextCommands, textWidth } from '../text/phrases.ts';
-
-/** Jobs of a queue statement that `--write` reads; others check the first few. */
-const maxWritten = 10_000;
 
 interface Options {
   json?: true;
@@ -61,11 +58,7 @@ async function adopt(cli: Cli, file: string, argument: string, options: Options)
     options.usage === undefined
       ? undefined
       : await readUsage(path.resolve(cli.cwd, options.usage), cli.signal);
-  const facts = await surveyFile(cli, file, {
-    pool: options.pool,
-    usage,
-    maxJobs: options.write === true ? maxWritten : undefined,
-  });
+  const facts = await surveyFile(cli, file, { pool: options.pool, usage });
   const [code, answer] = await Promise.all([readSubmitCode(cli, file, facts), askCondor(cli, file, facts)]);
   const hide = hideSecretsOf(quotedTexts(facts));
   const findings = sortFindings([...lintSubmission(facts, hide), ...hideInFindings(code.findings, hide)]);
@@ -81,7 +74,7 @@ async function adopt(cli: Cli, file: string, argument: string, options: Options)
     );
   if (options.write === true) {
     const { writeAdopted } = await import('../adopt/write-adopted.ts');
-    await writeAdopted(cli, file, facts);
+    await writeAdopted(cli, file, await surveyToWrite(cli, file, options.pool));
     return;
   }
   const isBad = condor.accepted === false || findings.some(({ level }) => level === 'error');

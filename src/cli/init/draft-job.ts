@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { shellQuote } from '../../base/shell-quote.ts';
+import type { Matrix } from '../../job/matrix.ts';
 import type { Scalar } from '../../job/spec.ts';
 import type { ScriptArg } from '../../script/script-args.ts';
 import { chooseValues, type Chosen, type Guess } from './choose-values.ts';
@@ -33,10 +34,11 @@ export interface SubmittedParts {
   image?: string;
   gpus?: number;
   disk?: string;
+  timeSeconds?: number;
   requirements?: string;
   project?: string;
   jobs?: number;
-  matrix?: Record<string, string[]>;
+  matrix?: Matrix;
   /** Minimum capability, memory and CUDA of each GPU, as text of the job file. */
   gpu?: string;
   /** Lines for `[pool.submit]`. */

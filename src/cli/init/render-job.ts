@@ -1,3 +1,4 @@
+import { type GroupEntry, isGroupEntry } from '../../job/matrix.ts';
 import type { JobDraft } from './draft-job.ts';
 
 /** What is known beside the script itself. */
@@ -14,6 +15,10 @@ export interface RenderFacts {
 
 const quote = (text: string): string => JSON.stringify(text);
 const list = (names: readonly string[]): string => `[${names.map(quote).join(', ')}]`;
+const table = (entry: GroupEntry): string =>
+  `{ ${Object.entries(entry)
+    .map(([name, value]) => `${name} = ${JSON.stringify(value)}`)
+    .join(', ')} }`;
 const column = 40;
 /** A line with its comment beside it, or above it where it is long. */
 const line = (text: string, comment = ''): string =>
@@ -42,7 +47,8 @@ export function renderJob(draft: JobDraft, facts: RenderFacts): string {
       : [`requirements = ${quote(draft.submitted.requirements)}`]),
   ];
   const matrix = Object.entries(draft.submitted?.matrix ?? {}).map(
-    ([name, values]) => `${name} = [\n${values.map((value) => `  ${quote(value)},\n`).join('')}]`,
+    ([name, values]) =>
+      `${name} = [\n${values.map((value) => `  ${isGroupEntry(value) ? table(value) : JSON.stringify(value)},\n`).join('')}]`,
   );
   const head = [
     ...(facts.schema === '' ? [] : [facts.schema]),
@@ -128,6 +134,7 @@ function resourceLines(
       ...(submitted.gpus === undefined ? [] : [`gpus = ${submitted.gpus}`]),
       ...(submitted.gpu === undefined ? [] : [`gpu = ${submitted.gpu}`]),
       ...(submitted.disk === undefined ? [] : [`disk = ${quote(submitted.disk)}`]),
+      ...(submitted.timeSeconds === undefined ? [] : [`time = "${submitted.timeSeconds}s"`]),
     ];
   const gpus =
     gpu === undefined
