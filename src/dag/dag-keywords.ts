@@ -133,12 +133,12 @@ function scriptOf(when: ScriptTime, words: DagLexer): DagCommand {
 
 function retry(words: DagLexer): DagCommand {
   const node = need(words, 'the name of the node');
-  const max = number(words, 'the number of retries', 0);
+  number(words, 'the number of retries', 0);
   const word = words.next();
   if (word !== '' && !isWord(word, 'UNLESS_EXIT')) throw new DagSyntax(`\`${word}\` is one word too many`);
   if (word !== '') number(words, 'the exit code after UNLESS-EXIT');
   end(words);
-  return { kind: 'retry', node, max, place: words.place };
+  return { kind: 'setting', node, keyword: 'RETRY', place: words.place };
 }
 
 function vars(words: DagLexer): DagCommand {

@@ -131,7 +131,6 @@ class DagReader {
       done,
       vars: [],
       scripts: noScripts,
-      retries: 0,
       category: undefined,
       place,
     };
@@ -253,7 +252,7 @@ class DagReader {
 
   #set(node: DagNode, command: DagCommand & { node: string }, scope: DagScope): void {
     const { place } = command;
-    if (!isOrdered(node) && isForJobs(command, node)) {
+    if (!isOrdered(node) && isForJobs(keywordOf(command), node)) {
       const [word, type] = [keywordOf(command), node.type.toUpperCase()];
       this.#note(
         'misused-node',
@@ -265,7 +264,6 @@ class DagReader {
     }
     if (command.kind === 'vars') node.vars = withVars(node.vars, command);
     else if (command.kind === 'script') this.#setScript(node, command);
-    else if (command.kind === 'retry') node.retries = command.max;
     else if (command.kind === 'category') node.category = categoryIn(scope, command.category);
     else if (command.kind === 'done') node.done = true;
     else if (command.kind === 'pin') {
@@ -387,9 +385,8 @@ const resolveIn = (folder: string, name: string): string =>
   posix.isAbsolute(name) ? posix.normalize(name) : posix.join(folder, name);
 
 /** DAGMan refuses these for FINAL, PROVISIONER and SERVICE nodes. */
-const isForJobs = ({ kind, ...command }: DagCommand & { node: string }, { type }: DagNode): boolean =>
-  ['retry', 'category', 'done'].includes(kind) ||
-  ('keyword' in command && ['PRIORITY', type === 'final' ? 'ABORT-DAG-ON' : ''].includes(command.keyword));
+const isForJobs = (word: string, { type }: DagNode): boolean =>
+  ['RETRY', 'PRIORITY', 'CATEGORY', 'DONE', type === 'final' ? 'ABORT-DAG-ON' : ''].includes(word);
 
 const keywordOf = (command: DagCommand & { node: string }): string =>
   command.kind === 'setting' ? command.keyword : command.kind.toUpperCase();
