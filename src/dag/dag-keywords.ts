@@ -95,12 +95,8 @@ function edges(words: DagLexer): DagCommand {
   if (names.length === 0 || childrenAt === 0) throw new DagSyntax('there is no node after PARENT');
   if (childrenAt === -1) throw new DagSyntax('CHILD is missing');
   if (childrenAt === names.length) throw new DagSyntax('there is no node after CHILD');
-  return {
-    kind: 'edges',
-    parents: names.slice(0, childrenAt),
-    children: names.slice(childrenAt),
-    place: words.place,
-  };
+  const [parents, children] = [names.slice(0, childrenAt), names.slice(childrenAt)];
+  return { kind: 'edges', parents, children, place: words.place };
 }
 
 function weakEdges(words: DagLexer): DagCommand {

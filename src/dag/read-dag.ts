@@ -365,14 +365,10 @@ function withVars(
   before: DagNode['vars'],
   { pairs, append, place }: DagCommand & { kind: 'vars' },
 ): DagNode['vars'] {
-  const vars = [...before];
-  for (const [name, value] of pairs) {
-    const at = vars.findIndex((one) => one.name === name);
-    const one = { name, value, append: vars[at]?.append ?? append, place };
-    if (at === -1) vars.push(one);
-    else vars[at] = one;
-  }
-  return vars.slice();
+  const vars = new Map(before.map((one) => [one.name, one]));
+  for (const [name, value] of pairs)
+    vars.set(name, { name, value, append: vars.get(name)?.append ?? append, place });
+  return [...vars.values()];
 }
 
 /** Many nodes have none, and a map takes much memory. */
