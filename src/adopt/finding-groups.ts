@@ -1,7 +1,7 @@
 import { counted } from '../base/counted.ts';
 import type { Finding, Level } from '../base/finding.ts';
-import { textWithoutSecrets } from '../base/file-without-secrets.ts';
 import { printable, printableLines } from '../base/printable.ts';
+import { lineWithoutSecrets } from './hide-secrets.ts';
 import type { Submission } from './submission.ts';
 
 /** The findings of one level, as they are shown. */
@@ -66,7 +66,7 @@ function shown(
   return {
     place: `${printable(file)}:${Math.max(line, 1)}`,
     rule,
-    lines: (excerpt.length === 0 ? source : excerpt).map((one) => printableLines(textWithoutSecrets(one))),
+    lines: (excerpt.length === 0 ? source : excerpt).map((one) => printableLines(lineWithoutSecrets(one))),
     message: printable(message),
     fix: fix.split('\n').map(printable).join('\n'),
   };

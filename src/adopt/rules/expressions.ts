@@ -11,11 +11,12 @@ import {
   valueOf,
   whereSet,
 } from '../submit-facts.ts';
+import { meantRequest } from './resources.ts';
 import { opennessOf } from '../undefined-names.ts';
 
-/** Commands whose value HTCondor reads as an expression, if it is not an amount. */
+/** Commands whose value HTCondor reads as an expression, if it is not an amount. It ignores `request_gpu`. */
 const expressions =
-  /^(requirements|rank|require_gpus|request_\w+|gpus_(minimum|maximum)_\w+|leave_in_queue|(periodic|on_exit)_(hold|release|remove|vacate)(_reason|_subcode)?|retry_until|job_lease_duration|allowed_(job|execute)_duration)$/;
+  /^(requirements|rank|require_gpus|request_(?![cg]pu$)\w+|gpus_(minimum|maximum)_\w+|leave_in_queue|(periodic|on_exit)_(hold|release|remove|vacate)(_reason|_subcode)?|retry_until|job_lease_duration|allowed_(job|execute)_duration)$/;
 const amounts: Record<string, 'k' | 'm'> = {
   request_memory: 'm',
   request_disk: 'k',
@@ -75,9 +76,10 @@ function fixOf(shown: string, value: string): string {
   if (before !== undefined && comment !== undefined)
     return `put the comment on its own line:\n${shown} = ${before}`;
   const [, number = '', unit = ''] = /^\s*(\d+(?:\.\d+)?)\s*([kmgt])[a-z]*\s*$/i.exec(value) ?? [];
-  if (shown in amounts && number !== '') return `${shown} = ${number} ${unit.toUpperCase()}B`;
+  const command = meantRequest(shown) ?? shown;
+  if (command in amounts && number !== '') return `${command} = ${number} ${unit.toUpperCase()}B`;
   const [, count] = /^request_\w+$/.test(shown) ? (/^\s*(\d+)\s/.exec(value) ?? []) : [];
-  if (count !== undefined) return `${shown} = ${count}`;
+  if (count !== undefined) return `${command} = ${count}`;
   if (/^\+|_reason$/.test(shown) && !value.includes('"'))
     return `if you mean the text:\n${shown} = "${value}"`;
   return 'correct the expression';
