@@ -212,3 +212,18 @@ export interface JobDetails {
   releases: readonly { reason: string; evidence: Evidence }[];
   removal?: { reason: string; evidence: Evidence; wasHeld: boolean };
 }
+
+/** Makes a job that has left the queue a success, in place: DAGMan counts its node as done, whatever it did. */
+export function endAsDone(job: JobHistory): JobHistory {
+  if (job.outcome === 'running' || job.outcome === 'held') return job;
+  const last = job.attempts.at(-1);
+  if (last !== undefined) {
+    last.ending = 'success';
+    delete last.cause;
+  }
+  job.outcome = 'success';
+  delete job.cause;
+  delete job.reason;
+  delete job.details?.removal;
+  return job;
+}
