@@ -56,7 +56,7 @@ const causes = {
   },
   'credential-missing': {
     title: 'its credential is missing or invalid',
-    advice: 'Renew the token or proxy that the submit file asks for, on the access point, and submit again.',
+    advice: 'Store or renew its token or proxy on the access point: the job uses it once it is released.',
     fault: 'token-missing',
   },
   'transfer-stalled': {
@@ -125,7 +125,7 @@ const causes = {
   },
   'access-point-full': {
     title: 'disk full or quota exceeded on the access point',
-    advice: 'Free some space there or ask the staff for more, then release the job or submit it again.',
+    advice: 'Free some space there, or ask the staff for more.',
     fault: 'disk-full',
   },
   'disk-full': {
@@ -180,7 +180,7 @@ const causes = {
   'command-missing': {
     title: 'the program could not be started',
     advice:
-      'Check that the job brings it along (`files`), that it is executable and has Unix line endings, and that the machine has its interpreter.',
+      'Check that the job brings it along, that it is executable and has Unix line endings, and that the machine has its interpreter.',
     change: 'files',
   },
   'file-unusable': {

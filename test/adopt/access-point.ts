@@ -9,9 +9,9 @@ import { waitForChange } from '../../src/base/wait-for-change.ts';
 import { meetingPlace, testPool } from '../pool.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
-/** A user at the access point of the shared pool; undefined, and the test skipped, where there is none. */
-export async function accessPoint(t: TestContext) {
-  const pool = await testPool(t);
+/** A user at the access point of the shared pool, or of `own`; undefined, and the test skipped, where there is none. */
+export async function accessPoint(t: TestContext, own?: { bin: string; home: string }) {
+  const pool = own ?? (await testPool(t));
   if (pool === undefined) return undefined;
   const folder = await temporaryFolder(t);
   const at = (name: string): string => path.join(folder, name);
