@@ -32,6 +32,8 @@ export interface PlannedRun {
   withPlugin: boolean;
   /** The user asked for a new run. */
   isNew: boolean;
+  /** When the command was started. */
+  since: number;
   /** It already exists: the same command was run before. */
   isResumed: boolean;
 }
@@ -41,24 +43,33 @@ export async function plannedRun(
   cli: Cli,
   file: string,
   facts: SubmitFacts,
-  { withPlugin, isNew }: { withPlugin: boolean; isNew: boolean },
+  wanted: Pick<PlannedRun, 'withPlugin' | 'isNew' | 'since'>,
 ): Promise<PlannedRun> {
+  const { withPlugin, isNew } = wanted;
   assertOwnFolder(file, facts);
   assertCountable(file, facts);
   const plan = adoptedPlan(file, facts);
   if (withPlugin) assertListable(plan.folder);
-  const earlier = isNew ? undefined : await findOpenRun(plan, await readFile(file, 'utf8'), withPlugin);
+  const earlier = isNew ? undefined : await findOpenRun(plan, await readFile(file, 'utf8'), wanted);
   const run = earlier ?? newRunName(plan, cli.clock);
   const added = additions(facts.submission, path.join(plan.folder, runsFolder, run), withPlugin);
-  return { run, added, withPlugin, isNew, isResumed: earlier !== undefined };
+  return { ...wanted, run, added, isResumed: earlier !== undefined };
 }
 
-/** The run of this exact text that is active, or whose submission was not confirmed. */
-async function findOpenRun(plan: Plan, text: string, withPlugin: boolean): Promise<string | undefined> {
+/**
+ * The run of this exact text that is active, or whose submission was not confirmed, or that the same command has made
+ * since this one was started: HTCondor may have been slow to answer this one.
+ */
+async function findOpenRun(
+  plan: Plan,
+  text: string,
+  { withPlugin, since }: Pick<PlannedRun, 'withPlugin' | 'since'>,
+): Promise<string | undefined> {
   const { same } = await findEarlier(plan);
   if (same === undefined) return undefined;
   const { entries } = await readJournal(path.join(same.folder, runFiles.journal));
-  if (same.isEnded && entries.some(({ kind }) => kind === 'submitted')) return undefined;
+  const isOlder = Date.parse(entries[0]?.t ?? '') < since;
+  if (same.isEnded && isOlder && entries.some(({ kind }) => kind === 'submitted')) return undefined;
   const read = (name: string): Promise<string | undefined> =>
     readFile(path.join(same.folder, name), 'utf8').catch(() => undefined);
   const isSame =
