@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { isGone } from './error-reason.ts';
+import { unlessGone } from './error-reason.ts';
 
 /** Texts by name, such as `templates/minimal/train.py`. */
 export type Assets = Readonly<Record<string, string>>;
@@ -19,12 +19,7 @@ export function embedAssets(load: () => Promise<Assets>): void {
 /** A file that comes with the program, named by its path in the repository; undefined if there is none. */
 export async function readAsset(name: string): Promise<string | undefined> {
   if (loadEmbedded !== undefined) return (await loadEmbedded())[name];
-  try {
-    return await readFile(installedPath(name), 'utf8');
-  } catch (error) {
-    if (isGone(error)) return undefined;
-    throw error;
-  }
+  return await unlessGone(readFile(installedPath(name), 'utf8'));
 }
 
 /** The path of such a file for other programs to open: in the executable, a copy of it in `folder`. */

@@ -24,6 +24,13 @@ export function isGone(error: unknown): boolean {
   return code === 'ENOENT' || code === 'ENOTDIR';
 }
 
+/** What the operation gives; undefined if the file or a folder above it does not exist. */
+export const unlessGone = <T>(operation: Promise<T>): Promise<T | undefined> =>
+  operation.catch((error: unknown) => {
+    if (!isGone(error)) throw error;
+    return undefined;
+  });
+
 /** Whether the promise is fulfilled. */
 export const succeeds = (promise: Promise<unknown>): Promise<boolean> =>
   promise.then(

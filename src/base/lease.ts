@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { link, mkdir, open, readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock } from './clock.ts';
-import { isGone } from './error-reason.ts';
+import { isGone, unlessGone } from './error-reason.ts';
 import { livenessOf, type ProcessIdentity } from './process-identity.ts';
 
 /** Held by one process at a time; freed when its holder dies. */
@@ -91,14 +91,7 @@ async function generationNumbers(folder: string): Promise<number[]> {
   return names.filter((name) => /^\d+\.json$/.test(name)).map((name) => Number.parseInt(name, 10));
 }
 
-async function namesIn(folder: string): Promise<string[]> {
-  try {
-    return await readdir(folder);
-  } catch (error) {
-    if (isGone(error)) return [];
-    throw error;
-  }
-}
+const namesIn = async (folder: string): Promise<string[]> => (await unlessGone(readdir(folder))) ?? [];
 
 /** Removes old generations, and drafts of processes that were too late or killed while writing. */
 async function removeBefore(folder: string, top: number): Promise<void> {

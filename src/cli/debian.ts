@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import type { Env } from '../base/env.ts';
 import { Fault } from '../fault/fault.ts';
@@ -28,30 +29,26 @@ export async function aptInstall(machine: Installer, packages: string[], why: st
 }
 
 /** Runs apt-get; its status lines (`dlstatus:…`, `pmstatus:…`) become one line of progress. */
-function apt(machine: Installer, args: string[], packages: string[]): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const flags = ['-q', '-o', 'APT::Status-Fd=3', '-o', 'DPkg::Lock::Timeout=300'];
-    const child = spawn('apt-get', [...flags, ...args], {
-      env: { ...machine.env, DEBIAN_FRONTEND: 'noninteractive', LC_ALL: 'C' },
-      stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
-      signal: machine.signal,
-    });
-    let errors = '';
-    child.stderr?.on('data', (chunk: Buffer) => {
-      errors = (errors + chunk.toString()).slice(-2000);
-    });
-    child.stdio[3]?.on('data', (chunk: Buffer) => {
-      const last = chunk.toString().trim().split('\n').at(-1) ?? '';
-      const [, , percent, what] = last.split(':');
-      if (percent !== undefined) machine.say(`  ${Math.round(Number(percent))} % ${what ?? ''}`, true);
-    });
-    child.on('error', reject);
-    child.on('close', (code) => {
-      const fix = `apt-get install ${packages.join(' ')}`;
-      if (code === 0) resolve();
-      else
-        reject(new Fault('self-test-failed', `apt-get ${args[0] ?? ''} failed: ${errors.trim()}`, { fix }));
-    });
+async function apt(machine: Installer, args: string[], packages: string[]): Promise<void> {
+  const flags = ['-q', '-o', 'APT::Status-Fd=3', '-o', 'DPkg::Lock::Timeout=300'];
+  const child = spawn('apt-get', [...flags, ...args], {
+    env: { ...machine.env, DEBIAN_FRONTEND: 'noninteractive', LC_ALL: 'C' },
+    stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
+    signal: machine.signal,
+  });
+  let errors = '';
+  child.stderr?.on('data', (chunk: Buffer) => {
+    errors = (errors + chunk.toString()).slice(-2000);
+  });
+  child.stdio[3]?.on('data', (chunk: Buffer) => {
+    const last = chunk.toString().trim().split('\n').at(-1) ?? '';
+    const [, , percent, what] = last.split(':');
+    if (percent !== undefined) machine.say(`  ${Math.round(Number(percent))} % ${what ?? ''}`, true);
+  });
+  const [code] = (await once(child, 'close')) as [number | null];
+  if (code === 0) return;
+  throw new Fault('self-test-failed', `apt-get ${args[0] ?? ''} failed: ${errors.trim()}`, {
+    fix: `apt-get install ${packages.join(' ')}`,
   });
 }
 

@@ -25,13 +25,15 @@ export interface JobFileOptions {
 
 /** The argument and the options of every command that reads a job file. */
 export function jobFileOptions(command: Command): Command {
-  const collect = (value: string, before: string[] | undefined): string[] => [...(before ?? []), value];
   return command
     .argument('[folder|file]', 'the job file, or its folder', '.')
     .option('--with <file>', 'a second job file that overrides values (repeatable)', collect)
     .option('--set <key=value>', 'override a value: --set run.jobs=2 (repeatable)', collect)
     .option('--pool <name>', `where to run: ${pools.join(', ')}`, poolOption);
 }
+
+/** For options that may be repeated. */
+export const collect = (value: string, before: string[] = []): string[] => [...before, value];
 
 function poolOption(name: string): string {
   if (pools.some((pool) => pool === name)) return name;

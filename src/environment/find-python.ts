@@ -52,21 +52,11 @@ export async function findPython(
   const tried: TriedPython[] = [];
   for (const candidate of await candidates(env, only)) {
     if (except.some((one) => one.path === candidate)) continue;
-    const lacks = await ask(candidate, isQuick ? findEach : importEach, modules, env, signal);
+    const lacks = await failingImport(candidate, modules, env, signal, isQuick ? findEach : importEach);
     if (lacks === undefined) return { found: candidate, tried };
     tried.push({ path: candidate, lacks });
   }
   return { found: undefined, tried };
-}
-
-/** The first module that an interpreter cannot import, with the reason. */
-export async function failingImport(
-  python: string,
-  modules: string[],
-  env: Env,
-  signal?: AbortSignal,
-): Promise<string | undefined> {
-  return await ask(python, importEach, modules, env, signal);
 }
 
 /** Every python3 (then python) on the PATH and in the usual places, each once. */
@@ -85,12 +75,13 @@ async function candidates(env: Env, only: string | undefined): Promise<string[]>
   return [...found.values()];
 }
 
-async function ask(
+/** The first module that an interpreter cannot import, or does not have, with the reason. */
+export async function failingImport(
   python: string,
-  script: string,
   modules: string[],
   env: Env,
   signal?: AbortSignal,
+  script = importEach,
 ): Promise<string | undefined> {
   try {
     await run(python, ['-c', script, ...modules], {

@@ -1,6 +1,6 @@
 import { type FileHandle, open, stat } from 'node:fs/promises';
 import type { Clock } from '../base/clock.ts';
-import { isGone } from '../base/error-reason.ts';
+import { unlessGone } from '../base/error-reason.ts';
 import { waitForChange } from '../base/wait-for-change.ts';
 import { createParser, type Parser, type ParserOptions } from './parse.ts';
 
@@ -46,7 +46,7 @@ export class EventLogTail {
 
   /** Reads what is new; true if there was anything. */
   async read(signal?: AbortSignal): Promise<boolean> {
-    const found = await unlessMissing(stat(this.path));
+    const found = await unlessGone(stat(this.path));
     if (found === undefined) {
       if (this.#inode !== 0 && !this.#gone) this.#notice('gone');
       this.#gone = this.#inode !== 0;
@@ -72,7 +72,7 @@ export class EventLogTail {
   }
 
   async #readFile(path: string, signal: AbortSignal | undefined): Promise<boolean> {
-    const opened = await unlessMissing(open(path, 'r'));
+    const opened = await unlessGone(open(path, 'r'));
     if (opened === undefined) return false;
     await using file = opened;
     const { ino, mtimeMs, birthtimeMs, size } = await file.stat();
@@ -132,12 +132,6 @@ export async function followEventLog(path: string, options: FollowOptions): Prom
     if (!grew) await waitForChange([path], slowPollMs, options.clock, options.signal);
   }
 }
-
-const unlessMissing = <T>(operation: Promise<T>): Promise<T | undefined> =>
-  operation.catch((error: unknown) => {
-    if (!isGone(error)) throw error;
-    return undefined;
-  });
 
 /** More than any pool keeps. */
 const maxRotations = 100;

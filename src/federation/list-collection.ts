@@ -15,7 +15,7 @@ export interface CollectionEntry extends Omit<DavResource, 'path'> {
 /** The entries of a collection, by name; an object lists as itself. */
 export async function listCollection(url: string, options: ObjectOptions): Promise<CollectionEntry[]> {
   const located = await options.federation.locate(url, options);
-  const { self, children } = await propfind(located, options, '1');
+  const { self, children } = await propfind(located, options);
   if (self !== undefined && !self.isCollection && children.length === 0)
     return [{ ...facts(self), url, name: nameOf(self, located.url) }];
   const [base = ''] = url.split('?');
@@ -64,13 +64,7 @@ async function* walk(
  */
 async function listTree(url: string, options: ObjectOptions): Promise<Tree> {
   const located = await options.federation.locate(url, options);
-  const server = listingServer(located);
-  const request = {
-    method: 'PROPFIND' as const,
-    server,
-    headers: { Depth: 'infinity' },
-    maxBody: maxListingBytes,
-  };
+  const request = listingRequest(listingServer(located), 'infinity');
   const answer = await requestObject(located, request, options).catch(() => undefined);
   options.signal?.throwIfAborted();
   if (answer?.status !== 207) return new Map();
@@ -123,16 +117,17 @@ interface Listing {
 /** A listing of a hundred thousand names takes some fifty megabytes. */
 const maxListingBytes = 128 << 20;
 
-/** Asks the listing server about a path: only the path itself, or its entries too. */
-async function propfind(located: Located, options: ObjectOptions, depth: '1'): Promise<Listing> {
+const listingRequest = (server: ObjectServer, depth: '1' | 'infinity') => ({
+  method: 'PROPFIND' as const,
+  server,
+  headers: { Depth: depth },
+  maxBody: maxListingBytes,
+});
+
+/** Asks the listing server about a path and its entries. */
+async function propfind(located: Located, options: ObjectOptions): Promise<Listing> {
   const server = listingServer(located);
-  const request = {
-    method: 'PROPFIND' as const,
-    server,
-    headers: { Depth: depth },
-    maxBody: maxListingBytes,
-  };
-  const answer = await requestWithRetries(located, request, options);
+  const answer = await requestWithRetries(located, listingRequest(server, '1'), options);
   if (answer.status === 405 || answer.status === 501) throw noListing(located);
   if (answer.status !== 207)
     throw statusFault(answer.status, { object: located.url, host: server.host, tokenFix: located.tokenFix });

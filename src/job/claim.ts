@@ -1,6 +1,6 @@
 import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { isGone } from '../base/error-reason.ts';
+import { unlessGone } from '../base/error-reason.ts';
 import { createExclusive } from '../base/lease.ts';
 import type { ProcessIdentity } from '../base/process-identity.ts';
 import { attemptFiles } from './layout.ts';
@@ -23,10 +23,6 @@ export async function dropClaim(attemptFolder: string): Promise<void> {
 
 /** The attempt's claim; undefined while it is unclaimed. */
 export async function readClaim(attemptFolder: string): Promise<Claim | undefined> {
-  try {
-    return JSON.parse(await readFile(path.join(attemptFolder, attemptFiles.claim), 'utf8')) as Claim;
-  } catch (error) {
-    if (isGone(error)) return undefined;
-    throw error;
-  }
+  const text = await unlessGone(readFile(path.join(attemptFolder, attemptFiles.claim), 'utf8'));
+  return text === undefined ? undefined : (JSON.parse(text) as Claim);
 }

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { errorReason, isGone } from '../base/error-reason.ts';
+import { errorReason, unlessGone } from '../base/error-reason.ts';
 import { Fault } from '../fault/fault.ts';
 import { roundFolder, runFiles } from '../job/layout.ts';
 import type { Plan } from '../job/plan.ts';
@@ -23,10 +23,7 @@ export async function readPlan(runFolder: string): Promise<Plan> {
 export async function roundPlan(runFolder: string, round: number): Promise<Plan> {
   for (let number = round; number > 1; number--) {
     const file = path.join(roundFolder(runFolder, number), runFiles.plan);
-    const text = await readFile(file, 'utf8').catch((error: unknown) => {
-      if (isGone(error)) return undefined;
-      throw error;
-    });
+    const text = await unlessGone(readFile(file, 'utf8'));
     if (text !== undefined) return JSON.parse(text) as Plan;
   }
   return await readPlan(runFolder);

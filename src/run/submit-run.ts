@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { counted } from '../base/counted.ts';
 import type { Clock } from '../base/clock.ts';
 import { defined } from '../base/defined.ts';
-import { isGone } from '../base/error-reason.ts';
+import { unlessGone } from '../base/error-reason.ts';
 import { firstFew } from '../base/printable.ts';
 import { stableJson } from '../base/stable-json.ts';
 import { runsFolder } from '../job/layout.ts';
@@ -195,10 +195,7 @@ export async function findEarlier(plan: Plan): Promise<EarlierRuns> {
 /** Newest first: the id in a run's name starts with its date and time. */
 async function runsNamed({ folder, spec }: Plan): Promise<string[]> {
   const runs = path.join(folder, runsFolder);
-  const names = await readdir(runs).catch((error: unknown) => {
-    if (isGone(error)) return [];
-    throw error;
-  });
+  const names = (await unlessGone(readdir(runs))) ?? [];
   const ours = names.filter((name) => name.startsWith(`${spec.name}-`));
   return ours
     .sort()

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { defined } from '../../base/defined.ts';
-import { isGone } from '../../base/error-reason.ts';
+import { unlessGone } from '../../base/error-reason.ts';
 import { syncPath } from '../../base/sync-path.ts';
 import { isInside } from '../../job/inside.ts';
 
@@ -112,10 +112,7 @@ export type IntactGeneration = Extract<Generation, { record: unknown }>;
 
 /** What a store holds, latest first; damaged ones come before all others, because their age is unknown. */
 export async function findGenerations(store: string): Promise<Generation[]> {
-  const names = await readdir(store).catch((error: unknown) => {
-    if (isGone(error)) return [];
-    throw error;
-  });
+  const names = (await unlessGone(readdir(store))) ?? [];
   const folders = names.filter((name) => /^\d+$/.test(name)).map((name) => path.join(store, name));
   const generations = await Promise.all(folders.map(readGeneration));
   return generations.sort((a, b) => numberOf(b) - numberOf(a));

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { readdir, realpath, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { isGone } from '../../base/error-reason.ts';
+import { unlessGone } from '../../base/error-reason.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { Attempt } from '../attempt.ts';
 import { scratchAt, type Scratch } from '../scratch.ts';
@@ -67,13 +67,8 @@ export async function checkByCommand(command: string, attempt: Attempt, signal: 
 
 async function problemOf(output: string, work: string, before: OutputSnapshot): Promise<string | undefined> {
   const file = path.join(work, output);
-  let target: string;
-  try {
-    target = await realpath(file);
-  } catch (error) {
-    if (isGone(error)) return 'is missing';
-    throw error;
-  }
+  const target = await unlessGone(realpath(file));
+  if (target === undefined) return 'is missing';
   if (!isWithin(target, work)) return `is a link to ${target}, outside the work folder`;
   const newest = await newestFile(target);
   if (newest === undefined) return 'is empty';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { ensureFolder } from '../../base/ensure-folder.ts';
-import { isGone, readJsonFile } from '../../base/error-reason.ts';
+import { readJsonFile, unlessGone } from '../../base/error-reason.ts';
 import { removeTree } from '../../base/remove-tree.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { WorkOrder } from '../../job/job.ts';
@@ -23,10 +23,7 @@ interface Owner {
 /** Refuses, before any work is done, a results folder that holds anything but this job's earlier results. */
 export async function checkResultsFolder(order: WorkOrder): Promise<void> {
   const { run, job, resultsTo } = order;
-  const names = await readdir(resultsTo).catch((error: unknown) => {
-    if (isGone(error)) return [];
-    throw error;
-  });
+  const names = (await unlessGone(readdir(resultsTo))) ?? [];
   if (names.length === 0) return;
   const owner = await readOwner(resultsTo);
   if (owner?.run === run && owner.job === job.id) return;
@@ -68,13 +65,7 @@ export async function publishResults(
 
 async function swap(draft: string, target: string): Promise<void> {
   const old = siblingPath(target, 'old');
-  const replaced = await rename(target, old).then(
-    () => true,
-    (error: unknown) => {
-      if (isGone(error)) return false;
-      throw error;
-    },
-  );
+  const replaced = await unlessGone(rename(target, old).then(() => true));
   await rename(draft, target);
   if (replaced) await removeTree(old);
 }

@@ -1,6 +1,7 @@
 import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { StringDecoder } from 'node:string_decoder';
+import { tried } from '../../base/error-reason.ts';
 import type { WorkOrder } from '../../job/job.ts';
 import { attemptFiles } from '../../job/layout.ts';
 
@@ -54,12 +55,8 @@ export class LogTail {
   }
 
   #newText(): string {
-    let file: number;
-    try {
-      file = openSync(this.#file, 'r');
-    } catch {
-      return ''; // not there yet, or removed by the training
-    }
+    const file = tried(() => openSync(this.#file, 'r'));
+    if (file === undefined) return ''; // not there yet, or removed by the training
     try {
       const { size } = fstatSync(file);
       if (size < this.#offset) this.#offset = 0;

@@ -181,12 +181,8 @@ const maxRecords = 20_000;
 
 /** The kernel's log, if this user may read it: one record per read, until there is none. */
 function kernelLines(since: number): string[] {
-  let file: number;
-  try {
-    file = openSync('/dev/kmsg', constants.O_RDONLY | constants.O_NONBLOCK);
-  } catch {
-    return [];
-  }
+  const file = tried(() => openSync('/dev/kmsg', constants.O_RDONLY | constants.O_NONBLOCK));
+  if (file === undefined) return [];
   const [lines, record]: [string[], Buffer] = [[], Buffer.alloc(8192)];
   try {
     for (let count = 0; count < maxRecords; count++) {

@@ -1,6 +1,7 @@
 import { closeSync, fstatSync, openSync, readSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
+import { tried } from '../../base/error-reason.ts';
 import { createRedact, type Redact } from '../../base/redact.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { WorkOrder } from '../../job/job.ts';
@@ -82,12 +83,8 @@ export class LogRedactor {
   }
 
   #redactFile(file: string): void {
-    let fd: number;
-    try {
-      fd = openSync(file, 'r+');
-    } catch {
-      return; // not there yet, or removed by the training
-    }
+    const fd = tried(() => openSync(file, 'r+'));
+    if (fd === undefined) return; // not there yet, or removed by the training
     try {
       const { size } = fstatSync(fd);
       const before = this.#offsets.get(file) ?? 0;

@@ -1,9 +1,13 @@
-import { readdir, stat } from 'node:fs/promises';
+import { readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
+import { isSecretName } from '../../base/file-without-secrets.ts';
 import { logFile } from '../../eventlog/log-sources.ts';
 import { gather, isEventLog, type LogSource } from '../../eventlog/scan-log.ts';
+import { tokenLocations } from '../../federation/token-locations.ts';
 import { runFiles, sandboxFiles } from '../../job/layout.ts';
 import { readPlan } from '../../pool/read-plan.ts';
+import { secretsFile } from '../../pool/stored-secrets.ts';
+import type { Cli } from '../cli.ts';
 
 /** A file of a bundle, before anything is removed from it. */
 export interface BundleFile {
@@ -90,3 +94,24 @@ export async function isLog(source: LogSource): Promise<boolean> {
 }
 
 const sniffedBytes = 65_536;
+
+/** Shorter values may be words. */
+const minChars = 8;
+
+/** Secrets that this user has here: variables, tokens, and those of a run. They may be in any file, without a name. */
+export async function knownSecrets(cli: Cli, run: string | undefined): Promise<string[]> {
+  const places = await tokenLocations(cli, {});
+  const tokens = places.map(async (place) =>
+    'token' in place ? place.token : readFile(place.file, 'utf8').catch(() => ''),
+  );
+  const stored =
+    run === undefined
+      ? '{}'
+      : await readFile(secretsFile(cli.env, path.basename(run)), 'utf8').catch(() => '{}');
+  const values = [
+    ...Object.entries(cli.env).flatMap(([name, value = '']) => (isSecretName(name) ? [value] : [])),
+    ...(await Promise.all(tokens)),
+    ...Object.values(JSON.parse(stored) as Record<string, string>),
+  ];
+  return [...new Set(values.map((value) => value.trim()).filter((value) => value.length >= minChars))];
+}

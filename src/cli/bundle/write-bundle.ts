@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
-import { errorReason } from '../../base/error-reason.ts';
 import { removeTree } from '../../base/remove-tree.ts';
 import { Fault } from '../../fault/fault.ts';
 import { describeFolder } from '../../stage/folder.ts';
 import { writeShard } from '../../stage/shards.ts';
+import { cannotWrite } from '../write-named.ts';
 
 /** Packs texts into a new archive that only the user can read; returns its size. */
 export async function writeBundle(
@@ -44,21 +44,12 @@ async function create(target: string): Promise<void> {
     await using archive = await open(target, 'wx', 0o600);
     await archive.chmod(0o600);
   } catch (error) {
-    throw cannotWrite(target, error);
-  }
-}
-
-function cannotWrite(target: string, error: unknown): Fault {
-  const isThere = (error as NodeJS.ErrnoException).code === 'EEXIST';
-  return new Fault(
-    isThere ? 'usage' : 'file-invalid',
-    isThere ? `${target} exists already` : `${target} cannot be written: ${errorReason(error)}`,
-    {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST')
+      throw cannotWrite(target, error, 'name a file in a folder that you can write to: --output FILE');
+    throw new Fault('usage', `${target} exists already`, {
       about: target,
       cause: error,
-      fix: isThere
-        ? 'move it away, or name another file with --output'
-        : 'name a file in a folder that you can write to: --output FILE',
-    },
-  );
+      fix: 'move it away, or name another file with --output',
+    });
+  }
 }

@@ -47,7 +47,7 @@ export async function existingPaths(
   const found = await Promise.all(
     texts.map(async (text) => {
       const place = text.replace(/^(?:~|\$\{?HOME\}?)(?=\/|$)/, home ?? '~');
-      return path.isAbsolute(place) && (await stat(place).then(Boolean, () => false));
+      return path.isAbsolute(place) && (await isThere(place));
     }),
   );
   return new Set(texts.filter((_, index) => found[index]));
@@ -157,10 +157,7 @@ async function lastResults(
   const times = await Promise.all(
     names.map(async (one) => ({
       one,
-      time: await stat(path.join(runs, one)).then(
-        ({ mtimeMs }) => mtimeMs,
-        () => 0,
-      ),
+      time: (await stat(path.join(runs, one)).catch(() => undefined))?.mtimeMs ?? 0,
     })),
   );
   for (const { one } of times.toSorted((a, b) => b.time - a.time)) {

@@ -17,8 +17,13 @@ import type { ReadLogs } from '../../report/read-logs.ts';
 import { reportPage } from '../../report/report-page.ts';
 import { reportText } from '../../report/report-text.ts';
 import { sections } from '../../report/sections.ts';
-import { type BundleFile, isLog, namedBundleFiles, runBundleFiles } from '../bundle/bundle-files.ts';
-import { knownSecrets } from '../bundle/known-secrets.ts';
+import {
+  type BundleFile,
+  isLog,
+  knownSecrets,
+  namedBundleFiles,
+  runBundleFiles,
+} from '../bundle/bundle-files.ts';
 import { writeBundle } from '../bundle/write-bundle.ts';
 import type { Cli } from '../cli.ts';
 import { examine } from '../doctor/examine.ts';

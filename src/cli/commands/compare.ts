@@ -22,6 +22,7 @@ import {
   sourceName,
 } from '../report/report-source.ts';
 import { givenOptions, nextCommands } from '../text/phrases.ts';
+import { cannotWrite } from '../write-named.ts';
 
 interface Options {
   by?: string;
@@ -118,11 +119,7 @@ async function writeCharts(cli: Cli, folder: string, grouped: GroupedReport): Pr
     await mkdir(target, { recursive: true });
     for (const { file, svg } of charts) await writeFile(path.join(target, file), `${svg}\n`);
   } catch (cause) {
-    throw new Fault('file-invalid', `${target} cannot be written`, {
-      about: target,
-      cause,
-      fix: 'name a folder that you can write to',
-    });
+    throw cannotWrite(target, cause, 'name a folder that you can write to');
   }
   for (const { file } of charts) cli.out(`${path.join(target, file)}\n`);
   cli.err(`wrote ${counted(charts.length, 'chart')}\n`);

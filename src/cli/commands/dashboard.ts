@@ -1,8 +1,7 @@
-import { writeFile } from 'node:fs/promises';
+import { once } from 'node:events';
 import os from 'node:os';
 import path from 'node:path';
 import type { Command } from 'commander';
-import { errorReason } from '../../base/error-reason.ts';
 import { printable, safeOutput } from '../../base/printable.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { accessPointReason, machineFacts, openBrowser } from '../../dashboard/host.ts';
@@ -26,6 +25,7 @@ import { jobFigures, jobNotes, describeState, latestAttempt, displaySite } from 
 import { integerOption } from '../submit/options.ts';
 import { commandLines, errWidth, nextCommands } from '../text/phrases.ts';
 import { explainRun } from '../why/explain-run.ts';
+import { writeNamed } from '../write-named.ts';
 
 interface Options {
   port?: number;
@@ -155,10 +155,7 @@ async function serve(cli: Cli, runs: RunSource[], { port = 0, open }: Options): 
   cli.err('The link works once, on this machine. Ctrl-C ends the dashboard; the run continues.\n');
   await using opened = new AsyncDisposableStack();
   if (open && cli.outIsTerminal) opened.use(await openBrowser(page.url, cli.env));
-  await new Promise((resolve) => {
-    if (signal.aborted) resolve(undefined);
-    else signal.addEventListener('abort', resolve, { once: true });
-  });
+  if (!signal.aborted) await once(signal, 'abort');
 }
 
 async function writeStatic(cli: Cli, runs: RunSource[], file: string): Promise<void> {
@@ -172,13 +169,7 @@ async function writeStatic(cli: Cli, runs: RunSource[], file: string): Promise<v
     clock,
     version,
   });
-  await writeFile(to, html).catch((error: unknown) => {
-    throw new Fault('file-invalid', `${to} cannot be written: ${errorReason(error)}`, {
-      about: to,
-      fix: 'name a file in a folder you can write in',
-      cause: error,
-    });
-  });
+  await writeNamed(to, html);
   cli.out(`${to}\n`);
   nextCommands(cli, [[`scp ${shellQuote(`${os.hostname()}:${to}`)} .`, 'copy it to another machine']]);
 }

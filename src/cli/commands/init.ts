@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { type Command, Option } from 'commander';
 import { readAsset } from '../../base/assets.ts';
-import { errorReason, isThere } from '../../base/error-reason.ts';
+import { isThere } from '../../base/error-reason.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { Fault } from '../../fault/fault.ts';
 import { pools } from '../../job/choices.ts';
@@ -15,6 +15,7 @@ import { refuseSecondFile, schemaLine } from '../init/write-job-file.ts';
 import { jobFileArgument } from '../job-file-argument.ts';
 import { nextCommands } from '../text/phrases.ts';
 import { withSchemaHere } from '../text/schema-line.ts';
+import { cannotWrite } from '../write-named.ts';
 
 /** The job files that `init` can write, and what each is for. */
 export const jobTemplates: Record<string, string> = {
@@ -147,11 +148,7 @@ async function writeAll(
       if (result === 'missing') missing.push(shown(name));
     }
   } catch (error) {
-    throw new Fault('file-invalid', `cannot write to ${target}: ${errorReason(error)}`, {
-      about: target,
-      fix: 'name a folder you can write to: updraft init FOLDER',
-      cause: error,
-    });
+    throw cannotWrite(target, error, 'name a folder you can write to: updraft init FOLDER');
   }
   return missing;
 }

@@ -12,6 +12,7 @@ import { poolModels, sites } from '../../mini/pool/condor-config.ts';
 import { type MiniPoolState, runningPool, startPool, stopPool } from '../../mini/pool/pool.ts';
 import { rootFolder } from '../../mini/pool/root-folder.ts';
 import type { Cli } from '../cli.ts';
+import { collect } from '../job-file-argument.ts';
 import { aptInstall, canInstall, progressLine } from '../debian.ts';
 import {
   federationApprove,
@@ -21,7 +22,7 @@ import {
   federationTrouble,
 } from '../mini/federation-control.ts';
 import { federationUp, type UpOptions } from '../mini/federation-up.ts';
-import { miniPoolHome } from '../mini/state-folder.ts';
+import { miniFolder } from '../mini/state-folder.ts';
 import { nextCommands } from '../text/phrases.ts';
 
 export function configure(command: Command, cli: Cli): void {
@@ -48,16 +49,11 @@ function modelConfig(like: string | undefined): string[] {
 
 /** `updraft mini pool up | status | down`. */
 function configurePool(command: Command, cli: Cli): void {
-  const sub = (name: string): Command =>
-    command
-      .command(name)
-      .option('--state <folder>', 'where it keeps its state')
-      .option('--json', 'print JSON');
-  sub('up')
+  common(command.command('up'))
     .option('--like <pool>', `with the limits of a real pool: ${Object.keys(poolModels).join(', ')}`)
     .action((options: UpPoolOptions) => up(cli, options));
-  sub('status').action((options: Options) => status(cli, options));
-  sub('down').action((options: Options) => down(cli, options));
+  common(command.command('status')).action((options: Options) => status(cli, options));
+  common(command.command('down')).action((options: Options) => down(cli, options));
 }
 
 async function up(cli: Cli, options: UpPoolOptions): Promise<void> {
@@ -144,15 +140,12 @@ async function ownCondor(cli: Cli): Promise<string | undefined> {
   return undefined;
 }
 
-const homeOf = (cli: Cli, { state }: Options): string =>
-  state === undefined ? miniPoolHome(cli.env) : path.resolve(cli.cwd, state);
+const homeOf = (cli: Cli, { state }: Options): string => miniFolder(cli, 'mini-pool', state);
 
 /** The commands of `updraft mini federation`. */
 function configureFederation(command: Command, cli: Cli): void {
   configureUp(command.command('up'), cli);
-  common(command.command('status')).action((options: { state?: string; json?: true }) =>
-    federationStatus(cli, options),
-  );
+  common(command.command('status')).action((options: Options) => federationStatus(cli, options));
   common(command.command('token'))
     .argument('[prefix]', 'a namespace (default: the first that needs tokens)')
     .option('--scope <scopes>', 'WLCG scopes, with paths relative to the namespace')
@@ -173,13 +166,10 @@ function configureFederation(command: Command, cli: Cli): void {
     .action((rules: string[], options: Parameters<typeof federationTrouble>[2]) =>
       federationTrouble(cli, rules, options),
     );
-  common(command.command('down')).action((options: { state?: string; json?: true }) =>
-    federationDown(cli, options),
-  );
+  common(command.command('down')).action((options: Options) => federationDown(cli, options));
 }
 
 function configureUp(command: Command, cli: Cli): void {
-  const collect = (value: string, before: string[] | undefined): string[] => [...(before ?? []), value];
   common(command)
     .option('--publish <prefix=folder>', 'serve a folder (repeatable)', collect)
     .option('--token-for <prefix>', 'need a token to read it (repeatable)', collect)

@@ -1,4 +1,4 @@
-import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
 import { sha256Of } from '../../base/sha256-of.ts';
@@ -18,6 +18,7 @@ import {
   openWorkspace,
   runTool,
   addChoiceOptions,
+  writeNew,
 } from './workspace.ts';
 
 interface Options extends Choice {
@@ -66,7 +67,12 @@ export async function imageOf(cli: Cli, word: string, options: Options): Promise
   const recipes = { docker: dockerfile(input), apptainer: apptainerDefinition(input) };
   if (options.write || options.build) {
     for (const kind of ['docker', 'apptainer'] as const)
-      await write(cli, path.join(folder, names[kind]), recipes[kind], options.force === true);
+      await writeNew(
+        cli,
+        path.join(folder, names[kind]),
+        recipes[kind],
+        options.force ? undefined : 'add --force to replace it',
+      );
     await writeIgnored(cli, path.join(folder, '.dockerignore'));
   } else cli.out(options.docker ? recipes.docker : recipes.apptainer);
   if (options.build) await build(cli, workspace, options);
@@ -80,19 +86,6 @@ function checkName(file: string, what: string, name: string): void {
     about: file,
     fix: 'use only letters, digits and "-"',
   });
-}
-
-async function write(cli: Cli, file: string, text: string, force: boolean): Promise<void> {
-  const present = await readFile(file, 'utf8').catch(() => undefined);
-  const shown = path.relative(cli.cwd, file);
-  if (present === text) return;
-  if (present !== undefined && !force)
-    throw new Fault('usage', `${shown} already exists and differs`, {
-      fix: 'add --force to replace it',
-      about: file,
-    });
-  await writeFile(file, text);
-  cli.err(`wrote ${shown}\n`);
 }
 
 /** Keeps installed environments out of Docker's build context; an existing .dockerignore stays. */

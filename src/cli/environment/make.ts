@@ -1,4 +1,4 @@
-import { readFile, stat, writeFile } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
 import { shellQuote } from '../../base/shell-quote.ts';
@@ -14,6 +14,7 @@ import { Fault } from '../../fault/fault.ts';
 import type { Cli } from '../cli.ts';
 import { imageOf } from './image.ts';
 import { packWorkspace } from './pack.ts';
+import { writeNew } from './workspace.ts';
 
 interface Options {
   environment?: string;
@@ -75,23 +76,11 @@ async function writeManifest(cli: Cli, source: SoftwareSource): Promise<string[]
       .replaceAll(/[^A-Za-z0-9_-]+/g, '-')
       .replace(/^-+/, '') || 'training';
   const text = renderManifest(software, name, shown.startsWith('..') ? source.place : shown);
-  await writeNew(cli, text);
+  // A manifest of the user stays.
+  const fix = `use it with: updraft env make ${shellQuote(manifestName)}; or remove it first`;
+  await writeNew(cli, path.join(cli.cwd, manifestName), text, fix);
   for (const { what, why } of software.lost) cli.err(`not carried over: ${what}: ${why}\n`);
   if (software.python === undefined)
     cli.err(`the Python version was guessed: change it in ${manifestName} if the training needs another\n`);
   return environmentsOf(software);
-}
-
-/** A manifest of the user stays; one with the same content is used again. */
-async function writeNew(cli: Cli, text: string): Promise<void> {
-  const file = path.join(cli.cwd, manifestName);
-  const present = await readFile(file, 'utf8').catch(() => undefined);
-  if (present === text) return;
-  if (present !== undefined)
-    throw new Fault('usage', `${manifestName} already exists and differs`, {
-      fix: `use it with: updraft env make ${shellQuote(manifestName)}; or remove it first`,
-      about: file,
-    });
-  await writeFile(file, text, { flag: 'wx' });
-  cli.err(`wrote ${manifestName}\n`);
 }

@@ -1,4 +1,6 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
 import { informativeLine } from '../../base/printable.ts';
@@ -41,8 +43,7 @@ export const fileStem = ({ manifest }: Workspace, environment: string): string =
 
 /** Reads a workspace, with paths as the user would write them. */
 export async function openWorkspace(cli: Cli, word: string): Promise<Workspace> {
-  const file = await findManifest(path.resolve(cli.cwd, word));
-  return await loadWorkspace(file);
+  return await loadWorkspace(await findManifest(path.resolve(cli.cwd, word)));
 }
 
 /** The job-file lines for an archive that needs a program to unpack it. */
@@ -67,27 +68,33 @@ export function environmentLines(
   return ['[environment]', ...(manifest.startsWith('..') ? [] : named), ...more, ''].join('\n');
 }
 
-interface ToolOptions {
-  cwd?: string;
-  /** Returns what it prints to stdout, instead of showing it. */
-  capture?: true;
-  env?: Record<string, string>;
+/** Writes a file, unless it is there with this text; one with another text stays, unless there is no `fix`. */
+export async function writeNew(cli: Cli, file: string, text: string, fix: string | undefined): Promise<void> {
+  const present = await readFile(file, 'utf8').catch(() => undefined);
+  const shown = path.relative(cli.cwd, file);
+  if (present === text) return;
+  if (present !== undefined && fix !== undefined)
+    throw new Fault('usage', `${shown} already exists and differs`, { fix, about: file });
+  await writeFile(file, text, { flag: fix === undefined ? 'w' : 'wx' });
+  cli.err(`wrote ${shown}\n`);
 }
 
 const maxOutputChars = 16_000;
 
-/** Runs a program and shows its output; on failure throws with the most informative line, and all output as the cause. */
+/**
+ * Runs a program and shows its output, or with `capture` returns what it prints to stdout; on failure throws with the
+ * most informative line, and all output as the cause.
+ */
 export async function runTool(
   cli: Cli,
   program: string,
   words: string[],
-  options: ToolOptions = {},
+  { cwd = cli.cwd, capture }: { cwd?: string; capture?: true } = {},
 ): Promise<string> {
-  const { cwd = cli.cwd, capture, env } = options;
   if (!capture) cli.err(`$ ${[path.basename(program), ...words].map(shellQuote).join(' ')}\n`);
   const child = spawn(program, words, {
     cwd,
-    env: { ...cli.env, ...env },
+    env: { ...cli.env },
     stdio: ['ignore', 'pipe', 'pipe'],
     signal: cli.signal,
     killSignal: 'SIGTERM',
@@ -103,13 +110,10 @@ export async function runTool(
     else onData(piece);
   });
   child.stderr.on('data', onData);
-  const status = await new Promise<number | null>((resolve, reject) => {
-    child.once('error', reject);
-    child.once('close', resolve);
-  }).catch((error: unknown) => {
+  const [status] = await once(child, 'close').catch((error: unknown) => {
     cli.signal.throwIfAborted();
     said = (error as Error).message;
-    return null;
+    return [null];
   });
   if (status === 0) return out;
   throw new Fault('environment-broken', `${path.basename(program)} failed: ${informativeLine(said)}`, {

@@ -2,10 +2,10 @@ import { readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { readAsset } from '../../base/assets.ts';
 import type { Env } from '../../base/env.ts';
-import { errorReason } from '../../base/error-reason.ts';
 import { Fault } from '../../fault/fault.ts';
 import { jobFileNames } from '../../job/layout.ts';
 import { withSchemaHere } from '../text/schema-line.ts';
+import { cannotWrite } from '../write-named.ts';
 
 /** Throws a Fault where the folder has a job file already, unless it is the one that may be replaced. */
 export async function refuseSecondFile(folder: string, mayReplace: string | undefined): Promise<void> {
@@ -29,9 +29,6 @@ export async function schemaLine(env: Env): Promise<string> {
 
 export async function writeJobFile(file: string, text: string): Promise<void> {
   await writeFile(file, text).catch((error: unknown) => {
-    throw new Fault('file-invalid', `cannot write ${file}: ${errorReason(error)}`, {
-      about: file,
-      cause: error,
-    });
+    throw cannotWrite(file, error);
   });
 }

@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdir, open, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
+import { succeeds } from '../../base/error-reason.ts';
 import { Fault } from '../../fault/fault.ts';
 import {
   findFederation,
@@ -58,7 +60,7 @@ async function runInForeground(
   try {
     showFederation(cli, kept.state, options);
     cli.err('\nrunning; press Ctrl-C to stop it\n');
-    await aborted(cli.signal);
+    if (!cli.signal.aborted) await once(cli.signal, 'abort');
   } finally {
     await kept.stop();
   }
@@ -82,10 +84,7 @@ async function detach(
     stdio: ['ignore', log.fd, log.fd] as const,
   });
   try {
-    const ended = new Promise<'ended'>((resolve) => {
-      child.once('error', () => resolve('ended'));
-      child.once('exit', () => resolve('ended'));
-    });
+    const ended = succeeds(once(child, 'exit')).then(() => 'ended');
     for (;;) {
       const state = await findFederation(folder);
       if (state !== undefined) return state;
@@ -139,13 +138,6 @@ function checkTrouble(rule: string, caches: number): void {
     const fix = '`updraft docs mini-federation` has the syntax of rules';
     throw new Fault('usage', error.message, { fix });
   }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }
 
 /** A folder to publish, from the command line. */

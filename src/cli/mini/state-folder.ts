@@ -10,15 +10,12 @@ export function miniFolder(cli: Cli, name: string, given: string | undefined): s
   return path.join(userState(cli.env), name);
 }
 
-/** The default folder of the mini pool. */
-export const miniPoolHome = (env: Env): string => path.join(userState(env), 'mini-pool');
-
 /**
  * Appends the commands of the user's running mini pool to PATH, behind all others, so that later commands find the
  * pool in any shell.
  */
 export async function withMiniPool(env: Env): Promise<Env> {
-  const home = miniPoolHome(env);
+  const home = path.join(userState(env), 'mini-pool');
   if (!existsSync(home)) return env;
   const { runningPool } = await import('../../mini/pool/pool.ts');
   const state = await runningPool(home);

@@ -1,7 +1,4 @@
-import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { errorReason } from '../../base/error-reason.ts';
-import { Fault } from '../../fault/fault.ts';
 import { attemptCsv } from '../../report/attempt-csv.ts';
 import { groupCsv, groupedReport } from '../../report/grouped-report.ts';
 import { jobCsv, jobTable, type JobTableRow } from '../../report/job-table.ts';
@@ -14,6 +11,7 @@ import { maxJobs, sections, type SectionChoice } from '../../report/sections.ts'
 import type { Cli } from '../cli.ts';
 import { glyphsFor } from '../text/glyphs.ts';
 import { outWidth } from '../text/phrases.ts';
+import { writeNamed } from '../write-named.ts';
 
 /** How to show a report. */
 export interface ReportForm {
@@ -97,12 +95,6 @@ export const textPage = (cli: Cli, all = ''): TextPage => ({
 /** Writes a page to a file that the user named. */
 export async function writePage(cli: Cli, file: string, page: string): Promise<void> {
   const target = path.resolve(cli.cwd, file);
-  await writeFile(target, page).catch((cause: unknown) => {
-    throw new Fault('file-invalid', `${target} cannot be written: ${errorReason(cause)}`, {
-      about: target,
-      cause,
-      fix: 'name a file in an existing folder that you can write to',
-    });
-  });
+  await writeNamed(target, page);
   cli.err(`wrote ${target}\n`);
 }

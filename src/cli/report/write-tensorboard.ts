@@ -1,7 +1,5 @@
 import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { errorReason } from '../../base/error-reason.ts';
-import { Fault } from '../../fault/fault.ts';
 import { jobLabel } from '../../job/describe-parameters.ts';
 import { agentJournals } from '../../journal/load-run.ts';
 import { eachProgress } from '../../journal/tail.ts';
@@ -9,6 +7,7 @@ import { type Curve, CurveStitcher, type TrainingPoint } from '../../journal/tra
 import type { JobState } from '../../journal/state.ts';
 import { readRunState } from '../../run/run-states.ts';
 import { crc32cOf } from '../../transfer/proof/crc32c.ts';
+import { cannotWrite } from '../write-named.ts';
 
 /**
  * Writes the curves of a run's jobs for TensorBoard: a folder per job, named by the parameters in which the jobs differ.
@@ -65,11 +64,7 @@ async function writeWhole(file: string, content: Buffer): Promise<void> {
     await writeFile(draft, content);
     await rename(draft, file);
   } catch (error) {
-    throw new Fault('file-invalid', `${file} cannot be written: ${errorReason(error)}`, {
-      about: file,
-      fix: 'name a folder that you can write to',
-      cause: error,
-    });
+    throw cannotWrite(file, error, 'name a folder that you can write to');
   }
 }
 

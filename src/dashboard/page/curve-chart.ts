@@ -1,7 +1,7 @@
 import { curveAxis, shortNumber, type ValueAxis } from '../axes.ts';
 import type { MetricCurves } from '../page-data.ts';
 import type { Measured } from '../row-order.ts';
-import { svg } from './dom.ts';
+import { drawing, svg } from './dom.ts';
 import { type LineChart, lineLayer, type PixelLine } from './line-layer.ts';
 
 const [left, right, top, bottom] = [52, 26, 14, 34];
@@ -26,14 +26,10 @@ export function curveChart(
     ]),
   );
   const layer = lineLayer(lines, best);
-  const element = svg(
-    'svg',
-    {
-      class: 'chart',
-      viewBox: `0 0 ${width} ${height}`,
-      role: 'img',
-      'aria-label': `${metric} of ${drawn.length} jobs over ${shortNumber(x[1])} ${unit}, from ${shortNumber(y[0])} to ${shortNumber(y[1])}`,
-    },
+  const element = drawing(
+    'chart',
+    `${metric} of ${drawn.length} jobs over ${shortNumber(x[1])} ${unit}, from ${shortNumber(y[0])} to ${shortNumber(y[1])}`,
+    { width, height },
     ...axes,
     layer.element,
     ...(measured.of === 'best' ? bestPoints(lines, best, measured.isLowerBetter) : []),
@@ -55,9 +51,9 @@ export function plot(x: Range, y: Range, unit: string, { width, height }: { widt
     axes: [
       ...up.ticks.map(({ at, label }) => gridLine(toY(at), label, width)),
       ...across.ticks.map(({ at, label }) =>
-        svg('text', { x: `${toX(at)}`, y: `${height - bottom + 16}`, 'text-anchor': 'middle' }, label),
+        svg('text', { x: toX(at), y: height - bottom + 16, 'text-anchor': 'middle' }, label),
       ),
-      svg('text', { x: `${width - right}`, y: `${height - 4}`, 'text-anchor': 'end' }, unit),
+      svg('text', { x: width - right, y: height - 4, 'text-anchor': 'end' }, unit),
     ],
   };
 }
@@ -66,8 +62,8 @@ const gridLine = (y: number, label: string, width: number) =>
   svg(
     'g',
     {},
-    svg('line', { class: 'grid', x1: `${left}`, x2: `${width - right}`, y1: `${y}`, y2: `${y}` }),
-    svg('text', { x: `${left - 6}`, y: `${y + 4}`, 'text-anchor': 'end' }, label),
+    svg('line', { class: 'grid', x1: left, x2: width - right, y1: y, y2: y }),
+    svg('text', { x: left - 6, y: y + 4, 'text-anchor': 'end' }, label),
   );
 
 /** Where the lines in colour are at their best. */
@@ -79,7 +75,7 @@ function bestPoints(lines: ReadonlyMap<string, PixelLine>, best: readonly string
     const at = heights.indexOf(isLower ? Math.max(...heights) : Math.min(...heights));
     const [cx, cy] = [line[2 * at], line[2 * at + 1]];
     if (cx === undefined || cy === undefined) return [];
-    return [svg('circle', { class: 'best-point', cx: `${cx}`, cy: `${cy}`, r: '4', 'data-rank': `${rank}` })];
+    return [svg('circle', { class: 'best-point', cx, cy, r: 4, 'data-rank': rank })];
   });
 }
 
@@ -94,11 +90,7 @@ function endLabels(lines: ReadonlyMap<string, PixelLine>, best: readonly string[
   return ends.map(({ rank, x, y }, index) => {
     const below = (ends.length - 1 - index) * labelHeight;
     next = Math.max(next, Math.min(y, floor - below));
-    const text = svg(
-      'text',
-      { class: 'rank', x: `${x + 5}`, y: `${next + 4}`, 'data-rank': `${rank}` },
-      `${rank + 1}`,
-    );
+    const text = svg('text', { class: 'rank', x: x + 5, y: next + 4, 'data-rank': rank }, `${rank + 1}`);
     next += labelHeight;
     return text;
   });

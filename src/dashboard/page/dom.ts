@@ -4,7 +4,7 @@ import type { Tone } from '../page-data.ts';
 type Child = Node | string | null;
 
 /** `class`, `aria-label` …; functions become listeners. */
-type Attributes = Record<string, string | (() => void)>;
+type Attributes = Record<string, string | number | (() => void)>;
 
 /** Strings become text, never markup. */
 export const html = <Tag extends keyof HTMLElementTagNameMap>(
@@ -23,10 +23,23 @@ export const svg = <Tag extends keyof SVGElementTagNameMap>(
 ): SVGElementTagNameMap[Tag] =>
   fill(document.createElementNS('http://www.w3.org/2000/svg', tag), attributes, children);
 
+/** A drawing of this size, with its description. */
+export const drawing = (
+  kind: string,
+  label: string,
+  { width, height }: { width: number; height: number },
+  ...children: Child[]
+): SVGSVGElement =>
+  svg(
+    'svg',
+    { class: kind, viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': label },
+    ...children,
+  );
+
 function fill<E extends Element>(element: E, attributes: Attributes, children: Child[]): E {
   for (const [name, value] of Object.entries(attributes))
     if (typeof value === 'function') element.addEventListener(name, value);
-    else element.setAttribute(name, value);
+    else element.setAttribute(name, String(value));
   element.append(...children.filter((child) => child !== null));
   return element;
 }

@@ -202,7 +202,7 @@ const attemptOf = ({
 }: JobDetail['attempts'][number]) =>
   html(
     'li',
-    { value: String(attempt) },
+    { value: attempt },
     html('strong', {}, outcome),
     where === '' ? null : ` at ${where}`,
     why === '' ? null : ` (${why})`,

@@ -226,7 +226,7 @@ export class JobTable {
     const button = { type: 'button', class: 'link', click: open, 'aria-pressed': String(isChosen) };
     return html(
       'tr',
-      { 'aria-rowindex': String(index + 2), 'data-job': row.id, ...(isChosen ? { class: 'chosen' } : {}) },
+      { 'aria-rowindex': index + 2, 'data-job': row.id, ...(isChosen ? { class: 'chosen' } : {}) },
       html('td', { class: 'job' }, html('button', button, row.id)),
       html(
         'td',

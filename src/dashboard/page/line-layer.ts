@@ -23,9 +23,7 @@ export function lineLayer(lines: ReadonlyMap<string, PixelLine>, best: readonly 
     'g',
     { class: 'lines' },
     svg('path', { d: rest.map(([, line]) => pathOf(line)).join('') }),
-    ...best
-      .map((id, rank) => svg('path', { d: pathOf(lines.get(id) ?? []), 'data-rank': String(rank) }))
-      .reverse(),
+    ...best.map((id, rank) => svg('path', { d: pathOf(lines.get(id) ?? []), 'data-rank': rank })).reverse(),
     picked,
   );
   return {

@@ -4,7 +4,7 @@ import { axisOf, type ValueAxis } from '../axes.ts';
 import { differingParameters } from '../../job/describe-parameters.ts';
 import type { BoardRow, ParameterValue } from '../page-data.ts';
 import { type Measured, measuredBy } from '../row-order.ts';
-import { svg } from './dom.ts';
+import { drawing, svg } from './dom.ts';
 import { type LineChart, lineLayer } from './line-layer.ts';
 
 const [margin, bottom] = [34, 18];
@@ -51,23 +51,14 @@ export function parallelChart(
     }),
   );
   const layer = lineLayer(lines, best);
-  const element = svg(
-    'svg',
-    {
-      class: 'chart',
-      viewBox: `0 0 ${width} ${height}`,
-      role: 'img',
-      'aria-label': `Parameters of ${ranked.length} jobs and their ${measured.name}: ${columns.map(({ name }) => name).join(', ')}`,
-    },
-    ...columns.map((column, index) =>
-      svg('line', {
-        class: 'axis',
-        x1: `${placeX(index)}`,
-        x2: `${placeX(index)}`,
-        y1: `${top - 8}`,
-        y2: `${height - bottom + 8}`,
-      }),
-    ),
+  const element = drawing(
+    'chart',
+    `Parameters of ${ranked.length} jobs and their ${measured.name}: ${columns.map(({ name }) => name).join(', ')}`,
+    { width, height },
+    ...columns.map((_, index) => {
+      const x = placeX(index);
+      return svg('line', { class: 'axis', x1: x, x2: x, y1: top - 8, y2: height - bottom + 8 });
+    }),
     layer.element,
     ...columns.map((column, index) =>
       labelsOf(column, titles[index] ?? '', {
@@ -101,18 +92,13 @@ function labelsOf({ name, axis }: Column, title: string, { x, end, nameY, width,
   const room = Math.max(4, Math.floor(gap / 8));
   const labels = axis.ticks.map(({ label }) => label);
   const short = shortenDistinct(room, labels);
-  const side = { x: `${isLast ? x - 6 : x + 6}`, 'text-anchor': isLast ? 'end' : 'start' };
+  const side = { x: isLast ? x - 6 : x + 6, 'text-anchor': isLast ? 'end' : 'start' };
   return svg(
     'g',
     {},
-    svg(
-      'text',
-      { class: 'name', x: `${nameX}`, y: `${nameY}`, 'text-anchor': anchor },
-      svg('title', {}, name),
-      title,
-    ),
+    svg('text', { class: 'name', x: nameX, y: nameY, 'text-anchor': anchor }, svg('title', {}, name), title),
     ...axis.ticks.map(({ at, label }) =>
-      svg('text', { ...side, y: `${placeY(at) + 4}` }, svg('title', {}, label), short(label)),
+      svg('text', { ...side, y: placeY(at) + 4 }, svg('title', {}, label), short(label)),
     ),
   );
 }

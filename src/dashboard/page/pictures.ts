@@ -2,7 +2,7 @@ import { formatMillis } from '../../report/format.ts';
 import { shortNumber } from '../axes.ts';
 import type { AttemptBar, JobCurve } from '../page-data.ts';
 import { plot, rangesOf } from './curve-chart.ts';
-import { html, svg } from './dom.ts';
+import { html, drawing, svg } from './dom.ts';
 
 export const phaseLegend = (phases: readonly string[]) =>
   html(
@@ -18,24 +18,19 @@ export const phaseLegend = (phases: readonly string[]) =>
 export function timeline(bars: AttemptBar[], { from, to }: { from: number; to: number }) {
   const scale = 1000 / Math.max(1, to - from);
   const label = bars.length === 0 ? 'no attempt yet' : bars.map(describeBar).join('; ');
-  const picture = svg('svg', {
-    class: 'timeline',
-    viewBox: '0 0 1000 20',
-    preserveAspectRatio: 'none',
-    role: 'img',
-    'aria-label': label,
-  });
+  const line = drawing('timeline', label, { width: 1000, height: 20 });
+  line.setAttribute('preserveAspectRatio', 'none');
   for (const bar of bars) {
     let x = (bar.from - from) * scale;
     for (const [phase, millis] of bar.parts) {
       const width = millis * scale;
-      picture.append(rect(x, 3, Math.max(width, 1.5), 14, { 'data-phase': phase }));
+      line.append(rect(x, 3, Math.max(width, 1.5), 14, { 'data-phase': phase }));
       x += width;
     }
     const isLost = bar.outcome !== 'success' && bar.outcome !== 'running';
-    if (isLost) picture.append(rect(Math.max(0, x - 1), 0, 4, 20, { class: 'ended' }));
+    if (isLost) line.append(rect(Math.max(0, x - 1), 0, 4, 20, { class: 'ended' }));
   }
-  return picture;
+  return line;
 }
 
 /** A single attempt over the full width. */
@@ -52,13 +47,7 @@ const describeBar = ({ attempt, outcome, parts }: AttemptBar) =>
   `attempt ${attempt} ${outcome}: ${describeParts(parts) || 'just started'}`;
 
 const rect = (x: number, y: number, width: number, height: number, attributes: Record<string, string>) =>
-  svg('rect', {
-    x: x.toFixed(1),
-    y: String(y),
-    width: width.toFixed(1),
-    height: String(height),
-    ...attributes,
-  });
+  svg('rect', { x: x.toFixed(1), y, width: width.toFixed(1), height, ...attributes });
 
 const size = { width: 640, height: 220 };
 
@@ -70,23 +59,22 @@ export function attemptCurve(curve: JobCurve | undefined) {
   const { placeX, placeY, axes } = plot(ranges.x, ranges.y, unit, size);
   const last = points[points.length - 1];
   const label = `${metric} from ${figure(points[0]?.y)} to ${figure(last?.y)} over ${figure(last?.x)} ${unit}`;
-  const attributes = { class: 'curve', viewBox: `0 0 ${size.width} ${size.height}`, role: 'img' };
-  const picture = svg('svg', { ...attributes, 'aria-label': label }, ...axes);
+  const chart = drawing('curve', label, size, ...axes);
   let before = 0;
   for (const [number, part] of Map.groupBy(points, ({ attempt }) => attempt)) {
     const path = part.map(({ x, y }) => `${placeX(x).toFixed(1)},${placeY(y).toFixed(1)}`).join(' ');
-    const style = { 'data-turn': String(before % 3) };
+    const style = { 'data-turn': before % 3 };
     const [x, y] = [placeX(part[0]?.x ?? 0), placeY(part[0]?.y ?? 0)];
     if (before > 0)
-      picture.append(
-        svg('line', { class: 'handover', x1: `${x}`, x2: `${x}`, y1: '14', y2: `${size.height - 34}` }),
-        svg('text', { x: `${x + 4}`, y: '24' }, `attempt ${number}`),
+      chart.append(
+        svg('line', { class: 'handover', x1: x, x2: x, y1: 14, y2: size.height - 34 }),
+        svg('text', { x: x + 4, y: 24 }, `attempt ${number}`),
       );
-    picture.append(svg('polyline', { points: path, ...style }));
-    if (part.length === 1) picture.append(svg('circle', { cx: `${x}`, cy: `${y}`, r: '3', ...style }));
+    chart.append(svg('polyline', { points: path, ...style }));
+    if (part.length === 1) chart.append(svg('circle', { cx: x, cy: y, r: 3, ...style }));
     before += 1;
   }
-  return picture;
+  return chart;
 }
 
 const figure = (value: number | undefined) =>

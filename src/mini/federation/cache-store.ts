@@ -221,16 +221,12 @@ export class CachedObject {
       done(undefined);
       return filler.block < this.#have.length && !this.#isTaken(filler);
     };
-    void this.#fetch(block, fetchFrom, stored).then(
-      () => {
-        this.#fillers.delete(filler);
-        resolve(undefined);
-      },
-      (error: unknown) => {
-        this.#fillers.delete(filler);
-        reject(error);
-      },
-    );
+    void this.#fetch(block, fetchFrom, stored)
+      .finally(() => this.#fillers.delete(filler))
+      .then(
+        () => resolve(undefined),
+        (error: unknown) => reject(error),
+      );
     return filler;
   }
 

@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import { abortable } from '../../base/map-limited.ts';
 import type { Exchange } from './exchange.ts';
 import type { StoredObject } from './stored-object.ts';
 import type { TroubleAction, ActionOf } from './trouble-rule.ts';
@@ -86,28 +88,15 @@ async function cutOff(
   cut: Exclude<BodyTrouble['cut'], undefined>,
 ): Promise<void> {
   if (cut.kind === 'reset') server.reset(response);
-  if (cut.kind !== 'stall') return;
-  await new Promise<void>((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
+  if (cut.kind === 'stall' && !signal.aborted) await once(signal, 'abort');
 }
 
 /** Resolves when the bytes have left the buffer, which can then be reused. */
-function write(response: ServerResponse, piece: Buffer, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const abort = (): void => reject(signal.reason as Error);
-    if (signal.aborted) {
-      abort();
-      return;
-    }
-    signal.addEventListener('abort', abort, { once: true });
-    response.write(piece, (error) => {
-      signal.removeEventListener('abort', abort);
-      if (error instanceof Error) reject(error);
-      else resolve();
-    });
-  });
+async function write(response: ServerResponse, piece: Buffer, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  const { promise, resolve, reject } = Promise.withResolvers<undefined>();
+  response.write(piece, (error) => (error instanceof Error ? reject(error) : resolve(undefined)));
+  await abortable(promise, signal);
 }
 
 export interface ByteRange {

@@ -1,4 +1,5 @@
 import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
 import { chmod, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -123,7 +124,7 @@ async function startMaster(root: string, folders: PoolFolders): Promise<ProcessI
     },
   });
   closeSync(out);
-  await new Promise((resolve, reject) => child.once('spawn', resolve).once('error', reject));
+  await once(child, 'spawn');
   child.unref();
   const identity = identifyProcess(child.pid ?? 0);
   if (identity === undefined) throw new Error(await whyItEnded(folders));

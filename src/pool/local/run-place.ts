@@ -1,6 +1,6 @@
 import { open, stat, type FileHandle } from 'node:fs/promises';
 import path from 'node:path';
-import { isGone } from '../../base/error-reason.ts';
+import { isGone, unlessGone } from '../../base/error-reason.ts';
 import { runFiles } from '../../job/layout.ts';
 
 /** What became of a run's folder: no longer at its path, or deleted. */
@@ -21,13 +21,8 @@ export class RunPlace {
   /** Undefined if the folder has no journal. */
   static async open(runFolder: string): Promise<RunPlace | undefined> {
     const file = path.join(runFolder, runFiles.journal);
-    try {
-      const handle = await open(file, 'r');
-      return new RunPlace(file, handle, (await handle.stat()).ino);
-    } catch (error) {
-      if (isGone(error)) return undefined;
-      throw error;
-    }
+    const handle = await unlessGone(open(file, 'r'));
+    return handle && new RunPlace(file, handle, (await handle.stat()).ino);
   }
 
   /** Undefined while it is in its place. A path that cannot be read, as on a network disk that is away, is no loss. */
@@ -38,10 +33,7 @@ export class RunPlace {
     );
     if (isHere) return undefined;
     // On a network disk, a file that was removed elsewhere has no stat.
-    const links = await this.#handle.stat().then(
-      ({ nlink }) => nlink,
-      () => 0,
-    );
+    const links = (await this.#handle.stat().catch(() => undefined))?.nlink ?? 0;
     return links > 0 ? 'moved' : 'removed';
   }
 

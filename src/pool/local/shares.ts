@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock } from '../../base/clock.ts';
-import { isGone } from '../../base/error-reason.ts';
+import { isGone, unlessGone } from '../../base/error-reason.ts';
 import { withLease } from '../../base/lease.ts';
 import { livenessOf, type ProcessIdentity } from '../../base/process-identity.ts';
 import { makeClaim, readClaim } from '../../job/claim.ts';
@@ -100,16 +100,9 @@ async function readHeld(file: string): Promise<Held | undefined> {
 async function isAlive({ owner, attemptFolder }: Held): Promise<boolean> {
   if (livenessOf(owner) === 'alive') return true;
   // This attempt has no supervisor. If its agent has not started yet it never may: it would run without a share.
-  await makeClaim(attemptFolder, { void: 'its supervisor died before the agent started' }).catch(
-    ignoreMissing,
-  );
+  await unlessGone(makeClaim(attemptFolder, { void: 'its supervisor died before the agent started' }));
   const claim = await readClaim(attemptFolder);
   return claim !== undefined && !('void' in claim) && livenessOf(claim) === 'alive';
-}
-
-function ignoreMissing(error: unknown): false {
-  if (isGone(error)) return false;
-  throw error;
 }
 
 const sum = (numbers: number[]): number => numbers.reduce((total, number) => total + number, 0);

@@ -42,11 +42,8 @@ export class CondorTools extends SchedulerTools {
   }
 
   /** A setting of this machine's HTCondor; empty if not set. */
-  setting(name: string): Promise<string> {
-    return this.ask('condor_config_val', [name]).then(
-      (text) => text.trim(),
-      () => '',
-    );
+  async setting(name: string): Promise<string> {
+    return (await this.ask('condor_config_val', [name]).catch(() => '')).trim();
   }
 }
 
