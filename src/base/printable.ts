@@ -55,7 +55,7 @@ export interface SecretRule {
 /** Found by their form, wherever they are; also after an underscore, as in names of files. */
 export const secretForms: readonly SecretRule[] = [
   { what: 'token (JWT)', pattern: /(?<![A-Za-z0-9])eyJ[\w-]{10,}(?:\.[\w-]*){0,2}/g },
-  { what: 'login', pattern: /([Aa]uthorization: Basic )(?=[\w+/]*(?:\d|[a-z][A-Z]))[\w+/=]{6,}/g },
+  { what: 'login', pattern: /([Aa]uthorization: Basic )(?=\S*(?:\d|[a-z][A-Z]))[\w+/=]{6,}/g },
   { what: 'AWS key', pattern: /(?<![A-Za-z0-9])(?:AKIA|ASIA|AIDA|AROA|AGPA)[A-Z0-9]{16}(?![A-Za-z0-9])/g },
   {
     what: 'service key',
@@ -84,10 +84,10 @@ export const secretInSentence = new RegExp(
 
 /** What messages say of a password instead of showing it: `required`, `invalid`; also types. */
 const saidOfPasswords =
-  '(?:\\w*(?:ed|ing|able|ible|str|bytes|correct|valid|known|word|error|fail(?:ure|s)?)|none|null|true|false|empty|unset|hidden|wrong|weak|bool|text|default|user|login)(?!\\w)';
+  '(?:\\w*(?:ed|ing|[ai]ble|str|correct|valid|known|error|failure)|none|null|true|false|empty|hidden|wrong|bool|text)(?!\\w)';
 /** `password: hunter`: a plain word that ends its clause, or that a user, a host or the like follows. */
 const plainPassword = new RegExp(
-  `((?<![A-Za-z\\d/-])pass(?:word|phrase)["']?[ \\t]*:[ \\t]*["'\`]?)(?!${saidOfPasswords})[a-z]{4,}(?![\\w.]*[\\w([:/-])(?! +(?!for |and |with |user|host|login|at |from )[a-z])`,
+  `((?<![a-z\\d/-])pass(?:word|phrase)["']? *: *["'\`]?)(?!${saidOfPasswords})[a-z]{4,}(?![\\w.]*[\\w([:/-])(?! +(?!for |and |with |user|at )[a-z])`,
   'gi',
 );
 

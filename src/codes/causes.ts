@@ -165,7 +165,7 @@ const causes = {
   },
   'image-missing': {
     title: 'the container image does not exist, or needs a login',
-    advice: "Correct the image's name and tag; a private one must be public, or a .sif file of your own.",
+    advice: 'Correct its name and tag; make a private one public, or use a .sif file of your own.',
     submit: 'container_image names it.',
     fault: 'environment-broken',
     isSubmitted: true,
@@ -173,7 +173,7 @@ const causes = {
   'image-unusable': {
     title: 'the container image could not be used',
     advice:
-      "Check the image's name, and that it needs no login: try `apptainer exec IMAGE true`. If that works, another machine may be able to use it.",
+      "Check the image's name, and that it needs no login: try `apptainer exec IMAGE true`. If that works, try another machine.",
     fault: 'environment-broken',
     outlook: 'unclear',
   },
