@@ -43,6 +43,7 @@ const exceptions: Record<string, string> = {
   syntax: 'only its author knows what the line should be',
   encoding: 'a command for the shell',
   'no-item-list': 'a file must be written',
+  'blank-item': 'lines of a list must be deleted',
   'no-jobs': 'a file, a pattern or a count must be corrected',
   'not-read': 'nothing is known to be wrong',
   'folder-missing': 'a command for the shell',

@@ -57,6 +57,12 @@ export const statementRules: Rule<SubmitFacts>[] = [
       ),
   },
   {
+    name: 'blank-item',
+    level: 'warning',
+    about: 'A blank line in a list of items makes a job of its own, with the values of the line before.',
+    check: (facts) => problems(facts, ['blank-item'], 'delete blank lines, also at the end of the list'),
+  },
+  {
     name: 'replaced-command',
     level: 'warning',
     about: 'A command is set twice for the same jobs, so the second value silently replaces the first.',
