@@ -21,7 +21,7 @@ interface Submission {
 }
 
 /** A user at the access point of a pool, the shared one if none is given; undefined, and the test skipped, where there is none. */
-export async function accessPoint(t: TestContext, own?: Pick<MiniPoolState, 'bin' | 'home'>) {
+export async function accessPoint(t: TestContext, own?: MiniPoolState) {
   const pool = own ?? (await testPool(t));
   if (pool === undefined) return undefined;
   const run = async (program: string, args: string[], cwd: string): Promise<string> =>

@@ -16,7 +16,7 @@ test('a job that is held for a missing credential runs once that is stored and t
     'SEC_CREDENTIAL_DIRECTORY_OAUTH = $(LOCAL_DIR)/credentials',
     'TRUST_CREDENTIAL_DIRECTORY = true',
   ]);
-  const here = await accessPoint(t, pool);
+  const here = await accessPoint(t, pool.state);
   if (here === undefined) return;
   const lines = [...job('/bin/sh', 'job.log'), 'arguments = "-c \'grep -q stored $_CONDOR_CREDS/mine.use\'"'];
   const cluster = await here.submit('job', [...lines, '+OAuthServicesNeeded = "mine"', 'queue']);
