@@ -54,8 +54,6 @@ function readText(reader: SubmitReader, text: string, file: string, depth: numbe
     if (line === undefined || line.text === '' || line.text.startsWith('#')) continue;
     readLine(reader, line, lines, branches);
   }
-  if (branches.depth > 0 && !reader.stopped)
-    reader.stop('an `if` has no `endif`', { file, line: lines.lines.length });
 }
 
 function readLine(reader: SubmitReader, line: LogicalLine, lines: Lines, branches: IfStack): void {

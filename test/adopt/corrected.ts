@@ -181,6 +181,7 @@ export const corrected: Record<string, Corrected[]> = {
     },
   ],
   'fixed-names': [{ wrong: ['output = job.out'], ad: { out: /"job\.\d+\.0\.out"/ } }],
+  tilde: [{ wrong: ['output = ~/job.$(Cluster).out'], ad: { out: /^"\/home\/tester\/job/ } }],
   'executable-missing': [
     {
       wrong: [],

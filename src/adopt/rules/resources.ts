@@ -49,11 +49,17 @@ function withoutUnits(batch: Batch): RuleResult {
       message: `\`${name} = ${value}\` means ${formatQuantity(quantity.bytes)}: without a unit it is in ${unit}, and some access points refuse it`,
       fix:
         meant === undefined
-          ? `add the unit:\n${name} = ${formatQuantity(quantity.bytes)}`
+          ? `add the unit:\n${name} = ${exactAmount(quantity.bytes) ?? `${value} ${unit}`}`
           : `write what you mean, such as:\n${name} = ${meant}`,
       place: whereSet(batch, name),
     };
   });
+}
+
+/** In a large unit, if nothing is rounded. */
+function exactAmount(bytes: number): string | undefined {
+  const amount = formatQuantity(bytes);
+  return parseQuantity(amount, 'k')?.bytes === bytes ? amount : undefined;
 }
 
 /** What somebody who requests less than any training takes probably meant. */

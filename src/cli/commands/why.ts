@@ -21,8 +21,8 @@ import {
   maxLabels,
 } from '../../why/group-explanations.ts';
 import type { Cli } from '../cli.ts';
-import { findRun, pathKind, runAndJobs } from '../find-run.ts';
-import { namedLogs, namesLogs } from '../named-logs.ts';
+import { findRun, runAndJobs } from '../find-run.ts';
+import { namedLogs, namesLogs, refuseMissing } from '../named-logs.ts';
 import { currentState, printUnsupervised } from '../run-view/current-state.ts';
 import { type NextCommand, nextCommands, textWidth } from '../text/phrases.ts';
 import { isDagFile } from '../adopt/dag-file.ts';
@@ -61,15 +61,7 @@ export function configure(command: Command, cli: Cli): void {
         if (dag !== undefined && otherLogs.length === 0 && (await isDagFile(path.resolve(cli.cwd, dag))))
           return whyDag(cli, dag, first, view);
         if (logs.length > 0) return whyLogs(cli, logs, first, view);
-        if (
-          first !== undefined &&
-          /[./]/.test(first) &&
-          (await pathKind(path.resolve(cli.cwd, first))) === undefined
-        )
-          throw new Fault('file-invalid', `there is no log or run ${printable(first)}`, {
-            about: first,
-            fix: 'name a run, or the event log of the jobs (`log` in their submit file)',
-          });
+        await refuseMissing(cli, first);
         return whyRun(cli, first, second, view);
       },
     );
