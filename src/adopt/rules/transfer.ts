@@ -109,12 +109,12 @@ export const transferRules: Rule<SubmitFacts>[] = [
     name: 'on-success-without-code',
     level: 'warning',
     about:
-      '`when_to_transfer_output = ON_SUCCESS` without `success_exit_code`, which says what a success is.',
+      '`when_to_transfer_output = ON_SUCCESS` without `success_exit_code` returns the files of failed jobs, too.',
     check: perBatch((batch) =>
       /^on_success$/i.test(valueOf(batch, 'when_to_transfer_output') ?? '') &&
       valueOf(batch, 'success_exit_code') === undefined
         ? {
-            message: 'ON_SUCCESS without `success_exit_code`: nothing says which exit code is a success',
+            message: 'ON_SUCCESS without `success_exit_code`: HTCondor returns the files of failed jobs, too',
             fix: 'add, with the number of retries that you want:\nsuccess_exit_code = 0\nmax_retries = 0',
             place: whereSet(batch, 'when_to_transfer_output'),
           }
