@@ -114,8 +114,10 @@ const nodeCauses = (dag: NodeReport | null): MailCause[] =>
   });
 
 /** What runs the nodes that are not done; null without the DAG file. */
-const submitDag = (dag: NodeReport | null): string | null =>
-  dag?.file == null ? null : `condor_submit_dag ${shellQuote(dag.file.replace(/^.*\//, ''))}`;
+const submitDag = (dag: NodeReport | null): string | null => {
+  const file = dag?.file ?? null;
+  return file === null ? null : `condor_submit_dag ${shellQuote(file.replace(/^.*\//, ''))}`;
+};
 
 function causesOf(
   jobs: readonly JobHistory[],
