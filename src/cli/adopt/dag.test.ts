@@ -162,7 +162,9 @@ test('report follows inner DAGs into their own logs, and does not count their DA
     dag.criticalPath.map(({ node }) => node),
     ['fetch', 'tune/a', 'tune/b'],
   );
-  assert.deepEqual(dag.notSubmitted, [{ why: 'it waits for tune, which failed', isFailed: false, nodes: ['merge'] }]);
+  assert.deepEqual(dag.notSubmitted, [
+    { why: 'it waits for tune, which failed', isFailed: false, nodes: ['merge'] },
+  ]);
 });
 
 test('why explains the nodes of inner DAGs, and leads to them', async () => {
