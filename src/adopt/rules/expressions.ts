@@ -85,26 +85,22 @@ function fixOf(shown: string, value: string): string {
   return 'correct the expression';
 }
 
-function oddAmount(batch: Batch, command: string): Found[] {
+function oddAmount(batch: Batch, command: string): Found | [] {
   const value = valueOf(batch, command) ?? '';
   const place = whereSet(batch, command);
   const quoted = /^"(.*)"$/.exec(value)?.[1];
   if (quoted !== undefined)
-    return [
-      {
-        message: `\`${command} = ${value}\` is a text: no machine has that much of it, and the job waits forever`,
-        fix: `${command} = ${quoted}`,
-        place,
-      },
-    ];
+    return {
+      message: `\`${command} = ${value}\` is a text: no machine has that much of it, and the job waits forever`,
+      fix: `${command} = ${quoted}`,
+      place,
+    };
   const [, first = '', rest = ''] = /^(\d+),(\d{1,3}(?:\.\d+)?(?:\s*[kmgt]?b?)?)$/i.exec(value) ?? [];
   if (rest === '') return [];
   const read = parseQuantity(first, amounts[command] ?? 'm')?.bytes ?? 0;
-  return [
-    {
-      message: `\`${command} = ${value}\` is a list: the first attempt gets ${formatQuantity(read)}`,
-      fix: `write it without the comma:\n${command} = ${/^\d{3}/.test(rest) ? first + rest : `${first}.${rest}`}`,
-      place,
-    },
-  ];
+  return {
+    message: `\`${command} = ${value}\` is a list: the first attempt gets ${formatQuantity(read)}`,
+    fix: `write it without the comma:\n${command} = ${/^\d{3}/.test(rest) ? first + rest : `${first}.${rest}`}`,
+    place,
+  };
 }
