@@ -184,20 +184,22 @@ function mailText({ to, logs, causes, count, total, example, name }: MailFacts):
   const held = causes.find(({ outcome }) => outcome === 'held');
   const again = causes.flatMap(({ command }) => command ?? []).find(isDagCommand);
   const { id = causes[0]?.jobs[0] ?? '', node = id, siblings, log = name } = example ?? {};
+  const where = `in ${firstFew(logs.map(printable), maxLogs)}`;
+  const stuck =
+    count === total && total > 1
+      ? `None of your ${total} jobs ${where} can finish without your help.`
+      : `${whichJobs(count, total)} ${where} cannot finish without your help.`;
   return [
     // A number is no name to greet anybody by.
     to === null || /^uid \d+$/.test(to) ? 'Hello,' : `Hello ${printable(to)},`,
     '',
-    ...wrap(
-      `${whichJobs(count, total)} in ${firstFew(logs.map(printable), maxLogs)} cannot finish without your help. What happened, and what helps:`,
-      mailWidth,
-    ),
+    ...wrap(`${stuck} What happened, and what helps:`, mailWidth),
     ...causes.flatMap((cause) => ['', ...causeLines(cause)]),
     ...(again === undefined
       ? []
       : ['', 'Once all of this is fixed and DAGMan has ended, run what is not done:', `    ${again}`]),
     '',
-    'To read more about one of them:',
+    `To read more about ${count === 1 ? 'it' : 'one of them'}:`,
     ...(held === undefined || held.command?.startsWith('updraft')
       ? []
       : [`    condor_q -hold ${id.replace(/#.*$/, '')}`]),
