@@ -332,8 +332,8 @@ test('a node that PRE_SKIP ends and a NOOP node are done, and have no job', asyn
   const { jobs, dag } = await reported(cwd, 'a.dag');
   assert.deepEqual([jobs.total, dag?.scripts], [1, []]);
   assert.deepEqual(dag?.notSubmitted, [
-    { why: 'its PRE script ended it as done (PRE_SKIP)', nodes: ['A'] },
-    { why: 'it is a NOOP node, which has no job', nodes: ['B'] },
+    { why: 'its PRE script ended it as done (PRE_SKIP)', isFailed: false, nodes: ['A'] },
+    { why: 'it is a NOOP node, which has no job', isFailed: false, nodes: ['B'] },
   ]);
 });
 
