@@ -7,7 +7,7 @@ import type { LogEvent } from '../eventlog/events.ts';
 import type { LogSource } from '../eventlog/scan-log.ts';
 import { asFault } from '../fault/fault.ts';
 import type { JobHistory } from '../history/history.ts';
-import { readHistory } from '../history/read-history.ts';
+import { hasNumber, readHistory } from '../history/read-history.ts';
 import type { GroupingName } from '../report/groupings.ts';
 import { readLogs, type ReadLogs } from '../report/read-logs.ts';
 import { groupedPage, reportPage } from '../report/report-page.ts';
@@ -163,7 +163,8 @@ function groupBy(by: GroupingName): void {
 
 async function explainJob(word: string): Promise<void> {
   const jobs = read?.jobs ?? [];
-  const found = jobs.filter((job) => isNamed(job, word));
+  const labelled = jobs.filter((job) => isNamed(job, word));
+  const found = labelled.length > 0 ? labelled : jobs.filter((job) => hasNumber(job, word));
   const ads = fromAds.filter((one) => isNamed({ ...one, id: one.job }, word));
   const nodes = found.length === 0 ? explanationsOf(jobs).filter(({ node }) => node === word) : [];
   if (found.length + nodes.length + ads.length === 0) {
@@ -177,9 +178,11 @@ async function explainJob(word: string): Promise<void> {
     say({ is: 'why', views: explained.map((one) => viewExplanation(one)), command });
   show([...found.map((one) => explainStory(one)), ...nodes, ...ads]);
   if (unquoted === undefined || found.length === 0) return;
-  const ids = new Set(found.flatMap(({ id, earlierIds = [] }) => [id, ...earlierIds]));
-  const only = ({ cluster, proc }: LogEvent): boolean => ids.has(`${cluster}.${proc}`);
-  show((await readHistory(unquoted, { evidence: true, only })).jobs.map((job) => explainStory(job)));
+  const ids = found.flatMap(({ id, earlierIds = [] }) => [id, ...earlierIds]);
+  const numbers = new Set(ids.map((id) => id.replace(/#\d+$/, '')));
+  const only = ({ cluster, proc }: LogEvent): boolean => numbers.has(`${cluster}.${proc}`);
+  const { jobs: again } = await readHistory(unquoted, { evidence: true, only });
+  show(again.filter(({ id }) => ids.includes(id)).map((job) => explainStory(job)));
 }
 
 /** By its id or its node; of several logs, also as the groups (`a.log: 1.0`) and the tables (`a.log 1.0`) name it. */
