@@ -5,7 +5,8 @@ import { test, type TestContext } from 'node:test';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
 import { logSources } from '../eventlog/log-sources.ts';
 import { logTime } from './log-facts.ts';
-import { hasNumber, readHistory } from './read-history.ts';
+import { hasNumber } from './job-id.ts';
+import { readHistory } from './read-history.ts';
 
 const submit = (cluster: number, date: string): string =>
   `000 (${cluster}.000.000) ${date} 10:00:00 Job submitted from host: <192.0.2.1>\n...\n`;

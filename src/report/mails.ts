@@ -5,6 +5,7 @@ import { clip, wrap } from '../base/text-table.ts';
 import { type Cause, causeInfo, causeTitle, needsResubmission, sentence } from '../codes/causes.ts';
 import { nodeJobLabel } from '../dag/node-jobs.ts';
 import type { JobHistory, JobOutcome } from '../history/history.ts';
+import { idInQueue } from '../history/job-id.ts';
 import type { ReadLogs } from './read-logs.ts';
 import { resourceReports } from './resource-reports.ts';
 import { historyLabel } from './section.ts';
@@ -116,7 +117,7 @@ function causesOf(jobs: readonly JobHistory[], source: SourceKind, name: string)
 
 function queueCommand(jobs: readonly JobHistory[], cause: Cause, outcome: JobOutcome): string | null {
   if (outcome !== 'held') return null;
-  const ids = jobs.map(({ id }) => id.replace(/#.*$/, '')).slice(0, maxIds);
+  const ids = jobs.map(({ id }) => idInQueue(id)).slice(0, maxIds);
   return `${needsResubmission(cause) ? 'condor_rm' : 'condor_release'} ${ids.join(' ')}`;
 }
 

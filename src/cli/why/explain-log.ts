@@ -2,8 +2,9 @@ import { firstFew, printable } from '../../base/printable.ts';
 import type { LogSource } from '../../eventlog/scan-log.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { JobHistory } from '../../history/history.ts';
+import { hasNumber } from '../../history/job-id.ts';
 import { readAds } from '../../history/read-ads.ts';
-import { hasNumber, readHistory, type ReadHistory } from '../../history/read-history.ts';
+import { readHistory, type ReadHistory } from '../../history/read-history.ts';
 import { noEventsFault } from '../../report/no-events.ts';
 import type { LogEvent } from '../../eventlog/events.ts';
 
