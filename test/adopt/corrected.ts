@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict';
-import type { PastUsage } from '../../src/adopt/submit-facts.ts';
-import type { ProfileName } from '../../src/job/spec.ts';
-import { linesIn, withLines } from './advised-lines.ts';
+import { withLines } from './advised-lines.ts';
 
 /** A file that a rule finds something in, and the same file once the advice is followed. */
 export interface Corrected {
@@ -11,8 +9,6 @@ export interface Corrected {
   without?: RegExp;
   /** How to follow advice that is no complete line; default: its lines instead of those for the same names. */
   right?: (lines: string[], fix: string) => string[];
-  pool?: ProfileName;
-  usage?: PastUsage;
   /** What `condor_submit` says about the wrong file, and what the finding says, with its fix. */
   says?: { condor: RegExp; finding: RegExp };
   /** What HTCondor must have made of it, in the job's ad. */
@@ -23,20 +19,15 @@ const instead = (...advised: string[]): Pick<Corrected, 'right'> => ({
   right: (lines) => withLines(lines, advised),
 });
 
-/** By rule. */
+/** By rule: spellings of troubles that jobs on a pool prove. */
 export const corrected: Record<string, Corrected[]> = {
   'replaced-command': [
-    {
-      wrong: ['requirements = Mips > 1', 'requirements = KFlops > 1'],
-      ad: { requirements: /Mips > 1.*KFlops > 1/ },
-    },
     {
       wrong: ['request_gpus = 1', 'requirements = CUDACapability >= 8.6', 'requirements = KFlops > 1'],
       without: /^requirements/,
       ad: { requirements: /KFlops > 1(?!.*CUDA)/, gpusmincapability: /^8\.6/ },
     },
   ],
-  'no-queue': [{ wrong: [], right: (lines) => [...lines, 'queue'] }],
   'bad-quoting': [
     {
       wrong: ['arguments = "say "hello""'],
@@ -66,176 +57,12 @@ export const corrected: Record<string, Corrected[]> = {
       says: { condor: /Missing '=' after environment variable 'A'/, finding: /`A` is not.*without blanks/s },
     },
   ],
-  'several-queues': [
-    {
-      wrong: ['arguments = $(n)', 'n = 1', 'queue', 'n = 2', 'queue'],
-      right: ([program = '', words = '']) => [program, words, 'queue n from (', '1', '2', ')'],
-    },
-  ],
-  'unused-name': [
-    {
-      wrong: ['transfer_ouput_files = model.pt'],
-      without: /ouput/,
-      right: (lines, fix) => withLines(lines, [`${/write `(\w+)`/.exec(fix)?.[1] ?? ''} = model.pt`]),
-      ad: { transferoutput: /^"model\.pt"$/ },
-    },
-    {
-      wrong: ['is_resumable = true'],
-      without: /^is_resumable/,
-      ...instead('+is_resumable = true'),
-      ad: { is_resumable: /^true$/ },
-    },
-    {
-      wrong: ['Colour = "green"'],
-      without: /^Colour/,
-      ...instead('+Colour = "green"'),
-      ad: { colour: /^"green"$/ },
-    },
-  ],
-  'undefined-macro': [
-    {
-      wrong: ['arguments = --tag $(tag)'],
-      right: (lines, fix) =>
-        withLines(lines, [`arguments = --tag ${/`(\$\(tag:value\))`/.exec(fix)?.[1] ?? ''}`]),
-      ad: { args: /--tag value/ },
-    },
-    {
-      wrong: ['arguments = --tag $ENV(NO_TAG)'],
-      right: (lines, fix) =>
-        withLines(lines, [`arguments = --tag ${/`(\$ENV\(NO_TAG:value\))`/.exec(fix)?.[1] ?? ''}`]),
-      ad: { args: /--tag value/ },
-    },
-  ],
-  'comment-in-continuation': [
-    {
-      wrong: ['arguments = one \\', '  # two words'],
-      ...instead('# two words', 'arguments = one'),
-      ad: { args: /^"one"$/ },
-    },
-  ],
-  'getenv-all': [
-    {
-      wrong: ['getenv = true'],
-      right: (lines, fix) => withLines(lines, [/`(getenv = .*?)`/.exec(fix)?.[1] ?? '']),
-    },
-  ],
-  'unquoted-attribute': [{ wrong: ['+WantFlocking = maybe'], ad: { wantflocking: /^"maybe"$/ } }],
-  'old-universe': [
-    { wrong: ['universe = standard'], ...instead('universe = vanilla') },
-    {
-      wrong: ['universe = standard'],
-      ...instead('universe = container', 'container_image = docker://a/b:1'),
-    },
-  ],
-  'bad-value': [
-    ...['FOO', 'usr1', '"SIGTERM"', '64'].map((word) => ({
-      wrong: [`kill_sig = ${word}`],
-      ad: { killsig: /^"SIG(TERM|USR1)"$/ },
-    })),
-    ...['YES', 'NO', 'IF_NEEDED'].map((word): Corrected => ({
-      wrong: ['should_transfer_files = MAYBE'],
-      right: (lines, fix) => {
-        assert.ok(fix.includes(word), fix);
-        return withLines(lines, [`should_transfer_files = ${word}`]);
-      },
-    })),
-  ],
-  'comment-in-value': [{ wrong: ['output = out.1 # one per job'], ad: { out: /^"out\.1"$/ } }],
-  'command-as-attribute': [
-    { wrong: ['+request_gpus = 1'], without: /^\+request/, ad: { requestgpus: /^1$/ } },
-  ],
-  'environment-secret': [
-    {
-      wrong: ['environment = "WANDB_API_KEY=0123456789abcdef"'],
-      without: /^environment/,
-      ...instead('transfer_input_files = key.txt', 'should_transfer_files = YES'),
-      ad: { environment: /^(?!.*0123456789abcdef)/ },
-    },
-  ],
   'bad-expression': [
-    { wrong: ['request_memory = 8 gigs'], ad: { requestmemory: /^8192$/ } },
-    { wrong: ['request_cpus = 4 # two for loading'], ad: { requestcpus: /^4$/ } },
     {
       wrong: ['request_memry = 2 GB'],
       without: /memry/,
       says: { condor: /Parse error/, finding: /HTCondor refuses the file/ },
       ad: { requestmemory: /^2048$/ },
-    },
-    { wrong: ['+SingularityBind = /data:/data'], ad: { singularitybind: /^"\/data:\/data"$/ } },
-    { wrong: ['periodic_hold_reason = too long'] },
-  ],
-  'odd-amount': [
-    { wrong: ['request_disk = "8 GB"'], ad: { requestdisk: /^8388608$/ } },
-    { wrong: ['request_memory = 1,500 MB'], ad: { requestmemory: /^1500$/ } },
-  ],
-  'log-in-tmp': [
-    ...['/tmp', '/scratch/me', '/lustre/x', '/global/scratch/me', '/nfs/scratch', '/staging/me'].map(
-      (folder) => ({
-        wrong: [`log = ${folder}/job.log`],
-        ad: { userlog: /^"logs\/\d+\.log"$|[^h]\/logs\/\d+\.log"$/ },
-      }),
-    ),
-    {
-      wrong: ['initialdir = /tmp', 'log = job.log'],
-      ad: { userlog: /^"\/home\/tester\/logs\/\d+\.log"$/ },
-    },
-  ],
-  'fixed-names': [{ wrong: ['output = job.out'], ad: { out: /"job\.\d+\.0\.out"/ } }],
-  tilde: [{ wrong: ['output = ~/job.$(Cluster).out'], ad: { out: /^"\/home\/tester\/job/ } }],
-  'executable-missing': [
-    {
-      wrong: [],
-      right: (lines, fix) => {
-        assert.deepEqual(linesIn(fix), ['executable = train.sh']);
-        return withLines(lines, linesIn(fix));
-      },
-    },
-  ],
-  'input-missing': [
-    {
-      wrong: ['transfer_input_files = key.txt more.txt'],
-      right: (lines, fix) =>
-        withLines(lines, [`transfer_input_files = ${/by commas: (.*)$/.exec(fix)?.[1] ?? ''}`]),
-      ad: { transferinput: /^"key\.txt, ?more\.txt"$/ },
-    },
-  ],
-  'input-too-large': [
-    {
-      wrong: ['transfer_input_files = large.tar', 'max_transfer_input_mb = 100', 'request_disk = 9 GB'],
-      ...instead('transfer_input_files = osdf:///demo/large.tar'),
-    },
-  ],
-  'input-large': [
-    {
-      wrong: ['transfer_input_files = large.tar', 'request_disk = 9 GB'],
-      ...instead('transfer_input_files = osdf:///demo/large.tar'),
-    },
-  ],
-  'disk-below-input': [
-    {
-      wrong: ['transfer_input_files = large.tar', 'request_disk = 1 GB'],
-      ad: { requestdisk: /^[2-9]\d{6}$/ },
-    },
-  ],
-  'transfer-off': [{ wrong: ['should_transfer_files = NO', 'transfer_input_files = key.txt'] }],
-  'transfer-if-needed': [
-    { wrong: ['should_transfer_files = IF_NEEDED'], ad: { shouldtransferfiles: /^"YES"$/ } },
-  ],
-  'on-success-without-code': [
-    {
-      wrong: ['when_to_transfer_output = ON_SUCCESS', 'should_transfer_files = YES'],
-      ad: { whentotransferoutput: /ON_SUCCESS/, jobmaxretries: /^0$/ },
-    },
-  ],
-  'no-units': [
-    { wrong: ['request_memory = 4'], ad: { requestmemory: /^4096$/ } },
-    {
-      // The amount is the same.
-      wrong: ['request_disk = 5242880'],
-      right: (lines, fix) => {
-        assert.deepEqual(linesIn(fix), ['request_disk = 5 GB']);
-        return withLines(lines, linesIn(fix));
-      },
     },
   ],
   'odd-resource': [
@@ -253,15 +80,33 @@ export const corrected: Record<string, Corrected[]> = {
       ad: { requestgpus: /^1$/ },
     })),
   ],
-  'below-use': [
+  'unused-name': [
     {
-      wrong: ['request_memory = 3 GB', 'request_disk = 1 GB'],
-      usage: { log: 'earlier.log', memoryMegabytes: 4100, diskKilobytes: 2_000_000 },
-      ad: { requestmemory: /^[5-9]\d{3}$/, requestdisk: /^[2-9]\d{6}$/ },
+      wrong: ['transfer_ouput_files = model.pt'],
+      without: /ouput/,
+      right: (lines, fix) => withLines(lines, [`${/write `(\w+)`/.exec(fix)?.[1] ?? ''} = model.pt`]),
+      ad: { transferoutput: /^"model\.pt"$/ },
+    },
+    {
+      wrong: ['Colour = "green"'],
+      without: /^Colour/,
+      ...instead('+Colour = "green"'),
+      ad: { colour: /^"green"$/ },
     },
   ],
-  'gpu-any': [{ wrong: ['request_gpus = 1'], ad: { requiregpus: /7\.0.*12\.1|Capability/ } }],
-  'gpu-condition-ignored': [{ wrong: ['gpus_minimum_memory = 8 GB'], ad: { requestgpus: /^1$/ } }],
+  'log-in-tmp': [
+    ...['/tmp', '/scratch/me', '/lustre/x', '/global/scratch/me', '/nfs/scratch', '/staging/me'].map(
+      (folder) => ({
+        wrong: [`log = ${folder}/job.log`],
+        ad: { userlog: /^"logs\/\d+\.log"$|[^h]\/logs\/\d+\.log"$/ },
+      }),
+    ),
+    {
+      wrong: ['initialdir = /tmp', 'log = job.log'],
+      ad: { userlog: /^"\/home\/tester\/logs\/\d+\.log"$/ },
+    },
+  ],
+  tilde: [{ wrong: ['output = ~/job.$(Cluster).out'], ad: { out: /^"\/home\/tester\/job/ } }],
   'old-gpu-attributes': [
     {
       wrong: [
@@ -300,8 +145,6 @@ export const corrected: Record<string, Corrected[]> = {
     },
   ],
   'gpu-nowhere': [
-    { wrong: ['request_gpus = 80'], ad: { requestgpus: /^1$/ } },
-    { wrong: ['request_gpus = 1', 'gpus_minimum_capability = 80'], ad: { gpusmincapability: /^8\.0/ } },
     { wrong: ['request_gpus = 1', 'gpus_minimum_runtime = 535'], ad: { gpusminruntime: /^12010$/ } },
     { wrong: ['request_gpus = 1', 'gpus_minimum_memory = 9000 GB'], ad: { gpusminmemory: /^16384$/ } },
     { wrong: ['request_gpus = 1', 'gpus_minimum_memory = 16'], ad: { gpusminmemory: /^16384$/ } },
@@ -310,34 +153,8 @@ export const corrected: Record<string, Corrected[]> = {
       without: /^gpus_maximum/,
     },
   ],
-  'duration-category': [
-    { wrong: [], pool: 'ospool', ad: { jobdurationcategory: /^"Medium"$/ } },
-    {
-      wrong: ['+JobDurationCategory = "Short"'],
-      pool: 'ospool',
-      ad: { jobdurationcategory: /^"Medium"$/ },
-    },
-  ],
-  'gpu-lines': [
-    { wrong: ['request_gpus = 1'], pool: 'chtc', ad: { wantgpulab: /^true$/ } },
-    {
-      wrong: ['request_gpus = 1', '+WantGPULab = true', '+GPUJobLength = "weeks"'],
-      pool: 'chtc',
-      ad: { gpujoblength: /^"short"$/ },
-    },
-  ],
-  'streamed-output': [
-    {
-      wrong: ['output = out.$(Cluster)', 'stream_output = true'],
-      without: /^stream/,
-      ad: { streamout: /^(false)?$/ },
-    },
-  ],
   'no-image': [
-    { wrong: ['universe = container'], ad: { containerimage: /docker:/ } },
     { wrong: ['universe = docker'], ad: { dockerimage: /pytorch/ } },
-    { wrong: ['container_image = a/b:1'], ad: { containerimage: /docker:\/\/a\/b:1/ } },
-    { wrong: ['container_image = docker:a/b:1'], ad: { containerimage: /^"docker:\/\/a\/b:1"/ } },
     // A file stays a file.
     {
       wrong: ['container_image = gone.sif'],
@@ -345,34 +162,6 @@ export const corrected: Record<string, Corrected[]> = {
         assert.doesNotMatch(fix, /docker/);
         return withLines(lines, ['container_image = key.sif']);
       },
-    },
-  ],
-  'two-images': [
-    {
-      wrong: ['+SingularityImage = "docker://a/b:1"', 'container_image = docker://a/b:1'],
-      without: /^\+Sing/,
-      ad: { singularityimage: /^$/ },
-    },
-  ],
-  'singularity-image': [
-    {
-      wrong: ['+SingularityImage = "docker://a/b:1"'],
-      without: /^\+Sing/,
-      ad: { containerimage: /docker:\/\/a\/b:1/ },
-    },
-  ],
-  'docker-universe': [
-    {
-      wrong: ['universe = docker', 'docker_image = a/b:1'],
-      without: /^(universe|docker_image)/,
-      ad: { containerimage: /docker:\/\/a\/b:1/ },
-    },
-  ],
-  'mutable-image': [
-    { wrong: ['container_image = docker://a/b'], ...instead('container_image = docker://a/b:1.0') },
-    {
-      wrong: ['container_image = docker://a/b:latest'],
-      ...instead(`container_image = docker://a/b@sha256:${'0'.repeat(64)}`),
     },
   ],
 };

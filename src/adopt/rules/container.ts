@@ -23,13 +23,13 @@ export const containerRules: Rule<SubmitFacts>[] = [
     name: 'two-images',
     level: 'warning',
     about:
-      '`+SingularityImage` and `container_image` are both set, and which one is used depends on the pool.',
+      '`+SingularityImage` and `container_image` are both set: unless the pool says otherwise, HTCondor uses the first.',
     check: perBatch((batch) =>
       attributeValue(batch, 'SingularityImage') !== undefined &&
       valueOf(batch, 'container_image') !== undefined
         ? {
             message:
-              '`+SingularityImage` and `container_image` are both set: which one is used depends on the pool',
+              '`+SingularityImage` and `container_image` are both set: unless the pool says otherwise, HTCondor uses the first',
             fix: 'keep only `container_image`',
             place: whereSet(batch, 'MY.SingularityImage'),
           }

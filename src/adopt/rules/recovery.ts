@@ -74,7 +74,7 @@ export const recoveryRules: Rule<SubmitFacts>[] = [
         .filter((name) => /^true$/i.test(valueOf(batch, name) ?? ''))
         .slice(0, 1)
         .map((name) => ({
-          message: `\`${name}\`: every write goes to the access point, a broken connection stalls the job, and a restart empties the file`,
+          message: `\`${name}\`: every write goes to the access point, and a broken connection stalls the job`,
           fix: `remove it, and look into a running job with condor_tail`,
           place: whereSet(batch, name),
         })),

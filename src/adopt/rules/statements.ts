@@ -74,13 +74,11 @@ export const statementRules: Rule<SubmitFacts>[] = [
     about: 'There is no queue statement: HTCondor 25 queues one job, earlier versions none.',
     check: ({ submission }) =>
       submission.hasNoQueue
-        ? [
-            {
-              message: 'no queue statement: HTCondor 25 queues one job, earlier versions none',
-              fix: 'end the file with `queue`',
-              place: { file: submission.file, line: 1 },
-            },
-          ]
+        ? {
+            message: 'no queue statement: HTCondor 25 queues one job, earlier versions none',
+            fix: 'end the file with `queue`',
+            place: { file: submission.file, line: 1 },
+          }
         : [],
   },
   {
@@ -183,25 +181,25 @@ function replacedCommands({ submission }: SubmitFacts): Found[] {
     const { command = '' } = second;
     const first = last.get(command);
     if (replaced.has(command)) last.set(command, second);
-    if (first === undefined || first.value === second.value) return [];
+    if (first === undefined || first.value === '' || first.value === second.value) return [];
     const between = submission.queues.some(
       ({ place }) => place.line > first.place.line && place.line < second.place.line,
     );
-    const refersToFirst = second.value.includes(first.value) && first.value !== '';
+    const refersToFirst = second.value.includes(first.value);
     if (between || refersToFirst || (lastQueue > 0 && second.place.line > lastQueue)) return [];
-    return [
-      {
-        message: `\`${second.name}\` silently replaces the value of line ${first.place.line}`,
-        fix: joined(first, second, submission),
-        place: second.place,
-      },
-    ];
+    return {
+      message: `\`${second.name}\` silently replaces the value of line ${first.place.line}`,
+      fix: joined(first, second, submission),
+      place: second.place,
+    };
   });
 }
 
 function joined({ command = '', value }: Assignment, second: Assignment, submission: Submission): string {
-  if (!/requirements|hold|release|require_gpus/.test(command)) return 'keep one of the two lines';
-  const both = `${inParentheses(value)} && ${inParentheses(second.value)}`;
+  if (command === 'transfer_input_files') return `combine them:\n${command} = ${value}, ${second.value}`;
+  const operator = { requirements: '&&', require_gpus: '&&', periodic_hold: '||' }[command];
+  if (operator === undefined) return 'keep one of the two lines';
+  const both = `${inParentheses(value)} ${operator} ${inParentheses(second.value)}`;
   if (command !== 'requirements' || oldGpuNames(both).length === 0)
     return `combine them:\n${command} = ${both}`;
   const own = submission.assignments.findLast((one) => one.command === 'require_gpus')?.value;
@@ -228,13 +226,11 @@ function quotingOf(batch: Batch): Found[] {
         command === 'arguments'
           ? `arguments = "one 'two words' ""quoted"""`
           : `environment = "A=1 B='two words'"`;
-      return [
-        {
-          message: `\`${command}\`: ${error.message}`,
-          fix: `${error.fix}, as in:\n${example}`,
-          place: whereSet(batch, command),
-        },
-      ];
+      return {
+        message: `\`${command}\`: ${error.message}`,
+        fix: `${error.fix}, as in:\n${example}`,
+        place: whereSet(batch, command),
+      };
     }
   });
 }

@@ -109,12 +109,12 @@ export const transferRules: Rule<SubmitFacts>[] = [
     name: 'on-success-without-code',
     level: 'warning',
     about:
-      '`when_to_transfer_output = ON_SUCCESS` without `success_exit_code`, which says what a success is.',
+      '`when_to_transfer_output = ON_SUCCESS` without `success_exit_code` returns the files of failed jobs, too.',
     check: perBatch((batch) =>
       /^on_success$/i.test(valueOf(batch, 'when_to_transfer_output') ?? '') &&
       valueOf(batch, 'success_exit_code') === undefined
         ? {
-            message: 'ON_SUCCESS without `success_exit_code`: nothing says which exit code is a success',
+            message: 'ON_SUCCESS without `success_exit_code`: HTCondor returns the files of failed jobs, too',
             fix: 'add, with the number of retries that you want:\nsuccess_exit_code = 0\nmax_retries = 0',
             place: whereSet(batch, 'when_to_transfer_output'),
           }
@@ -247,7 +247,7 @@ function tooLarge(batch: Batch, facts: SubmitFacts): RuleResult {
   if (own === -1 || megabytes <= limit) return [];
   return {
     message: `${megabytes} MB of input from the access point, over the limit of ${limit} MB: the job is held with code 32`,
-    fix: 'put the large files on the federation and list them as osdf:/// URLs, which do not count',
+    fix: 'put the large files into the federation and list them as osdf:/// URLs, which do not count',
     place: whereSet(batch, 'transfer_input_files'),
   };
 }
@@ -259,7 +259,7 @@ function large(batch: Batch, facts: SubmitFacts): RuleResult {
   const jobs = batch.queue.total ?? 1;
   return {
     message: `${formatQuantity(bytes)} of input from the access point for each job, ${formatQuantity(bytes * jobs)} in total: ${title} recommends at most ${formatQuantity(adviseBytes)}`,
-    fix: 'put the large files on the federation and list them as osdf:/// URLs, so that caches near the workers serve them',
+    fix: 'put the large files into the federation and list them as osdf:/// URLs, so that caches near the workers serve them',
     place: whereSet(batch, 'transfer_input_files'),
   };
 }

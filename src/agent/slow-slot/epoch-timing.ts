@@ -78,7 +78,7 @@ function parsed(text: string | undefined): unknown[] {
 const isDuration = (value: unknown): value is number =>
   typeof value === 'number' && Number.isFinite(value) && value > 0;
 
-const rounded = (seconds: number): number => Math.round(seconds * 1000) / 1000;
+export const rounded = (seconds: number): number => Math.round(seconds * 1000) / 1000;
 
 /** How far a training said it was in its first epoch (a step, or a fraction of the epoch), and after how many seconds. */
 interface Mark {
