@@ -5,7 +5,7 @@ import { test, type TestContext } from 'node:test';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
 import { logSources } from '../eventlog/log-sources.ts';
 import { logTime } from './log-facts.ts';
-import { hasNumber } from './job-id.ts';
+import { hasNumber } from './history.ts';
 import { readHistory } from './read-history.ts';
 
 const submit = (cluster: number, date: string): string =>

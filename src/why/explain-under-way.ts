@@ -1,8 +1,7 @@
 import type { Diagnosis } from '../diagnosis/diagnose.ts';
 import { activityText, adviceOf, explained, nothingWrong, reconnects } from './build-explanation.ts';
 import type { Explanation } from '../diagnosis/explanation.ts';
-import type { AttemptHistory, JobHistory } from '../history/history.ts';
-import { idInQueue } from '../history/job-id.ts';
+import { idInQueue, type AttemptHistory, type JobHistory } from '../history/history.ts';
 import { siteOrMachine } from '../history/worker.ts';
 import { describeConnection } from '../journal/describe-attempt.ts';
 import { defaultLeaseSeconds } from '../recovery/policy.ts';

@@ -26,7 +26,7 @@ import { namedLogs, namesLogs, refuseMissing } from '../named-logs.ts';
 import { currentState, printUnsupervised } from '../run-view/current-state.ts';
 import { type NextCommand, nextCommands, textWidth } from '../text/phrases.ts';
 import { isDagFile } from '../adopt/dag-file.ts';
-import { hasNumber } from '../../history/job-id.ts';
+import { hasNumber } from '../../history/history.ts';
 import { jobsToExplain } from '../why/explain-log.ts';
 import { explainRun } from '../why/explain-run.ts';
 import { nearest } from '../../base/nearest.ts';

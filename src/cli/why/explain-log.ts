@@ -1,8 +1,7 @@
 import { firstFew, printable } from '../../base/printable.ts';
 import type { LogSource } from '../../eventlog/scan-log.ts';
 import { Fault } from '../../fault/fault.ts';
-import type { JobHistory } from '../../history/history.ts';
-import { hasNumber } from '../../history/job-id.ts';
+import { hasNumber, type JobHistory } from '../../history/history.ts';
 import { readAds } from '../../history/read-ads.ts';
 import { readHistory, type ReadHistory } from '../../history/read-history.ts';
 import { noEventsFault } from '../../report/no-events.ts';
