@@ -56,7 +56,7 @@ const causes = {
   },
   'credential-missing': {
     title: 'its credential is missing or invalid',
-    advice: 'Renew the token or proxy that the submit file asks for, on the access point, and submit again.',
+    advice: 'Store or renew its token or proxy on the access point: the job uses it once it is released.',
     fault: 'token-missing',
   },
   'transfer-stalled': {
@@ -125,24 +125,26 @@ const causes = {
   },
   'access-point-full': {
     title: 'disk full or quota exceeded on the access point',
-    advice: 'Free some space there or ask the staff for more, then release the job or submit it again.',
+    advice: 'Free some space there, or ask the staff for more.',
     fault: 'disk-full',
   },
   'disk-full': {
     title: 'the disk of the machine is full',
-    advice: 'Request more `disk`, so that only machines with enough space match.',
+    advice: 'Request more disk, so that only machines with enough space match.',
+    submit: 'Raise request_disk in the submit file.',
     change: 'disk',
     outlook: 'passing',
   },
   'memory-exceeded': {
     title: 'it used more memory than requested',
-    advice: 'Request more `memory` than was measured: it was probably stopped before its peak.',
-    submit: 'retry_request_memory (HTCondor 25.2 or newer) raises the request by itself.',
+    advice: 'Request more memory than was measured: it was probably stopped before its peak.',
+    submit: 'Raise request_memory; retry_request_memory (HTCondor 25.2 or newer) does so by itself.',
     change: 'memory',
   },
   'disk-exceeded': {
     title: 'it used more disk than requested',
-    advice: 'Request more `disk`: it must hold the archive, its unpacked files, the outputs and the image.',
+    advice: 'Request more disk: it must hold the archive, its unpacked files, the outputs and the image.',
+    submit: 'Raise request_disk in the submit file.',
     fault: 'disk-full',
     change: 'disk',
   },
@@ -153,8 +155,8 @@ const causes = {
   },
   'time-limit': {
     title: 'the time limit was reached',
-    advice: 'Save checkpoints and resume from them, or request more `time` if the pool allows it.',
-    resumed: 'It resumes from its checkpoints: let it go on, or request more `time` if the pool allows it.',
+    advice: 'Save checkpoints and resume from them, or request more time if the pool allows it.',
+    resumed: 'It resumes from its checkpoints: let it go on, or request more time if the pool allows it.',
     change: 'time',
   },
   'environment-broken': {
@@ -165,7 +167,7 @@ const causes = {
   },
   'image-missing': {
     title: 'the container image does not exist, or needs a login',
-    advice: "Correct the image's name and tag; a private one must be public, or a .sif file of your own.",
+    advice: 'Correct its name and tag; make a private one public, or use a .sif file of your own.',
     submit: 'container_image names it.',
     fault: 'environment-broken',
     isSubmitted: true,
@@ -173,14 +175,14 @@ const causes = {
   'image-unusable': {
     title: 'the container image could not be used',
     advice:
-      "Check the image's name, and that it needs no login: try `apptainer exec IMAGE true`. If that works, another machine may be able to use it.",
+      "Check the image's name, and that it needs no login: try `apptainer exec IMAGE true`. If that works, try another machine.",
     fault: 'environment-broken',
     outlook: 'unclear',
   },
   'command-missing': {
     title: 'the program could not be started',
     advice:
-      'Check that the job brings it along (`files`), that it is executable and has Unix line endings, and that the machine has its interpreter.',
+      'Check that the job brings it along, that it is executable and has Unix line endings, and that the machine has its interpreter.',
     change: 'files',
   },
   'file-unusable': {

@@ -1,6 +1,7 @@
 import { type Dagman, type DagNode, parentsIn } from '../dag/dag.ts';
-import { startedInner } from '../dag/node-jobs.ts';
-import { type DagRun, type NodeState, notSubmittedReasons, notSubmittedText } from '../dag/not-submitted.ts';
+import { dagmanEnds, startedInner } from '../dag/node-jobs.ts';
+import type { NodeState } from '../dag/dagman-log.ts';
+import { type DagRun, notSubmittedReasons, notSubmittedText } from '../dag/not-submitted.ts';
 import type { JobHistory } from '../history/history.ts';
 import { lossColumns, slotColumns, sumOver } from './columns.ts';
 import type { JobRow, RowOutcome } from './ledger.ts';
@@ -8,6 +9,10 @@ import { jobLabels } from './section.ts';
 
 /** The nodes of a DAG: which cost most, which decided how long it took, and which have no job. */
 export interface NodeReport {
+  /** How DAGMan itself ended, where the nodes do not show it: `was removed`. */
+  ends: string[];
+  /** The DAG file; null if only logs were read. */
+  file: string | null;
   /** How many the DAG has; without its file, those with jobs. */
   nodes: number;
   /** The most expensive first. */
@@ -16,8 +21,8 @@ export interface NodeReport {
   criticalPath: PathStep[];
   /** PRE, POST and HOLD scripts that failed in the latest run. */
   scripts: { node: string; script: string; how: string }[];
-  /** By reason. */
-  notSubmitted: { why: string; nodes: string[] }[];
+  /** By reason; `isFailed` if it is of the nodes themselves. */
+  notSubmitted: { why: string; isFailed: boolean; nodes: string[] }[];
   /** Nodes that DAGMan tried again. */
   retried: { node: string; retries: number }[];
 }
@@ -62,6 +67,8 @@ export function nodeReport(
     }))
     .sort((a, b) => b.slotSeconds - a.slotSeconds);
   return {
+    ends: run === undefined ? [] : dagmanEnds(run),
+    file: run === undefined ? null : run.shownAs(run.dag.file),
     nodes: run?.dag.nodes.length ?? costs.length,
     costs,
     criticalPath: run === undefined ? [] : criticalPath(run, times),
@@ -120,6 +127,7 @@ function stateOf(times: ReadonlyMap<string, NodeTimes>): (name: string) => NodeS
     const outcome = times.get(name)?.outcome;
     if (outcome === undefined) return undefined;
     if (isGood(outcome)) return 'done';
+    if (outcome === 'removed') return 'removed';
     return outcome === 'running' || outcome === 'waiting' || outcome === 'held' ? 'active' : 'failed';
   };
 }
@@ -129,8 +137,9 @@ function criticalPath({ dag }: DagRun, times: ReadonlyMap<string, NodeTimes>): P
   if (dag.graph.cycle() !== undefined) return [];
   const began = [...times.values()].reduce((first, { from }) => Math.min(first, from), Infinity);
   const latest = (nodes: readonly DagNode[]): NodeTimes | undefined =>
-    nodes.reduce<NodeTimes | undefined>((last, { name }) => {
-      const one = times.get(name);
+    nodes.reduce<NodeTimes | undefined>((last, { name, type }) => {
+      // Nothing waits for a SERVICE node.
+      const one = type === 'service' ? undefined : times.get(name);
       return one !== undefined && (last === undefined || one.to > last.to) ? one : last;
     }, undefined);
   const before = (node: DagNode): NodeTimes | undefined =>
@@ -172,9 +181,10 @@ function notSubmitted(
   const reasonOf = notSubmittedReasons(run, stateOf(times));
   const without = run.dag.nodes
     .filter(({ name }) => !times.has(name) && !started.has(name))
-    .map((node) => ({ node: node.name, why: notSubmittedText(reasonOf(node)) }));
-  return [...Map.groupBy(without, ({ why }) => why)].map(([why, nodes]) => ({
+    .map((node) => ({ node: node.name, reason: reasonOf(node) }));
+  return [...Map.groupBy(without, ({ reason }) => notSubmittedText(reason))].map(([why, nodes]) => ({
     why,
+    isFailed: nodes.some(({ reason }) => reason.why === 'pre-failed' || reason.why === 'submit-failed'),
     nodes: nodes.map(({ node }) => node),
   }));
 }

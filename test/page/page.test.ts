@@ -345,6 +345,43 @@ test('a pasted hold reason is explained', async (t) => {
   assert.deepEqual(tab.errors, []);
 });
 
+test('a pasted log is read as a log', async (t) => {
+  const tab = await opened(t);
+  if (tab === undefined) return;
+  const log = await readFile(path.join(logs, 'exit3.log'), 'utf8');
+  await tab.read(`document.querySelector('#reason').value = ${JSON.stringify(`\n${log}`)}`);
+  await tab.click('#paste button');
+  await tab.until(`!document.querySelector('#result').hidden`);
+  assert.match(await tab.text('h1'), /pasted\.log/);
+  assert.match(await tab.text('#causes'), /1 failed: /);
+  await tab.click('#restart');
+  assert.equal(await tab.read('document.querySelector("#reason").value'), '');
+  assert.deepEqual(tab.errors, []);
+});
+
+test('an id that two large logs share explains the job of the log that is clicked', async (t) => {
+  const tab = await opened(t);
+  if (tab === undefined) return;
+  const update = '006 (2.000.000) 2026-01-01 10:00:05 Image size of job updated: 1\n...\n';
+  const log = (reason: string, host: string): string =>
+    `000 (1.000.000) 2026-01-01 10:00:00 Job submitted from host: <${host}>\n...\n` +
+    `012 (1.000.000) 2026-01-01 10:00:01 Job was held.\n\t${reason}\n\tCode 1 Subcode 0\n...\n` +
+    `000 (2.000.000) 2026-01-01 10:00:02 Job submitted from host: <${host}>\n...\n` +
+    update.repeat(8_200_000 / update.length);
+  const one = await written(t, 'a.log', log('via condor_hold (by user ada)', '192.0.2.1:1'));
+  const two = await written(t, 'b.log', log('via condor_hold (by user bob)', '192.0.2.2:1'));
+  await choose(tab, one, two);
+  const button = `[...document.querySelectorAll('#causes button.job')].find((one) => one.innerText.includes('#2'))`;
+  assert.match(await tab.read(`${button}.innerText`), /b\.log: 1\.0#2$/);
+  await tab.read(`${button}.click()`);
+  // Its lines come with a second reading.
+  await tab.untilText('dialog[open]', '012 Job was held');
+  const said = await tab.text('dialog[open]');
+  assert.match(said, /by user bob/);
+  assert.doesNotMatch(said, /by user ada/);
+  assert.match(await tab.text('dialog .same'), /'1\.0#2'$/);
+});
+
 test('markup in a log, a submit file and a reason is shown as text', async (t) => {
   const tab = await opened(t, { width: 390, height: 844 });
   if (tab === undefined) return;
@@ -396,7 +433,13 @@ for (const [name, file, content, message] of [
     'a log in .xz',
     'a.log.xz',
     Uint8Array.from([0xfd, 0x37, 0x7a, 0x58, 0x5a, 0, 0, 4]),
-    /a\.log\.xz is compressed with xz, and the page reads only \.gz[^]+updraft report a\.log\.xz/,
+    /a\.log\.xz is compressed with xz, and the page reads only \.gz[^]+xz -dk a\.log\.xz[^]+updraft report a\.log\.xz/,
+  ],
+  [
+    'a log in .zst',
+    'a.log.zst',
+    Uint8Array.from([0x28, 0xb5, 0x2f, 0xfd, 0, 0, 0, 4]),
+    /a\.log\.zst is compressed with zstd[^]+zstd -dk a\.log\.zst/,
   ],
   ['an empty file', 'empty.log', '', /The log has no events: no job has been submitted yet\./],
 ] as const)
@@ -411,6 +454,17 @@ for (const [name, file, content, message] of [
     assert.match(await tab.text('#summary'), /success\s+1 \(100/);
     assert.deepEqual(tab.errors, []);
   });
+
+test('beside a log that is read, one that the page cannot unpack is named, with the command that does', async (t) => {
+  const tab = await opened(t);
+  if (tab === undefined) return;
+  const packed = await written(t, 'b c.log.zst', Uint8Array.from([0x28, 0xb5, 0x2f, 0xfd, 0, 0, 0, 4]));
+  await choose(tab, path.join(logs, 'normal.log'), packed);
+  await tab.untilText('#summary', 'success');
+  await tab.untilText('#result .fault', "zstd -dk 'b c.log.zst'");
+  assert.doesNotMatch(await tab.text('#result'), /Not read, because neither/);
+  assert.deepEqual(tab.errors, []);
+});
 
 test('the keyboard alone reads the sample, explains a job and returns', async (t) => {
   const tab = await opened(t);

@@ -28,7 +28,8 @@ export const expressionRules: Rule<SubmitFacts>[] = [
   {
     name: 'bad-expression',
     level: 'error',
-    about: 'A value is no ClassAd expression, and no amount that HTCondor knows, so it refuses the file.',
+    about:
+      'A value is neither a ClassAd expression nor an amount that HTCondor knows, so it refuses the file.',
     check: (facts) => {
       // The command line or a DAG may complete a value.
       const isOpen = opennessOf(facts.submission);
@@ -57,7 +58,7 @@ function badExpressions(batch: Batch, isOpen: (raw: string) => boolean): Found[]
     const why = whyNoExpression(value);
     if (why === undefined) return [];
     return {
-      message: `\`${shown} = ${clipped(value)}\` is no expression: ${why}; HTCondor refuses the file`,
+      message: `\`${shown} = ${clipped(value)}\` is not an expression: ${why}; HTCondor refuses the file`,
       fix: fixOf(shown, value),
       place: whereSet(batch, name),
     };
@@ -85,26 +86,22 @@ function fixOf(shown: string, value: string): string {
   return 'correct the expression';
 }
 
-function oddAmount(batch: Batch, command: string): Found[] {
+function oddAmount(batch: Batch, command: string): Found | [] {
   const value = valueOf(batch, command) ?? '';
   const place = whereSet(batch, command);
   const quoted = /^"(.*)"$/.exec(value)?.[1];
   if (quoted !== undefined)
-    return [
-      {
-        message: `\`${command} = ${value}\` is a text: no machine has that much of it, and the job waits forever`,
-        fix: `${command} = ${quoted}`,
-        place,
-      },
-    ];
+    return {
+      message: `\`${command} = ${value}\` is a text: no machine has that much of it, and the job waits forever`,
+      fix: `${command} = ${quoted}`,
+      place,
+    };
   const [, first = '', rest = ''] = /^(\d+),(\d{1,3}(?:\.\d+)?(?:\s*[kmgt]?b?)?)$/i.exec(value) ?? [];
   if (rest === '') return [];
   const read = parseQuantity(first, amounts[command] ?? 'm')?.bytes ?? 0;
-  return [
-    {
-      message: `\`${command} = ${value}\` is a list: the first attempt gets ${formatQuantity(read)}`,
-      fix: `write it without the comma:\n${command} = ${/^\d{3}/.test(rest) ? first + rest : `${first}.${rest}`}`,
-      place,
-    },
-  ];
+  return {
+    message: `\`${command} = ${value}\` is a list: the first attempt gets ${formatQuantity(read)}`,
+    fix: `write it without the comma:\n${command} = ${/^\d{3}/.test(rest) ? first + rest : `${first}.${rest}`}`,
+    place,
+  };
 }

@@ -90,8 +90,8 @@ test('report finds the logs of a DAG, and shows its nodes', async (t) => {
     { node: 'publish', script: 'POST', how: 'failed with status 2' },
   ]);
   assert.deepEqual(dag.notSubmitted, [
-    { why: 'its PRE script failed with status 4', nodes: ['inspect'] },
-    { why: 'it waits for train_a, which failed', nodes: ['merge', 'summary'] },
+    { why: 'its PRE script failed with status 4', isFailed: true, nodes: ['inspect'] },
+    { why: 'it waits for train_a, which failed', isFailed: false, nodes: ['merge', 'summary'] },
   ]);
   assert.deepEqual(dag.retried, [
     { node: 'train_a', retries: 1 },
@@ -162,7 +162,9 @@ test('report follows inner DAGs into their own logs, and does not count their DA
     dag.criticalPath.map(({ node }) => node),
     ['fetch', 'tune/a', 'tune/b'],
   );
-  assert.deepEqual(dag.notSubmitted, [{ why: 'it waits for tune, which failed', nodes: ['merge'] }]);
+  assert.deepEqual(dag.notSubmitted, [
+    { why: 'it waits for tune, which failed', isFailed: false, nodes: ['merge'] },
+  ]);
 });
 
 test('why explains the nodes of inner DAGs, and leads to them', async () => {
@@ -187,9 +189,10 @@ test('where only .dagman.out is left, it says how the jobs ended', async (t) => 
   assert.deepEqual(
     (JSON.parse(out) as LogReport).dag?.notSubmitted.map(({ why: reason, nodes }) => [reason, nodes.length]),
     [
-      ['its job completed successfully, but its log was not found', 4],
-      ['its job failed with status 3, but its log was not found', 1],
+      ['its job completed successfully; its log was not found', 3],
+      ['its job failed with status 3; its log was not found', 1],
       ['its PRE script failed with status 4', 1],
+      ['its job completed successfully, but its POST script failed with status 2; its log was not found', 1],
       ['it waits for train_a, which failed', 2],
     ],
   );
@@ -244,7 +247,7 @@ test('a DAG whose nodes could not be submitted: why says the reason, and report 
   const explained = await runCommand(why, ['a.dag'], { cwd, columns: 200 });
   assert.match(explained.out, /why {2}B: DAGMan could not submit its job: .*can't open file items\.txt/);
   const reported = await runCommand(report, ['a.dag'], { cwd, columns: 200 });
-  assert.match(reported.out, /its job completed successfully, but its log was not found +A\n/);
+  assert.match(reported.out, /its job completed successfully; its log was not found +A\n/);
   assert.doesNotMatch(reported.out, /no job has been submitted yet/);
 });
 

@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 import { firstFew, printable } from '../../base/printable.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { clip, wrap } from '../../base/text-table.ts';
+import { dagmanEnds } from '../../dag/node-jobs.ts';
 import type { Explanation } from '../../diagnosis/explanation.ts';
 import { damageNotes, headBytes, isEventLog, type LogSource } from '../../eventlog/scan-log.ts';
 import { Fault } from '../../fault/fault.ts';
@@ -12,12 +13,12 @@ import { isAdopted } from '../../pool/htcondor.ts';
 import { findJob } from '../../run/run-states.ts';
 import { explainReasons, hasReasons } from '../../why/explain-reason.ts';
 import { explainStory, headlineOf } from '../../why/explain-story.ts';
-import { explainedLabel, viewExplanation } from '../../why/explanation-view.ts';
+import { viewExplanation } from '../../why/explanation-view.ts';
 import {
   type ExplainedGroup,
+  groupAccount,
   groupExplanations,
   groupJobs,
-  groupTitle,
   maxLabels,
 } from '../../why/group-explanations.ts';
 import type { Cli } from '../cli.ts';
@@ -26,11 +27,12 @@ import { namedLogs, namesLogs, refuseMissing } from '../named-logs.ts';
 import { currentState, printUnsupervised } from '../run-view/current-state.ts';
 import { type NextCommand, nextCommands, textWidth } from '../text/phrases.ts';
 import { isDagFile } from '../adopt/dag-file.ts';
-import { hasNumber, jobsToExplain } from '../why/explain-log.ts';
+import { hasNumber } from '../../history/history.ts';
+import { jobsToExplain } from '../why/explain-log.ts';
 import { explainRun } from '../why/explain-run.ts';
 import { nearest } from '../../base/nearest.ts';
 import { explainNodes } from '../../why/explain-nodes.ts';
-import { readDagLogs } from '../report/dag-source.ts';
+import { type DagLogs, readDagLogs } from '../report/dag-source.ts';
 
 export function configure(command: Command, cli: Cli): void {
   command
@@ -110,8 +112,11 @@ async function pastedReasons(source: LogSource): Promise<string | undefined> {
 }
 
 async function whyDag(cli: Cli, file: string, node: string | undefined, view: View): Promise<void> {
-  const explanations = await explainDag(cli, file, node);
-  show(cli, explanations, view, { dag: path.resolve(cli.cwd, file) });
+  const dag = await readDagLogs(cli, file);
+  const explanations = await explainDag(cli, dag, file, node);
+  const ends = dagmanEnds(dag.run);
+  if (!view.json) for (const end of ends) cli.out(`${wrap(`DAGMan ${end}.`, textWidth(cli)).join('\n')}\n\n`);
+  show(cli, explanations, view, { dag: path.resolve(cli.cwd, file), dagman: ends });
   if (view.json) return;
   const example = groupExplanations(explanations)[0]?.example;
   const isJob = example?.siblings === true;
@@ -151,12 +156,7 @@ async function whyLogs(
   const logs = sources.map(({ name }) => (words.includes('-') ? name : path.resolve(cli.cwd, name)));
   const source = logs.length === 1 ? { log: logs[0] } : { logs };
   const groups = view.json ? [] : groupJobs(jobs, headlineOf, explainStory);
-  if (view.json)
-    printJson(
-      cli,
-      jobs.map((one) => explainStory(one)),
-      source,
-    );
+  if (view.json) printJson(cli, jobs, source, explainStory);
   else printGroups(cli, groups, view);
   for (const note of damageNotes(sources)) cli.err(`\n${wrap(note, textWidth(cli)).join('\n')}\n`);
   if (view.json || words.includes('-')) return;
@@ -222,12 +222,20 @@ function show(
   view: View,
   source: Record<string, unknown>,
 ): void {
-  if (view.json) printJson(cli, explanations, source);
+  if (view.json) printJson(cli, explanations, source, (one) => one);
   else printGroups(cli, groupExplanations(explanations), view);
 }
 
-function printJson(cli: Cli, jobs: readonly Explanation[], source: Record<string, unknown>): void {
-  cli.out(`${JSON.stringify({ ...source, jobs })}\n`);
+/** Job by job: many of them as one text would take as much memory as their histories. */
+function printJson<Job>(
+  cli: Cli,
+  jobs: readonly Job[],
+  source: Record<string, unknown>,
+  explain: (job: Job) => Explanation,
+): void {
+  cli.out(JSON.stringify({ ...source, jobs: [] }).slice(0, -2));
+  for (const [at, job] of jobs.entries()) cli.out(`${at === 0 ? '' : ','}${JSON.stringify(explain(job))}`);
+  cli.out(']}\n');
 }
 
 /** Prints one job in full, and more than one in groups. */
@@ -244,16 +252,13 @@ function printGroups(cli: Cli, groups: readonly ExplainedGroup[], { verbose }: V
 function groupText(groups: readonly ExplainedGroup[], width: number): string {
   return groups
     .map((group) => {
-      const { standing, jobs, labels, example } = group;
-      const { cause, because, advice } = example;
-      const label = explainedLabel(example);
-      const account = cause === 'none' ? [] : because.slice(0, 2).map((sentence) => `${label}: ${sentence}`);
-      const names = firstFew(labels, maxLabels);
+      const { heading, why, fix } = groupAccount(group);
+      const names = firstFew(group.labels, maxLabels);
       return [
-        ...wrap(`${jobs.length} ${standing}: ${groupTitle(group)}`, width, '', '  '),
-        ...wrap(`${jobs.length === 1 ? 'job' : 'jobs'} ${names}`, width, '  ', '    '),
-        ...section('why', account, width, '  '),
-        ...section('fix', cause === 'none' ? [] : advice.slice(0, 1), width, '  '),
+        ...wrap(heading, width, '', '  '),
+        ...wrap(`${group.jobs.length === 1 ? 'job' : 'jobs'} ${names}`, width, '  ', '    '),
+        ...section('why', why, width, '  '),
+        ...section('fix', fix, width, '  '),
       ].join('\n');
     })
     .join('\n\n');
@@ -305,13 +310,17 @@ const quotedLine = (line: string, width: number): string[] =>
     : wrap(line.trim(), width, `${margin}  `, `${margin}    `);
 
 /** Explains the nodes of a DAG, also those that have no job; with the name of a node or the id of a job, only that one. */
-async function explainDag(cli: Cli, file: string, name: string | undefined): Promise<Explanation[]> {
-  const { run, logs } = await readDagLogs(cli, file);
+async function explainDag(
+  cli: Cli,
+  { run, logs }: DagLogs,
+  file: string,
+  name: string | undefined,
+): Promise<Explanation[]> {
   const { byName } = run.dag;
   const read =
     logs.length === 0
       ? []
-      : (await jobsToExplain(logs, undefined, { signal: cli.signal, isQuoted: true })).jobs;
+      : (await jobsToExplain(logs, undefined, { signal: cli.signal, isQuoted: true, ofDag: run })).jobs;
   const explained = explainNodes(run, read, file);
   if (name === undefined) return explained;
   if (byName.has(name)) return explained.filter(({ node }) => node === name);

@@ -1,9 +1,9 @@
 import { firstFew, printable } from '../../base/printable.ts';
 import type { LogSource } from '../../eventlog/scan-log.ts';
 import { Fault } from '../../fault/fault.ts';
-import type { JobHistory } from '../../history/history.ts';
+import { hasNumber, type JobHistory } from '../../history/history.ts';
 import { readAds } from '../../history/read-ads.ts';
-import { readHistory, type ReadHistory } from '../../history/read-history.ts';
+import { type HistoryOptions, readHistory, type ReadHistory } from '../../history/read-history.ts';
 import { noEventsFault } from '../../report/no-events.ts';
 import type { LogEvent } from '../../eventlog/events.ts';
 
@@ -38,25 +38,21 @@ export async function jobsToExplain(
   );
 }
 
-interface ReadingOptions {
+interface ReadingOptions extends Pick<HistoryOptions, 'ofDag'> {
   signal: AbortSignal;
   isQuoted: boolean;
 }
 
 const isNamedJob = (job: JobHistory, word: string): boolean => job.node === word || hasNumber(job, word);
 
-/** Whether a word is the id or the cluster of a job, also of one before DAGMan tried its node again. */
-export const hasNumber = ({ id, earlierIds = [] }: JobHistory, word: string): boolean =>
-  [id, ...earlierIds].some((one) => one === word || one.startsWith(`${word}.`));
-
 async function jobsOfLogs(
   sources: readonly LogSource[],
   word: string | undefined,
-  { signal, isQuoted }: ReadingOptions,
+  { signal, isQuoted, ofDag }: ReadingOptions,
 ): Promise<JobHistory[]> {
   const chosen = word === undefined ? undefined : new ChosenJobs(word);
   const read = (isPlaceEnough: boolean): Promise<ReadHistory> =>
-    readHistory(sources, { evidence: true, isPlaceEnough, only: chosen?.has, signal });
+    readHistory(sources, { evidence: true, isPlaceEnough, only: chosen?.has, signal, ofDag });
   const bytes = sources.reduce((sum, { size = NaN }) => sum + size, 0);
   const isPlaceEnough = chosen === undefined && !isQuoted && bytes > manyBytes;
   let history = await read(isPlaceEnough);
@@ -65,7 +61,7 @@ async function jobsOfLogs(
     history = await read(false);
   }
   if (isPlaceEnough && history.jobs.length === 1) history = await read(false);
-  if (history.jobs.length > 0) return chosen?.ofNode(history.jobs) ?? history.jobs;
+  if (history.jobs.length > 0 || ofDag !== undefined) return chosen?.ofNode(history.jobs) ?? history.jobs;
   const names = [...new Set(sources.map(({ name }) => name))];
   throw chosen !== undefined && history.facts.events > 0
     ? chosen.fault(firstFew(names.map(printable), maxNamed))
@@ -100,7 +96,7 @@ class ChosenJobs {
   isIncomplete = false;
 
   constructor(word: string) {
-    const [, cluster, proc] = /^(\d{1,15})(?:\.(\d{1,15}))?(?:\.\d+)?$/.exec(word) ?? [];
+    const [, cluster, proc] = /^(\d{1,15})(?:\.(\d{1,15}))?(?:\.\d+|#\d+)?$/.exec(word) ?? [];
     this.#word = word;
     this.#cluster = cluster === undefined ? NaN : Number(cluster);
     this.#proc = proc === undefined ? undefined : Number(proc);
@@ -118,8 +114,7 @@ class ChosenJobs {
 
   /** Of the jobs of a node, the one that is named, if one is. */
   ofNode(jobs: JobHistory[]): JobHistory[] {
-    const named = `${this.#cluster}.${this.#proc}`;
-    const found = jobs.filter((job) => hasNumber(job, named));
+    const found = jobs.filter((job) => isNamedJob(job, this.#word));
     return found.length === 0 ? jobs : found;
   }
 

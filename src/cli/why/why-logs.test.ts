@@ -46,6 +46,20 @@ test('jobs of several logs are named with their log', async (t) => {
   assert.match(one, /^3\.0 of bob\.log failed: /);
 });
 
+test('JSON is printed job by job, not as one text of all', async (t) => {
+  const ids = ['1.000', '1.001', '2.000'];
+  const log = ids.map((id) => submit(id) + held(id)).join('');
+  const pieces: string[] = [];
+  const out = (text: string): void => void pieces.push(text);
+  await runCommand(why, ['a.log', '--json'], { cwd: await temporaryFolder(t, { 'a.log': log }), out });
+  const { jobs } = JSON.parse(pieces.join('')) as { jobs: Explanation[] };
+  assert.deepEqual(
+    jobs.map(({ job }) => job),
+    ['1.0', '1.1', '2.0'],
+  );
+  assert.ok(pieces.every((text) => text.split('"job":').length <= 2));
+});
+
 test('a log on stdin, compressed too, is explained like its file', async (t) => {
   const log = readFileSync(path.join(import.meta.dirname, '../../../test/eventlogs/hold404.log'));
   const cwd = await temporaryFolder(t, { 'my.log': log.toString() });
@@ -252,4 +266,37 @@ test('a job of a node with several is explained alone, also by an earlier id', a
     );
   const { out } = await runCommand(why, ['a.log', '13.1'], { cwd });
   assert.match(out, /^13\.1 \(B\) held: /);
+});
+
+test('tables and dumps of the queue that Updraft does not read are recognized, and the fix names those it reads', async (t) => {
+  const cwd = await temporaryFolder(t, {
+    'nobatch.txt':
+      ' ID       OWNER  SUBMITTED     RUN_TIME ST PRI SIZE CMD\n12.0      ada    5/31 18:05  14+17:40:01 R  0   7.3  x.sh\n',
+    'history.txt':
+      ' ID     OWNER    SUBMITTED   RUN_TIME   ST   COMPLETED CMD\n51.0    ada     11/18 01:10   0+00:00:03 C  11/18 01:10 sh -c x\n',
+    'q.json': '[\n{\n  "ClusterId": 51,\n  "ProcId": 0\n}\n]\n',
+    'q.xml':
+      '<?xml version="1.0"?>\n<classads>\n<c>\n    <a n="ClusterId"><i>51</i></a>\n</c>\n</classads>\n',
+  });
+  for (const file of ['nobatch.txt', 'history.txt', 'q.json', 'q.xml'])
+    await assert.rejects(runCommand(why, [file], { cwd }), {
+      message: `${file} has jobs as condor_q or condor_history prints them, and no events`,
+      fix: /condor_q -l/,
+    });
+});
+
+test('a job whose id two logs share is named as reports name it, its commands as HTCondor takes them', async (t) => {
+  const log = (host: string, user: string): string =>
+    `000 (1.000.000) 2026-01-01 10:00:00 Job submitted from host: <${host}>\n...\n` +
+    `012 (1.000.000) 2026-01-01 10:00:01 Job was held.\n\tvia condor_hold (by user ${user})\n\tCode 1 Subcode 0\n...\n`;
+  const cwd = await temporaryFolder(t, {
+    'a.log': log('192.0.2.1', 'ada'),
+    'b.log': log('192.0.2.2', 'bob'),
+  });
+  const { out } = await runCommand(why, ['a.log', 'b.log', '1.0#2'], { cwd });
+  assert.match(
+    out,
+    /^1\.0#2 of b\.log held: .*by user bob.*condor_release 1\.0 \(or give it up: condor_rm 1\.0\)/s,
+  );
+  assert.doesNotMatch(out, /ada/);
 });
