@@ -92,19 +92,36 @@ export const corrected: Record<string, Corrected[]> = {
       right: (lines, fix) => withLines(lines, [/`(getenv = .*?)`/.exec(fix)?.[1] ?? '']),
     },
   ],
-  'unquoted-attribute': [{ wrong: ['+WantFlocking = maybe'], ad: { wantflocking: /^"maybe"$/ } }],
-  'old-universe': [
+  'unquoted-attribute': [
+    { wrong: ['+WantFlocking = maybe'], ad: { wantflocking: /^"maybe"$/ } },
+    { wrong: ["+ProjectName = 'UNL'"], ad: { projectname: /^"UNL"$/ } },
+  ],
+  'bad-value': [
     { wrong: ['universe = standard'], ...instead('universe = vanilla') },
     {
       wrong: ['universe = standard'],
       ...instead('universe = container', 'container_image = docker://a/b:1'),
     },
-  ],
-  'bad-value': [
-    ...['FOO', 'usr1', '"SIGTERM"', '64'].map((word) => ({
+    ...['FOO', '64'].map((word) => ({
+      wrong: [`kill_sig = ${word}`],
+      ...instead('kill_sig = SIGTERM'),
+    })),
+    ...['usr1', '"SIGTERM"'].map((word) => ({
       wrong: [`kill_sig = ${word}`],
       ad: { killsig: /^"SIG(TERM|USR1)"$/ },
     })),
+    // What is meant is clear.
+    { wrong: ['universe = "vanilla"'], ad: { jobuniverse: /^5$/ } },
+    { wrong: ['should_transfer_files = "NO"'], ad: { shouldtransferfiles: /^"NO"$/ } },
+    { wrong: ['notification = "never"'], ad: { jobnotification: /^0$/ } },
+    { wrong: ['max_retries = "3"'], ad: { jobmaxretries: /^3$/ } },
+    { wrong: ['max_retries = 1,000'], ad: { jobmaxretries: /^1000$/ } },
+    { wrong: ['priority = 3;'], ad: { jobprio: /^3$/ } },
+    { wrong: ['nice_user = yes'], ad: { niceuser: /^(true)?$/ } },
+    { wrong: ['universe = container'], ad: { containerimage: /docker:/ } },
+    { wrong: ['universe = docker'], ad: { dockerimage: /pytorch/ } },
+    { wrong: ['universe = parallel'], ad: { maxhosts: /^2$/ } },
+    { wrong: ['universe = grid'], ad: { gridresource: /slurm/ } },
     ...['YES', 'NO', 'IF_NEEDED'].map((word): Corrected => ({
       wrong: ['should_transfer_files = MAYBE'],
       right: (lines, fix) => {
@@ -113,9 +130,20 @@ export const corrected: Record<string, Corrected[]> = {
       },
     })),
   ],
-  'comment-in-value': [{ wrong: ['output = out.1 # one per job'], ad: { out: /^"out\.1"$/ } }],
+  'comment-in-value': [
+    { wrong: ['output = out.1 # one per job'], ad: { out: /^"out\.1"$/ } },
+    { wrong: ['max_retries = 3 # three'], ad: { jobmaxretries: /^3$/ } },
+    { wrong: ['request_cpus = 4 # two for loading'], ad: { requestcpus: /^4$/ } },
+    { wrong: ['initialdir = /tmp # x'], ad: { iwd: /^"\/tmp"$/ } },
+    { wrong: ['transfer_input_files = key.txt # the input'], ad: { transferinput: /^"key\.txt"$/ } },
+    { wrong: ['transfer_output_files = model.pt # x'], ad: { transferoutput: /^"model\.pt"$/ } },
+    { wrong: ['arguments = "a #1" # x'], ad: { arguments: /^"a #1"$/ } },
+    { wrong: ['+Colour = "#f00" # red'], ad: { colour: /^"#f00"$/ } },
+  ],
   'command-as-attribute': [
     { wrong: ['+request_gpus = 1'], without: /^\+request/, ad: { requestgpus: /^1$/ } },
+    { wrong: ['+request_memory = "4GB"'], without: /^\+request/, ad: { requestmemory: /^4096$/ } },
+    { wrong: ['+container_image = "key.sif"'], without: /^\+cont/, ad: { containerimage: /^"key\.sif"$/ } },
   ],
   'environment-secret': [
     {
@@ -127,12 +155,20 @@ export const corrected: Record<string, Corrected[]> = {
   ],
   'bad-expression': [
     { wrong: ['request_memory = 8 gigs'], ad: { requestmemory: /^8192$/ } },
-    { wrong: ['request_cpus = 4 # two for loading'], ad: { requestcpus: /^4$/ } },
+    { wrong: ['request_memory = 16 GB per node'], ad: { requestmemory: /^16384$/ } },
+    { wrong: ['request_memory = 4 GB.'], ad: { requestmemory: /^4096$/ } },
+    { wrong: ['request_memory = 16 per node'], ad: { requestmemory: /^4096$/ } },
+    { wrong: ['+RequestDisk = 20GB'], without: /^\+Request/, ad: { requestdisk: /^20971520$/ } },
+    { wrong: ['+WantGPULab = True;'], ad: { wantgpulab: /^true$/i } },
+    { wrong: ['cpus = 4 # two', 'request_cpus = $(cpus)'], without: /^cpus/, ad: { requestcpus: /^4$/ } },
     { wrong: ['+SingularityBind = /data:/data'], ad: { singularitybind: /^"\/data:\/data"$/ } },
     { wrong: ['periodic_hold_reason = too long'] },
   ],
   'odd-amount': [
     { wrong: ['request_disk = "8 GB"'], ad: { requestdisk: /^8388608$/ } },
+    { wrong: ['request_cpus = "4"'], ad: { requestcpus: /^4$/ } },
+    { wrong: ['request_gpus = yes'], ad: { requestgpus: /^1$/ } },
+    { wrong: [String.raw`requirements = "Name == \"a\""`], ad: { requirements: /^\(Name == "a"\)/ } },
     { wrong: ['request_memory = 1,500 MB'], ad: { requestmemory: /^1500$/ } },
   ],
   'log-in-tmp': [
@@ -183,7 +219,13 @@ export const corrected: Record<string, Corrected[]> = {
       ad: { requestdisk: /^[2-9]\d{6}$/ },
     },
   ],
-  'transfer-off': [{ wrong: ['should_transfer_files = NO', 'transfer_input_files = key.txt'] }],
+  'transfer-off': [
+    { wrong: ['should_transfer_files = NO', 'transfer_input_files = key.txt'] },
+    {
+      wrong: ['should_transfer_files = NO', 'when_to_transfer_output = ON_EXIT'],
+      ad: { whentotransferoutput: /^"ON_EXIT"$/ },
+    },
+  ],
   'transfer-if-needed': [
     { wrong: ['should_transfer_files = IF_NEEDED'], ad: { shouldtransferfiles: /^"YES"$/ } },
   ],
@@ -289,10 +331,17 @@ export const corrected: Record<string, Corrected[]> = {
     },
   ],
   'no-image': [
-    { wrong: ['universe = container'], ad: { containerimage: /docker:/ } },
-    { wrong: ['universe = docker'], ad: { dockerimage: /pytorch/ } },
     { wrong: ['container_image = a/b:1'], ad: { containerimage: /docker:\/\/a\/b:1/ } },
     { wrong: ['container_image = docker:a/b:1'], ad: { containerimage: /^"docker:\/\/a\/b:1"/ } },
+    { wrong: ['container_image = "docker://a/b:1"'], ad: { containerimage: /^"docker:\/\/a\/b:1"/ } },
+    { wrong: ['container_image = "key.sif"'], ad: { containerimage: /^"key\.sif"$/ } },
+    {
+      wrong: ['container_image = library://a/b:1'],
+      right: (lines, fix) => {
+        assert.deepEqual(linesIn(fix), ['container_image = image.sif']);
+        return withLines(lines, ['container_image = key.sif']);
+      },
+    },
     // A file stays a file.
     {
       wrong: ['container_image = gone.sif'],
@@ -308,6 +357,8 @@ export const corrected: Record<string, Corrected[]> = {
       without: /^\+Sing/,
       ad: { singularityimage: /^$/ },
     },
+    { wrong: ['container_image = docker://a/b:1', 'docker_image = a/b:1'], without: /^docker_image/ },
+    { wrong: ['container_image = docker://a/b:1', 'universe = docker'], without: /^universe/ },
   ],
   'singularity-image': [
     {
@@ -321,6 +372,11 @@ export const corrected: Record<string, Corrected[]> = {
       wrong: ['universe = docker', 'docker_image = a/b:1'],
       without: /^(universe|docker_image)/,
       ad: { containerimage: /docker:\/\/a\/b:1/ },
+    },
+    {
+      wrong: ['docker_image = "a/b:1"'],
+      without: /^docker_image/,
+      ad: { containerimage: /^"docker:\/\/a\/b:1"/ },
     },
   ],
   'mutable-image': [
