@@ -21,7 +21,7 @@ const allowedRooms = new Set([
   'unpack',
 ]);
 const allowedPackages = new Set(['@openpgp/unbzip2-stream', 'xz-decompress']);
-const budgetBytes = 752_000;
+const budgetBytes = 755_000;
 
 const isAllowed = (input: string): boolean => {
   const [top, name = '', rest] = input.split('/');

@@ -1,7 +1,7 @@
 import { counted } from '../base/counted.ts';
 import type { Finding, Level } from '../base/finding.ts';
-import { textWithoutSecrets } from '../base/file-without-secrets.ts';
 import { printable, printableLines } from '../base/printable.ts';
+import { lineWithoutSecrets } from './hide-secrets.ts';
 import type { Submission } from './submission.ts';
 
 /** The findings of one level, as they are shown. */
@@ -36,16 +36,24 @@ export function groupFindings(
   findings: readonly Finding[],
   texts: readonly { file: string; text: string }[],
 ): FindingGroup[] {
-  const lines = new Map(texts.map(({ file, text }) => [file, text.split('\n')]));
+  const last = findings.reduce((max, { line = 0 }) => Math.max(max, line), 0);
+  const lines = new Map(texts.map(({ file, text }) => [file, text.split('\n', last)]));
   const byLevel = titles.flatMap(([level, title]): FindingGroup[] => {
     const group = findings.filter((finding) => finding.level === level && !isCommon(finding));
     return group.length === 0 ? [] : [{ level, title, findings: group.map((one) => shown(one, lines)) }];
   });
-  const common = findings.filter(isCommon).map((one) => shown(one, lines).message);
-  return [
-    ...byLevel,
-    ...[...new Set(common)].map((title): FindingGroup => ({ level: 'note', title, findings: [] })),
-  ];
+  const common = commonAdvice(findings.filter(isCommon));
+  return common === '' ? byLevel : [...byLevel, { level: 'note', title: common, findings: [] }];
+}
+
+/** What several submit files lack, each reason once. */
+function commonAdvice(findings: readonly Finding[]): string {
+  const lines = new Map<string, Set<string>>();
+  for (const { message } of findings)
+    for (const [, some = '', why = ''] of message.matchAll(/((?:(?: and )?`[^`]*`)+) \(([^()]*)\)/g))
+      lines.set(why, new Set([...(lines.get(why) ?? []), ...some.split(' and ')]));
+  const texts = [...lines].map(([why, some]) => `${[...some].join(' and ')} (${why})`);
+  return texts.length === 0 ? '' : printable(`also worth adding: ${texts.join('; ')}`);
 }
 
 function shown(
@@ -58,7 +66,7 @@ function shown(
   return {
     place: `${printable(file)}:${Math.max(line, 1)}`,
     rule,
-    lines: (excerpt.length === 0 ? source : excerpt).map((one) => printableLines(textWithoutSecrets(one))),
+    lines: (excerpt.length === 0 ? source : excerpt).map((one) => printableLines(lineWithoutSecrets(one))),
     message: printable(message),
     fix: fix.split('\n').map(printable).join('\n'),
   };

@@ -102,9 +102,9 @@ test('branches depend on booleans, definitions and the version', () => {
   );
 });
 
-test('an invalid condition and an if without endif are refused with their line', () => {
+test('an invalid condition is refused with its line; an if may have no endif, as for HTCondor', () => {
   assert.match(read('if $(a) == 3\nendif\nqueue').problems[0] ?? '', /^syntax 1: /);
-  assert.match(read('if true\nqueue').problems[0] ?? '', /no `endif`/);
+  assert.deepEqual(read('if true\nqueue').problems, []);
   assert.match(read('else\nqueue').problems[0] ?? '', /without `if`/);
 });
 
@@ -143,7 +143,8 @@ test('every form of the queue statement makes its jobs', () => {
   assert.deepEqual(queued('queue a,b from (\n 1 2 3\n# none\n 4,5\n)'), ['0:0:0:1,2 3', '1:0:1:4,5']);
   assert.deepEqual(queued('queue a b from list', { files: filesOf({ list: '1, 2\n\n3\n' }) }), [
     '0:0:0:1,2',
-    '1:0:1:3,',
+    '1:0:1:1,2',
+    '2:0:2:3,',
   ]);
   assert.deepEqual(queued('queue a in [1:] (x y z)'), ['0:0:1:y,', '1:0:2:z,']);
   assert.deepEqual(queued('queue a in [::2] (\n x\n y z\n)'), ['0:0:0:x,', '1:0:2:z,']);
@@ -190,6 +191,17 @@ test('the first jobs of a big batch are resolved, and all are counted', () => {
 test('invalid queue statements are refused with the reason', () => {
   for (const queue of ['queue many', 'queue -1', 'queue a from (\n1', 'queue a from'])
     assert.match(read(queue).problems[0] ?? '', /^syntax 1: /, queue);
+});
+
+test('a blank line of a list is a job with the values of the line before, and is named', () => {
+  const { jobs, problems } = read('arguments = [$(x)]\nqueue x from (\n\na\n\n)\n');
+  assert.deepEqual(
+    jobs.map(({ commands }) => commands['arguments']),
+    ['[]', '[a]', '[a]'],
+  );
+  const why = 'the list has 2 blank lines: each makes a job, with the values of the line before';
+  assert.deepEqual(problems, [`blank-item 2: ${why}`]);
+  assert.deepEqual(read('queue x in (\n\na,,b\n)\nqueue\n').problems, []);
 });
 
 test('any text is read without an exception', () => {

@@ -53,8 +53,6 @@ function readText(reader: SubmitReader, text: string, file: string, depth: numbe
     if (line === undefined || line.text === '' || line.text.startsWith('#')) continue;
     readLine(reader, line, lines, branches);
   }
-  if (branches.depth > 0 && !reader.stopped)
-    reader.stop('an `if` has no `endif`', { file, line: lines.lines.length });
 }
 
 const oddBlank = 'a no-break space or the like, which is not a blank for HTCondor: type a blank instead';

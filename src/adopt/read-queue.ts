@@ -1,6 +1,7 @@
+import { counted } from '../base/counted.ts';
 import { defined } from '../base/defined.ts';
 import type { SourceLine } from '../base/finding.ts';
-import type { LogicalLine } from './split-arguments.ts';
+import { type LogicalLine, logicalLines } from './split-arguments.ts';
 import { expandMacros } from './expand-macros.ts';
 import { CircularMacro } from './expansion-budget.ts';
 import { filesMatching } from './match-files.ts';
@@ -39,6 +40,13 @@ export function readQueueStatement(
   if (statement === undefined) return;
   const queue = withColumns(reader, statement);
   const items = itemsFor(reader, queue.source, place, lines);
+  const blank = queue.source.kind === 'none' ? 0 : (items?.filter((item) => item === '').length ?? 0);
+  if (blank > 0)
+    reader.note(
+      'blank-item',
+      `the list has ${counted(blank, 'blank line')}: each makes a job, with the values of the line before`,
+      place,
+    );
   const { jobs, total, template } = resolveJobs(
     reader,
     items === undefined ? { ...queue, count: 1, slice: {} } : queue,
@@ -64,7 +72,7 @@ function withColumns(reader: SubmitReader, queue: QueueStatement): QueueStatemen
   const text = reader.context.files?.read(source.name);
   if (text === undefined) return { ...queue, source: { kind: 'file', name: source.name } };
   const cells = (line: string): string[] => line.split(',').map((cell) => cell.trim());
-  const [header = '', ...rows] = text.trimEnd().split(/\r?\n/);
+  const [header = '', ...rows] = linesOf(text);
   const items = rows.map((line) => cells(line).join('\x1f'));
   return { ...queue, variables: cells(header), source: { kind: 'items', items } };
 }
@@ -151,7 +159,7 @@ function inlineItems(
       return undefined;
     }
     if (line.text.startsWith(')')) return all;
-    if (!line.text.startsWith('#')) all.push(...itemsOf(line.text, perLine));
+    if (!line.text.startsWith('#')) all.push(...(perLine ? [line.text] : itemsOf(line.text, false)));
   }
 }
 
@@ -164,5 +172,7 @@ function itemsOfFile(reader: SubmitReader, name: string, place: SourceLine): str
     else reader.note('missing', `the list of items ${name} was not read`, place);
     return undefined;
   }
-  return text.split(/\r?\n/).filter((line) => line.trim() !== '');
+  return linesOf(text);
 }
+
+const linesOf = (text: string): string[] => logicalLines(text).map((line) => line.text);

@@ -34,10 +34,12 @@ export function resolveJobs(
   const resolved = reader.submission.queues.reduce((sum, one) => sum + one.jobs.length, 0);
   const wanted = resolved > maxResolved ? 1 : reader.maxJobs;
   try {
+    let item = items === undefined ? {} : splitItem('', variables);
     for (let number = 0; number < Math.min(total, wanted); number++) {
       const row = selected[Math.floor(number / queue.count)];
       if (row === undefined) break;
-      const item = items === undefined ? {} : splitItem(row.item, variables);
+      // A blank line leaves the variables as they are.
+      if (row.item !== '') item = splitItem(row.item, variables);
       const step = number % queue.count;
       jobs.push(resolveJob(reader, { process: first + number, step, row: row.index, item }, place));
     }

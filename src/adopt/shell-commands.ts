@@ -123,19 +123,21 @@ export interface Wrapper {
   pipeFails: boolean;
 }
 
-/** Reads a shell script; undefined when the text is not one. */
+/** Reads a shell script; undefined when the text is not one. Of another with Windows line ends, only that is known. */
 export function readWrapper(file: string, text: string): Wrapper | undefined {
   const first = text.split('\n', 1)[0] ?? '';
-  if (!isShell(file, first)) return undefined;
-  const commands = shellCommands(text);
+  const windowsLines = first.endsWith('\r');
+  const isOther = !isShell(file, first);
+  if (isOther && !(windowsLines && first.startsWith('#!'))) return undefined;
+  const commands = isOther ? [] : shellCommands(text);
   const sets = commands
     .filter(({ words }) => words[0] === 'set')
     .map(({ words }) => words.slice(1).join(' '));
   return {
     file,
-    lines: text.split(/\r?\n/),
+    lines: (isOther ? first : text).split(/\r?\n/),
     commands,
-    windowsLines: first.endsWith('\r'),
+    windowsLines,
     stopsOnError:
       sets.some((flags) => /(^|\s)-[a-z]*e/.test(flags) || /errexit/.test(flags)) ||
       /^#!.*\s-[a-z]*e/.test(first),

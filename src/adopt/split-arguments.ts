@@ -1,5 +1,13 @@
 /** Thrown for a value that `condor_submit` cannot split into words; the message is the reason. */
-export class BadQuoting extends Error {}
+export class BadQuoting extends Error {
+  /** What to do, in words. */
+  readonly fix: string;
+
+  constructor(reason: string, fix: string) {
+    super(reason);
+    this.fix = fix;
+  }
+}
 
 /**
  * The words of `arguments`. A value in double quotes is the new syntax: single quotes group, a doubled quote of either
@@ -23,8 +31,19 @@ export function splitEnvironment(value: string): string[] {
   const words = (inner === undefined ? old() : splitRaw(inner)).filter((word) => word !== '');
   // What `$$()` stands for is not known here.
   const bad = value.includes('$$(') ? undefined : words.find((word) => word.indexOf('=') < 1);
-  if (bad !== undefined) throw new BadQuoting(`\`${bad}\` is not of the form NAME=value`);
+  if (bad !== undefined)
+    throw new BadQuoting(
+      `\`${bad}\` is not of the form NAME=value`,
+      'give each variable a value, without blanks around `=`; put a value with blanks in single quotes',
+    );
   return words;
+}
+
+/** Words of a refused `environment` that no name precedes: any of them may be a secret. */
+export function namelessWords(value: string): string[] {
+  const isRefused = value.trim() !== '' && wordsOf('environment', value).length === 0;
+  const words = isRefused ? (value.match(/[^\s;|"']+/g) ?? []) : [];
+  return words.filter((word) => !word.includes('=') && !/^[A-Z][A-Z\d_]*$/.test(word));
 }
 
 /** The words of `arguments` or `environment`; none where HTCondor refuses the value. */
@@ -43,13 +62,21 @@ function quotedValue(value: string): string | undefined {
   if (!text.startsWith('"')) return undefined;
   const body = /^"((?:[^"]|"")*)"$/s.exec(text)?.[1];
   if (body === undefined)
-    throw new BadQuoting('a double quote inside the value must be doubled, and the value must end with one');
+    throw /^"(?:[^"]|"")*$/s.test(text)
+      ? new BadQuoting('the double quote at its start is never closed', 'end the value with a double quote')
+      : new BadQuoting(
+          'a double quote ends the value before its end',
+          'quote words with blanks in single quotes, and double each double quote that is part of a word',
+        );
   return body.replaceAll('""', '"');
 }
 
 function oldText(value: string): string {
   if (/(?<!\\)"/.test(value))
-    throw new BadQuoting('a double quote in the old syntax needs a backslash before it');
+    throw new BadQuoting(
+      'it contains a double quote, but is not in double quotes as a whole',
+      'put the whole value in double quotes, and words with blanks in single quotes',
+    );
   return value.replaceAll(String.raw`\"`, '"');
 }
 
@@ -69,7 +96,10 @@ export function splitRaw(text: string): string[] {
 
 function groupOf(part: string): string {
   if (part.length < 2 || !part.endsWith("'") || (part.length - part.replaceAll("'", '').length) % 2 !== 0)
-    throw new BadQuoting('a single quote is never closed');
+    throw new BadQuoting(
+      'a single quote is never closed',
+      "close it; for an apostrophe, quote the word and double the apostrophe: `'it''s'`",
+    );
   return part.slice(1, -1).replaceAll("''", "'");
 }
 

@@ -42,7 +42,15 @@ export interface SubmittedQueue {
 /** Something that HTCondor refuses, or that cannot be known without running it. */
 export interface ReadingProblem {
   kind:
-    'syntax' | 'byte-order-mark' | 'utf-16' | 'no-list' | 'not-run' | 'missing' | 'odd-comment' | 'chance';
+    | 'syntax'
+    | 'byte-order-mark'
+    | 'utf-16'
+    | 'no-list'
+    | 'blank-item'
+    | 'not-run'
+    | 'missing'
+    | 'odd-comment'
+    | 'chance';
   message: string;
   place: SourceLine;
 }

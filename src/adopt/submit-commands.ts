@@ -1,4 +1,4 @@
-import { nearest } from '../base/nearest.ts';
+import { editDistance, nearest } from '../base/nearest.ts';
 
 const wordsIn = (list: string): string[] => list.trim().split(/\s+/);
 const pairsIn = (list: string): Record<string, string> =>
@@ -96,5 +96,9 @@ export function canonicalCommand(name: string): string | undefined {
 }
 
 /** The command that a mistyped name most likely meant, of HTCondor or of a pool. */
-export const nearestCommand = (name: string, ofPools: readonly string[]): string | undefined =>
-  nearest(name, [...ofPools, ...names]);
+export function nearestCommand(name: string, ofPools: readonly string[]): string | undefined {
+  const found = nearest(name, [...ofPools, ...names]);
+  // Some command is always a little alike: only a slip of the keys counts.
+  const isSlip = found !== undefined && editDistance(name.toLowerCase(), found) <= 1 + name.length / 6;
+  return isSlip ? found : undefined;
+}

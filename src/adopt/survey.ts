@@ -91,8 +91,8 @@ function pathsOf(submission: Submission): Set<string> {
 function factsOf(files: SubmitFiles, names: ReadonlySet<string>): Map<string, FileFact> {
   const facts = new Map<string, FileFact>();
   for (const name of [...names].slice(0, maxNames)) {
-    // A machine ad's `$$()` is known only on the worker.
-    const fact = name.includes('$$(') ? undefined : files.stat(name);
+    // A machine ad's `$$()` is known only on the worker; a path from `~` is wrong whether a folder `~` exists or not.
+    const fact = name.includes('$$(') || name.startsWith('~/') ? undefined : files.stat(name);
     if (fact !== undefined) facts.set(name, fact);
   }
   return facts;

@@ -83,7 +83,6 @@ function kill(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** The context in a scheduler's sandbox. */
 function sandboxContext(): Context {
   return {
     ...createContext(),

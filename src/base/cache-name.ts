@@ -24,7 +24,6 @@ export function parseCacheName(text: string): CacheName | undefined {
   return { hostname: url.hostname, port: hasPort ? portOf(url) : undefined, base };
 }
 
-/** Whether a URL is at the named cache. */
 export function isAtCache(url: string, { hostname, port }: CacheName): boolean {
   const parsed = new URL(url);
   return parsed.hostname === hostname && (port === undefined || portOf(parsed) === port);

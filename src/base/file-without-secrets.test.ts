@@ -17,6 +17,7 @@ const planted: [what: string, text: string][] = [
   ['an entry called pass', '[default]\npass = planted one'],
   ['a block of YAML', 'a: 1\nsecret: |\n  planted\n  planted\nb: 2'],
   ['the key of a storage account', 'AccountName=a;AccountKey=planted/+==;EndpointSuffix=core'],
+  ['a short key for a password', 'pwd: planted'],
   ['a spoken password', 'your password is planted12'],
   ['a value on the next line', 'API_KEY = \\\n  planted1'],
   ['a spoken passwd', 'passwd is planted12'],
@@ -96,6 +97,7 @@ test('removed: the login of each program, in a shell and in a list', () => {
     ...['mysql -ubob -pplanted7 db', 'mysqldump -u bob -p planted7 db', 'mariadb -u bob -pplanted7'],
     ...['psql -U bob -p planted7', 'sshpass -p planted7 ssh h', 'docker login -u bob -p planted7'],
     ...['curl -u bob:planted7 h', 'curl --user bob:planted7 h', 'redis-cli -a planted7', 'tool -p Planted7x'],
+    ...['tool -pmysqlPlanted7'],
   ];
   for (const command of commands)
     for (const text of [
@@ -117,6 +119,7 @@ test('options, sentences and commands without a secret stay', () => {
     'password is wrong; passwd was not given: see the page',
     'docker run -u https://h/x',
     'WANDB_API_KEY =\nRUN_NAME = one',
+    'PWD=/home/bob/run OLDPWD="/home/bob"',
   ];
   for (const text of texts) assert.equal(fileWithoutSecrets(text, new Map()), text);
 });

@@ -1,26 +1,22 @@
 import {
+  accessToken,
   commandLine,
+  namedSecrets,
   secretForms,
   secretInAddress,
-  secretInHeader,
-  secretInOption,
-  secretInQuery,
-  secretInSentence,
-  secretInVariable,
+  placedSecrets,
   type SecretRule,
-  accessToken,
 } from './printable.ts';
-
-const { option, gap, inQuotes, word } = commandLine;
 
 /** In place of a secret in a file. */
 export const removed = '[removed]';
 
 /** The end of a name; what is before it is kept anyway, and searching it would take long in a huge word. */
-const secretName = `(?:${accessToken}|secret|passw(?:or)?d|passphrase|pwd|api[_-]?key|access[_-]?key|private[_-]?key|auth[_-]?key|account[_-]?key|key-data|[_-]pass(?![a-z])|credential|authorization|cookie|_key)(?![\\w-]{0,64}(?:file|path|dir|type|expir|name|url))[\\w-]{0,64}`;
+const secretName = `(?:${accessToken}|secret|passw(?:or)?d|passphrase|pwd(?![\\s"'=:]{1,6}[/~])|api[_-]?key|access[_-]?key|private[_-]?key|auth[_-]?key|account[_-]?key|key-data|[_-]pass(?![a-z])|credential|authorization|cookie|_key)(?![\\w-]{0,64}(?:file|path|dir|type|expir|name|url))[\\w-]{0,64}`;
 const secretNamePattern = new RegExp(`^[\\w.-]*${secretName}$`, 'i');
-/** Whether a variable or key of this name has a secret. */
-export const isSecretName = (name: string): boolean => secretNamePattern.test(name);
+/** Whether a variable or key of this name has a secret; the working folder is none. */
+export const isSecretName = (name: string): boolean =>
+  secretNamePattern.test(name) && !/^(?:OLD)?PWD$/.test(name);
 
 /** A value in quotes, however often escaped, or up to the end of its line if they do not close; else a word. */
 const quotedOrWord = String.raw`(?<escape>\\*)"[^\n]*?(?<!\\)\k<escape>"|\\*"[^\n]*|'[^'\n]*'?|(?:(?:basic|bearer|token) +)?[^\s"',;&(){}[\]]+`;
@@ -29,14 +25,12 @@ const quotedOrWord = String.raw`(?<escape>\\*)"[^\n]*?(?<!\\)\k<escape>"|\\*"[^\
 const files: readonly SecretRule[] = [
   ...secretForms,
   { what: 'login in a URL', pattern: secretInAddress },
-  { what: 'secret in a URL', pattern: secretInQuery },
   // Whatever its scheme; within quotes, up to their end.
   {
     what: 'token',
     pattern: /(\b(?:(?:proxy-)?authorization|(?:set-)?cookie):[ \t]*)(?!\[removed\])[^\n"'\\]+/gi,
   },
-  { what: 'token', pattern: secretInHeader },
-  { what: 'variable', pattern: secretInVariable },
+  ...placedSecrets,
   // The items of a queue statement.
   {
     what: 'secret by its name',
@@ -73,42 +67,14 @@ const files: readonly SecretRule[] = [
   {
     what: 'secret by its name',
     pattern: new RegExp(
-      `(\\b(?:passw(?:or)?d|passphrase|pwd|pw)\\b(?: (?:is|was)|[^\\n:=]{0,40}:)[ \\t]*["'\`]?)(?=[^\\s"'\`]*\\d)${word}`,
+      `(\\b(?:passw(?:or)?d|passphrase|pwd|pw)\\b(?: (?:is|was)|[^\\n:=]{0,40}:)[ \\t]*["'\`]?)(?=[^\\s"'\`]*\\d)${commandLine.word}`,
       'gi',
     ),
   },
-  { what: 'secret option', pattern: secretInOption },
-  { what: 'secret by its name', pattern: secretInSentence },
-  // `curl -u me:word`, `mysql -pword`, `redis-cli -a word`, `wandb login key`.
   {
     what: 'login',
-    pattern: new RegExp(
-      `(${option}(?:u|-user)(?:${gap})?[^\\s:"'\`/,]+:)(?!//|\\[removed\\])(?:${inQuotes}|${word})`,
-      'g',
-    ),
-  },
-  {
-    what: 'login',
-    pattern: new RegExp(
-      `(\\b(?:mysql|mariadb|mongo|psql|pg_|sqlcmd|sshpass|(?:docker|podman|apptainer|singularity)[\\s"',]+login)[^\\n|;]{0,200}?${option}[pP](?:${gap})?)(?!-|\\[removed\\])(?:${inQuotes}|${word})`,
-      'g',
-    ),
-  },
-  {
-    what: 'login',
-    pattern: new RegExp(
-      `(\\b(?:redis-cli\\b[^\\n|;]{0,200}?${option}a|ldap\\w+\\b[^\\n|;]{0,200}?${option}w)${gap})(?!-|\\[removed\\])(?:${inQuotes}|${word})`,
-      'g',
-    ),
-  },
-  { what: 'login', pattern: /(\bwandb\b[^\n]{0,200}\s)[\w-]{40,}/g },
-  // Of any program, if it looks like a password.
-  {
-    what: 'login',
-    pattern: new RegExp(
-      `(${option}p${gap})(?=[^\\s"'\`/.]*[a-z])(?=[^\\s"'\`/.]*[A-Z])(?=[^\\s"'\`/.]*\\d)[^\\s"'\`/.]{8,}`,
-      'g',
-    ),
+    pattern:
+      /((?<![\w-])-p)(?=[^\s"'`/.]*[a-z])(?=[^\s"'`/.]*[A-Z])(?=[^\s"'`/.]*\d)[^\s"'`/.]{8,}(?![^\s"'`])/g,
   },
   // What follows a word for a key, in any sentence.
   {
@@ -116,7 +82,7 @@ const files: readonly SecretRule[] = [
     pattern:
       /(\b(?:netrc|api|key|token|login|credentials?)\b[^\n]{0,100}?[\s:="'])(?=[\w-]*\d)[\w-]{32,}(?![\w/.@-])/gi,
   },
-  { what: 'login', pattern: /(\bmachine\s+\S+\s+login\s+\S+\s+password\s+)\S+/gi },
+  ...namedSecrets,
 ];
 
 const firstGroup = ([, group]: unknown[]): string => (typeof group === 'string' ? group : '');
@@ -195,9 +161,12 @@ export const knownSecretsRemoved = (sentence: string, secrets: ReadonlySet<strin
 
 /** The secrets of a text, without quotes around them. */
 export const secretsIn = (text: string): string[] =>
-  files.flatMap(({ pattern }) =>
-    [...text.matchAll(pattern)].map((match) => unquoted(valueIn(match))).filter((value) => value !== ''),
-  );
+  files
+    // Most texts have none, and a search is faster.
+    .filter(({ pattern }) => text.search(pattern) !== -1)
+    .flatMap(({ pattern }) => [...text.matchAll(pattern)])
+    .map((match) => unquoted(valueIn(match)))
+    .filter((value) => value !== '');
 
 const valueIn = (match: unknown[]): string => String(match[0]).slice(firstGroup(match).length);
 const unquoted = (value: string): string => value.replaceAll(/^[\\"']+|[\\"']+$/g, '');

@@ -12,11 +12,11 @@ export const levels: readonly Level[] = ['error', 'warning', 'note'];
 /** What a rule found: what is wrong, with figures, where, and what to do. */
 export interface Found {
   message: string;
-  /** Where it is worse than others of its rule. */
-  level?: Level;
   /** What to do, in words; the lines to write follow, each on a line of its own. */
   fix: string;
   place?: SourceLine | undefined;
+  /** Where the rule's own would say too much or too little. */
+  level?: Level;
   /** Lines of the file, shown as they are. */
   excerpt?: readonly string[];
 }

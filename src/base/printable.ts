@@ -30,11 +30,17 @@ const escaped = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).
 
 const parameter =
   '(?:authz|access_token|token|key|password|sig|[\\w-]*signature|[\\w-]*credential|x-amz-[\\w-]+)';
+const inQuery = '[^&#\\s"\'<>()|,;]';
 /** Only where a query parameter can begin: folders may be called `key=1`. */
-export const secretInQuery = new RegExp(`(?<=^|[?&;\\s"'(<])(${parameter}=)[^&#\\s"'<>()|,;]+`, 'gi');
+const secretInQuery = new RegExp(`(?<=^|[?&;\\s"'(<])(${parameter}=)${inQuery}+`, 'gi');
+/** The same in a URL that is itself a parameter. */
+const secretInEncodedQuery = new RegExp(
+  `(?<=%(?:25)*(?:3F|26))(${parameter}%(?:25)*3D)(?:(?!%(?:25)*26)${inQuery})+`,
+  'gi',
+);
 export const secretInAddress = /(:\/\/)[^/?#\s"'@]*@/g;
 /** Not the word after "bearer" in a sentence: secrets contain digits or dots. */
-export const secretInHeader = /(Bearer(?:\s|%20)+)(?=[\w~+/%=-]*[\d.][\w~+/%=-])[\w.~+/%=-]+/gi;
+const secretInHeader = /(Bearer(?:\s|%20)+)(?=[\w~+/%=-]*[\d.][\w~+/%=-])[\w.~+/%=-]+/gi;
 
 /** Not the words of a language model: `tokenizer`, `max_token`, `pad_token`. */
 export const accessToken =
@@ -75,10 +81,35 @@ export const secretForms: readonly SecretRule[] = [
 ];
 
 const inWord = '[^\\s"\'`,;()<>]';
-/** `token: …`, `password …`: not a plain word, the name of an error, code (`token: List[Int64]`), a path or a URL. */
-export const secretInSentence = new RegExp(
-  `((?<![\\w/-])(?:[Tt]oken|TOKEN|[Ss]ecret|[Pp]assw(?:or)?d|PASSWORD|[Pp]assphrase|[Aa][Pp][Ii][_ -]?[Kk]ey)["']?(?:\\s*:\\s*|=|\\s*=\\s*(?=["'])|\\s+(?:(?:is|was)\\s+)?)["'\`]?)(?![./~$]|\\w+://|\\w+(?:Error|Exception|Token)\\b|\\w[\\w.]*[[(])(?:(?=${inWord}*\\d)(?=${inWord}*[A-Za-z])|(?=${inWord}*[A-Z]{2}[a-z]))${inWord}{6,}`,
+/** Not a plain word, the name of an error, code (`token: List[Int64]`), a path or a URL. */
+const unlikeWords = `(?![./~$]|\\w+://|\\w+(?:Error|Exception|Token)\\b|\\w[\\w.]*[[(])(?:(?=${inWord}*\\d)(?=${inWord}*[A-Za-z])|(?=${inWord}*[A-Z]{2}[a-z]))${inWord}{6,}`;
+/** `token: …`, `password …`. */
+const secretInSentence = new RegExp(
+  `((?<![\\w/-])(?:[Tt]oken|TOKEN|[Ss]ecret|[Pp]assw(?:or)?d|PASSWORD|[Pp]assphrase|[Aa][Pp][Ii][_ -]?[Kk]ey)["']?(?:\\s*:\\s*|=|\\s*=\\s*(?=["'])|\\s+(?:(?:is|was)\\s+)?)["'\`]?)${unlikeWords}`,
   'g',
+);
+/** `Authorization: Basic …`, `X-Auth-Token: …`, `access_token: …`; not what a sentence says of them: `Authorization: denied`. */
+const secretInField = new RegExp(
+  `((?:\\b(?:[Aa]uthorization|AUTHORIZATION)\\\\*["']?\\s*:\\s*\\\\*["']?(?:Basic|Bearer|Digest|Negotiate|Token|OAuth|[Aa][Pp][Ii]-?[Kk]ey) +|\\bBasic +(?=[\\w+/]*[a-z][\\w+/]*[A-Z])(?=[\\w+/]*\\d)|(?<![\\w/-])\\w[\\w-]{0,64}[_-](?:[Tt]oken|TOKEN|[Ss]ecret|SECRET|[Pp]assw(?:or)?d|PASSWORD|[Kk]ey|KEY)\\s*:\\s*["'\`]?))${unlikeWords}`,
+  'g',
+);
+const secretInCookie =
+  /(\b(?:set-)?cookie\\*["']?\s*:\s*\\*["']?)[\w.-]+=[^\s;"'\\]+(?:;\s*[\w.-]+=[^\s;"'\\]+)*/gi;
+
+/** What messages say of a password instead of showing it: `required`, `invalid`; also types. */
+const saidOfPasswords =
+  '(?:\\w*(?:ed|ing|able|ible|str|bytes|correct|valid|known|word|error|fail(?:ure|s)?)|none|null|true|false|empty|unset|hidden|wrong|weak|bool|text|default|user|login)(?!\\w)';
+/** `password: hunter`: a plain word that ends its clause, or that a user, a host or the like follows. */
+const plainPassword = new RegExp(
+  `((?<![A-Za-z\\d/-])pass(?:word|phrase)["']?[ \\t]*:[ \\t]*["'\`]?)(?!${saidOfPasswords})[a-z]{4,}(?![\\w.]*[\\w([:/-])(?! +(?!for |and |with |user|host|login|at |from )[a-z])`,
+  'gi',
+);
+
+const secretKey = `[\\w.-]{0,64}?(?:${accessToken}|secret|passw(?:or)?d|passphrase|(?:api|access|private|secret|auth)[_-]?key|credential)`;
+/** A value of JSON, which may itself be in quotes, or an element of XML; not a sentence. */
+const secretInQuotes = new RegExp(
+  `((?<!\\\\)(?<quote>\\\\{0,8}["'])${secretKey}\\k<quote>\\s*(?::|=>)\\s*\\k<quote>|<${secretKey}>(?=[^<]*</)|"${secretKey}"><s>)(?!${saidOfPasswords}["'\\\\<]|[$%{<\\s]|\\[removed\\]|(?:[^"'<\\s]+ ){4})[^"'\\\\<\\n]+(?=["'\\\\<]|$)`,
+  'gi',
 );
 
 /** Patterns for the words of a command line, in a shell, a list or text in quotes. */
@@ -102,15 +133,49 @@ export const secretInOption = new RegExp(
   'gi',
 );
 
-const secrets: readonly RegExp[] = [
-  ...secretForms.map(({ pattern }) => pattern),
-  ...[secretInQuery, secretInHeader, secretInVariable, secretInOption, secretInSentence],
+const { option, gap, inQuotes, word } = commandLine;
+/** `curl -u me:word`, `mysql -pword`, `redis-cli -a word`, `wandb login key`; `-p` of any program, if it looks like a password. */
+const logins: readonly RegExp[] = [
+  new RegExp(
+    `(${option}(?:u(?:${gap})?|-user${gap})[^\\s:"'\`/,]+:)(?!//|\\[removed\\]|\\d+(?!\\S))(?:${inQuotes}|${word})`,
+    'g',
+  ),
+  new RegExp(
+    `(\\b(?:mysql|mariadb|mongo|psql|pg_|sqlcmd|sshpass|(?:docker|podman|apptainer|singularity)[\\s"',]+login)[^\\n|;]{0,200}?${option}[pP](?:${gap})?)(?!-|\\[removed\\])(?:${inQuotes}|${word})`,
+    'g',
+  ),
+  new RegExp(
+    `(\\b(?:redis-cli\\b[^\\n|;]{0,200}?${option}a|ldap\\w+\\b[^\\n|;]{0,200}?${option}w)${gap})(?!-|\\[removed\\])(?:${inQuotes}|${word})`,
+    'g',
+  ),
+  /(\bwandb\b[^\n]{0,200}\s)[\w-]{40,}/g,
+  new RegExp(
+    `(${option}p(?:${gap}|(?![a-z]{3})))(?=[^\\s"'\`/.]*[a-z])(?=[^\\s"'\`/.]*[A-Z])(?=[^\\s"'\`/.]*\\d)[^\\s"'\`/.]{8,}(?![^\\s"'\`])`,
+    'g',
+  ),
+  /(\bmachine\s+\S+\s+login\s+\S+\s+password\s+)\S+/gi,
+];
+
+const rule = (what: string, ...patterns: RegExp[]): SecretRule[] =>
+  patterns.map((pattern) => ({ what, pattern }));
+/** Found by where they are. */
+export const placedSecrets: readonly SecretRule[] = [
+  ...rule('secret in a URL', secretInQuery, secretInEncodedQuery),
+  ...rule('token', secretInHeader, secretInCookie),
+  ...rule('variable', secretInVariable),
+];
+/** Found by the words before them. */
+export const namedSecrets: readonly SecretRule[] = [
+  ...rule('secret option', secretInOption),
+  ...rule('secret by its name', secretInQuotes, secretInField, secretInSentence, plainPassword),
+  ...rule('secret by its name', /(\bPIN["']?\s*[:=]\s*)\d{4,8}(?![\w.])/g),
+  ...rule('login', ...logins),
 ];
 
 /** Text without the passwords, signatures and tokens of its URLs, headers, variables, command lines and sentences. */
 export const withoutSecrets = (text: string): string =>
-  secrets.reduce(
-    (kept, pattern) =>
+  [...secretForms, ...placedSecrets, ...namedSecrets].reduce(
+    (kept, { pattern }) =>
       kept.replaceAll(pattern, (_, start?: unknown) => `${typeof start === 'string' ? start : ''}…`),
     text.replaceAll(secretInAddress, '$1'),
   );

@@ -98,3 +98,82 @@ test('a token or password in a sentence goes, and so does what has the form of o
   ];
   for (const text of harmless) assert.equal(withoutSecrets(text), text);
 });
+
+test('a password of letters goes, and what messages say of passwords stays', () => {
+  const shown: [text: string, shown: string][] = [
+    ['password: hunter', 'password: …'],
+    ['mount failed (user: bob, password: hunter)', 'mount failed (user: bob, password: …)'],
+    ['Password: Hunter. Then it failed', 'Password: …. Then it failed'],
+    [`{'password': 'hunter', 'host': 'db'}`, `{'password': '…', 'host': 'db'}`],
+    ['db password: hunter for user bob', 'db password: … for user bob'],
+    ['passphrase: correcthorse', 'passphrase: …'],
+    ['db_password: hunter', 'db_password: …'],
+    ['> Authorization: Basic aHVudGVyOng=', '> Authorization: Basic …'],
+  ];
+  for (const [text, expected] of shown) assert.equal(withoutSecrets(text), expected);
+  const harmless = [
+    'password: required; token: expired; Authorization: denied',
+    'Authorization: Basic Authentication required',
+    'Password: Permission denied, please try again.',
+    "bob@host's password: Login incorrect",
+    'Password:\nconnection closed',
+    'Access denied for user (using password: YES)',
+    'passwd: files systemd; passwd: user bob does not exist',
+    'def connect(user: str, password: str, host: Host, password: SecretStr, password: bool = False): ...',
+    'password: Kerberos realm unknown; password: contains no digit; password: looked up',
+    'secret: my-credentials; token: abcdef; password: see docs/login.md',
+  ];
+  for (const text of harmless) assert.equal(withoutSecrets(text), text);
+});
+
+test('headers, cookies, logins and the values of JSON, XML and encoded URLs go, whatever is around them', () => {
+  const shown: [text: string, shown: string][] = [
+    ['x {"access_token":"planted-5522aa"}', 'x {"access_token":"…"}'],
+    [
+      String.raw`{"body": "{\"client_secret\": \"planted1\", \"a\": 1}"}`,
+      String.raw`{"body": "{\"client_secret\": \"…\", \"a\": 1}"}`,
+    ],
+    [
+      'Authorization: Basic UGxhbnRlZDpwdw== refused, basic: Basic Y2FyOnBsYW50ZWQ5',
+      'Authorization: Basic … refused, basic: Basic …',
+    ],
+    ['"authorization": "Token planted12"', '"authorization": "Token …"'],
+    [
+      "curl -H 'X-Auth-Token: planted-77aa' -u bob:planted1 failed",
+      "curl -H 'X-Auth-Token: …' -u bob:… failed",
+    ],
+    ['PRIVATE-TOKEN: planted12, aws_secret_key: planted12', 'PRIVATE-TOKEN: …, aws_secret_key: …'],
+    ['Cookie: sid=planted1; csrf=planted1 rejected', 'Cookie: … rejected'],
+    ['got Set-Cookie:sid=planted1', 'got Set-Cookie:…'],
+    ['<password>planted1</password> in x', '<password>…</password> in x'],
+    ['<a n="My_Password"><s>planted1</s></a>', '<a n="My_Password"><s>…</s></a>'],
+    [
+      'cb?to=https%3A%2F%2Fx%2F%3Faccess_token%3Dplanted1%26b%3D1&a=1',
+      'cb?to=https%3A%2F%2Fx%2F%3Faccess_token%3D…%26b%3D1&a=1',
+    ],
+    ['mysql -pplanted1 db; tool -pmyPlanted57 x', 'mysql -p… db; tool -p… x'],
+    ['the PIN: 884422', 'the PIN: …'],
+  ];
+  for (const [text, expected] of shown) {
+    assert.equal(withoutSecrets(text), expected);
+    assert.doesNotMatch(textWithoutSecrets(text), /planted|UGxhbn|Y2Fy|884422/i);
+  }
+});
+
+test('what is said of headers, fields and users stays', () => {
+  const harmless = [
+    'Authorization: denied for host12.example.org; Authorization: Basic Authentication required',
+    'Cookie: expired; X-Auth-Token: missing; access_token: expired; sort-key: name',
+    `{"token": "expired", "token_type": "bearer", "error": "invalid_token", "password": "required"}`,
+    `x === 401 ? 'it needs a token' : 'it refuses access', 'url-secret': 'a URL has a secret in it'`,
+    'docker run -u 1000:1000 --userspec=a:b, git -p log, java -parallelMode3x, mkdir -p Results2024/A',
+    'Map<Token>(x), Basic Python3 course, PIN: 4, <token>',
+  ];
+  for (const text of harmless) assert.equal(withoutSecrets(text), text);
+});
+
+test('a huge row of backslashes takes no longer than many short ones', () => {
+  const [huge, started] = ['\\'.repeat(100_000), process.cpuUsage()];
+  assert.equal(withoutSecrets(huge), huge);
+  assert.ok(process.cpuUsage(started).user < 2e6);
+});

@@ -21,7 +21,6 @@ export async function canInstall({ uid }: Installer): Promise<boolean> {
   return uid === 0 && /^ID(_LIKE)?=.*\b(debian|ubuntu)\b/m.test(release);
 }
 
-/** Installs Debian packages, with progress. */
 export async function aptInstall(machine: Installer, packages: string[], why: string): Promise<void> {
   machine.say(`${why}: installing ${packages.join(' and ')} from Debian's packages (once) ...`);
   await apt(machine, ['update'], packages);

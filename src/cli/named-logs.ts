@@ -1,6 +1,8 @@
 import path from 'node:path';
+import { printable } from '../base/printable.ts';
 import { logSources } from '../eventlog/log-sources.ts';
 import type { LogSource } from '../eventlog/scan-log.ts';
+import { Fault } from '../fault/fault.ts';
 import type { Cli } from './cli.ts';
 import { isRun, pathKind } from './find-run.ts';
 
@@ -10,6 +12,16 @@ export async function namesLogs(cli: Cli, word: string): Promise<boolean> {
   const file = path.resolve(cli.cwd, word);
   const kind = await pathKind(file);
   return kind === 'folder' ? !(await isRun(file)) : kind === 'file';
+}
+
+/** Refuses a path where there is nothing; any other word may be the name of a run. */
+export async function refuseMissing(cli: Cli, word: string | undefined): Promise<void> {
+  if (word === undefined || !/[./]/.test(word)) return;
+  if ((await pathKind(path.resolve(cli.cwd, word))) !== undefined) return;
+  throw new Fault('file-invalid', `there is no log or run ${printable(word)}`, {
+    about: word,
+    fix: 'name a run, or the event log of the jobs (`log` in their submit file)',
+  });
 }
 
 /** The event logs that a command line names. */

@@ -45,6 +45,3 @@ interface Commands {
 export type DagCommand = {
   [Kind in keyof Commands]: { kind: Kind; place: SourceLine } & Commands[Kind];
 }[keyof Commands];
-
-/** The command without its place. */
-export type CommandBody = { [Kind in keyof Commands]: { kind: Kind } & Commands[Kind] }[keyof Commands];

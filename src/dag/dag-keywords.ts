@@ -1,4 +1,4 @@
-import type { CommandBody, NodeType, ScriptTime } from './dag-command.ts';
+import type { DagCommand, NodeType, ScriptTime } from './dag-command.ts';
 import { DagLexer, DagSyntax } from './dag-lexer.ts';
 import { closingOf, type DagLines } from './dag-lines.ts';
 
@@ -31,7 +31,14 @@ function end(words: DagLexer): void {
 
 const reserved = new Set(['PARENT', 'CHILD', 'ALL_NODES']);
 
-function nodeOf(type: NodeType, words: DagLexer, lines: DagLines): CommandBody {
+/** The name of a node where DAGMan does not take ALL_NODES. */
+function oneNode(words: DagLexer): string {
+  const node = need(words, 'the name of the node');
+  if (isWord(node, 'ALL_NODES')) throw new DagSyntax('it takes the name of one node, not ALL_NODES');
+  return node;
+}
+
+function nodeOf(type: NodeType, words: DagLexer, lines: DagLines): DagCommand {
   const name = need(words, 'the name of the node');
   if (reserved.has(name.toUpperCase())) throw new DagSyntax(`\`${name}\` cannot be the name of a node`);
   if (name.includes('+')) throw new DagSyntax(`the name \`${name}\` has a +, which stands for splices`);
@@ -39,10 +46,11 @@ function nodeOf(type: NodeType, words: DagLexer, lines: DagLines): CommandBody {
   const submit = need(words, what, 'removed');
   const close = type === 'subdag' ? undefined : closingOf(submit);
   const described = close === undefined ? undefined : lines.description(close);
-  const options = described === undefined ? words : new DagLexer(described.after);
-  const inline = described?.inline;
-  const node = { kind: 'node' as const, type, name, submit, inline, ...nodeOptions(options) };
-  return inline === undefined ? node : { ...node, submit: '' };
+  const { place } = words;
+  if (described === undefined)
+    return { kind: 'node', type, name, submit, inline: undefined, ...nodeOptions(words), place };
+  const options = nodeOptions(new DagLexer(described.after, place));
+  return { kind: 'node', type, name, submit: '', inline: described.inline, ...options, place };
 }
 
 function nodeOptions(words: DagLexer): { dir: string | undefined; noop: boolean; done: boolean } {
@@ -56,29 +64,29 @@ function nodeOptions(words: DagLexer): { dir: string | undefined; noop: boolean;
   return { dir, noop, done };
 }
 
-function subdag(words: DagLexer, lines: DagLines): CommandBody {
+function subdag(words: DagLexer, lines: DagLines): DagCommand {
   if (!isWord(words.next(), 'EXTERNAL')) throw new DagSyntax('EXTERNAL is missing after SUBDAG');
   return nodeOf('subdag', words, lines);
 }
 
-function splice(words: DagLexer): CommandBody {
+function splice(words: DagLexer): DagCommand {
   const name = need(words, 'the name of the splice');
   const file = need(words, 'the DAG file', 'removed');
   const word = words.next();
   if (word !== '' && !isWord(word, 'DIR')) throw new DagSyntax(`\`${word}\` is one word too many`);
   const dir = word === '' ? undefined : need(words, 'the folder after DIR', 'removed');
   end(words);
-  return { kind: 'splice', name, file, dir };
+  return { kind: 'splice', name, file, dir, place: words.place };
 }
 
-function description(words: DagLexer, lines: DagLines): CommandBody {
+function description(words: DagLexer, lines: DagLines): DagCommand {
   const name = need(words, 'the name of the submit description');
   const close = closingOf(words.next());
   if (close === undefined) throw new DagSyntax('the submit description in { } is missing');
-  return { kind: 'description', name, inline: lines.description(close).inline };
+  return { kind: 'description', name, inline: lines.description(close).inline, place: words.place };
 }
 
-function edges(words: DagLexer): CommandBody {
+function edges(words: DagLexer): DagCommand {
   const names: string[] = [];
   let childrenAt = -1;
   for (let word = words.next(); word !== ''; word = words.next())
@@ -87,15 +95,20 @@ function edges(words: DagLexer): CommandBody {
   if (names.length === 0 || childrenAt === 0) throw new DagSyntax('there is no node after PARENT');
   if (childrenAt === -1) throw new DagSyntax('CHILD is missing');
   if (childrenAt === names.length) throw new DagSyntax('there is no node after CHILD');
-  return { kind: 'edges', parents: names.slice(0, childrenAt), children: names.slice(childrenAt) };
+  return {
+    kind: 'edges',
+    parents: names.slice(0, childrenAt),
+    children: names.slice(childrenAt),
+    place: words.place,
+  };
 }
 
-function weakEdges(words: DagLexer): CommandBody {
+function weakEdges(words: DagLexer): DagCommand {
   if (!isWord(words.next(), 'PARENT')) throw new DagSyntax('PARENT is missing after WEAK');
   return edges(words);
 }
 
-function script(words: DagLexer): CommandBody {
+function script(words: DagLexer): DagCommand {
   for (;;) {
     const word = words.next().toUpperCase();
     if (word === 'PRE' || word === 'POST' || word === 'HOLD') return scriptOf(word, words);
@@ -111,24 +124,24 @@ function script(words: DagLexer): CommandBody {
   }
 }
 
-function scriptOf(when: ScriptTime, words: DagLexer): CommandBody {
+function scriptOf(when: ScriptTime, words: DagLexer): DagCommand {
   const node = need(words, 'the name of the node');
   const command = words.rest();
   if (command === '') throw new DagSyntax('the script is missing');
-  return { kind: 'script', node, when, command };
+  return { kind: 'script', node, when, command, place: words.place };
 }
 
-function retry(words: DagLexer): CommandBody {
+function retry(words: DagLexer): DagCommand {
   const node = need(words, 'the name of the node');
   const max = number(words, 'the number of retries', 0);
   const word = words.next();
   if (word !== '' && !isWord(word, 'UNLESS_EXIT')) throw new DagSyntax(`\`${word}\` is one word too many`);
   if (word !== '') number(words, 'the exit code after UNLESS-EXIT');
   end(words);
-  return { kind: 'retry', node, max };
+  return { kind: 'retry', node, max, place: words.place };
 }
 
-function vars(words: DagLexer): CommandBody {
+function vars(words: DagLexer): DagCommand {
   const node = need(words, 'the name of the node');
   const word = words.peek();
   const append = isWord(word, 'APPEND');
@@ -142,125 +155,124 @@ function vars(words: DagLexer): CommandBody {
   }
   if (pairs.length === 0) throw new DagSyntax('there is no name="value"');
   // A copy has no room for more.
-  return { kind: 'vars', node, append, pairs: pairs.slice() };
+  return { kind: 'vars', node, append, pairs: pairs.slice(), place: words.place };
 }
 
-function abortOn(words: DagLexer): CommandBody {
+function abortOn(words: DagLexer): DagCommand {
   const node = need(words, 'the name of the node');
   number(words, 'the exit code');
   const word = words.next();
   if (word !== '' && !isWord(word, 'RETURN')) throw new DagSyntax(`\`${word}\` is one word too many`);
   if (word !== '') number(words, 'the value after RETURN', 0, 255);
   end(words);
-  return { kind: 'setting', node, keyword: 'ABORT-DAG-ON' };
+  return { kind: 'setting', node, keyword: 'ABORT-DAG-ON', place: words.place };
 }
 
 const nodeNumber =
   (keyword: string, what: string, min?: number, max?: number) =>
-  (words: DagLexer): CommandBody => {
+  (words: DagLexer): DagCommand => {
     const node = need(words, 'the name of the node');
     number(words, what, min, max);
     end(words);
-    return { kind: 'setting', node, keyword };
+    return { kind: 'setting', node, keyword, place: words.place };
   };
 
-function tolerance(words: DagLexer): CommandBody {
+function tolerance(words: DagLexer): DagCommand {
   const node = need(words, 'the name of the node');
   number(words, 'the tolerance', 0);
   if (words.peek() === '%') words.next();
   if (/^(fail[-_]fast|wait)$/i.test(words.peek())) words.next();
   end(words);
-  return { kind: 'setting', node, keyword: 'TOLERANCE' };
+  return { kind: 'setting', node, keyword: 'TOLERANCE', place: words.place };
 }
 
-function savePoint(words: DagLexer): CommandBody {
-  const node = need(words, 'the name of the node');
-  if (isWord(node, 'ALL_NODES')) throw new DagSyntax('a save point belongs to one node, not ALL_NODES');
+function savePoint(words: DagLexer): DagCommand {
+  const node = oneNode(words);
   words.next('removed');
   end(words);
-  return { kind: 'setting', node, keyword: 'SAVE_POINT_FILE' };
+  return { kind: 'setting', node, keyword: 'SAVE_POINT_FILE', place: words.place };
 }
 
-function category(words: DagLexer): CommandBody {
+function category(words: DagLexer): DagCommand {
   const node = need(words, 'the name of the node');
   const name = need(words, 'the name of the category');
   end(words);
-  return { kind: 'category', node, category: name };
+  return { kind: 'category', node, category: name, place: words.place };
 }
 
-function maxJobs(words: DagLexer): CommandBody {
+function maxJobs(words: DagLexer): DagCommand {
   const name = need(words, 'the name of the category');
   const limit = number(words, 'the limit', 0);
   end(words);
-  return { kind: 'maxjobs', category: name, limit };
+  return { kind: 'maxjobs', category: name, limit, place: words.place };
 }
 
 const oneFile =
   (kind: 'include' | 'config' | 'other') =>
-  (words: DagLexer): CommandBody => {
+  (words: DagLexer): DagCommand => {
     const file = need(words, 'the file', 'removed');
     end(words);
-    return { kind, file };
+    return { kind, file, place: words.place };
   };
 
-function done(words: DagLexer): CommandBody {
-  const node = need(words, 'the name of the node');
+function done(words: DagLexer): DagCommand {
+  const node = oneNode(words);
   end(words);
-  return { kind: 'done', node };
+  return { kind: 'done', node, place: words.place };
 }
 
-function connect(words: DagLexer): CommandBody {
+function connect(words: DagLexer): DagCommand {
   const from = need(words, 'the first splice');
   const to = need(words, 'the second splice');
   end(words);
-  return { kind: 'connect', from, to };
+  return { kind: 'connect', from, to, place: words.place };
 }
 
 const pin =
   (direction: 'in' | 'out') =>
-  (words: DagLexer): CommandBody => {
-    const node = need(words, 'the name of the node');
+  (words: DagLexer): DagCommand => {
+    const node = oneNode(words);
     const pinNumber = number(words, 'the number of the pin', 1);
     end(words);
-    return { kind: 'pin', node, number: pinNumber, direction };
+    return { kind: 'pin', node, number: pinNumber, direction, place: words.place };
   };
 
-function dot(words: DagLexer): CommandBody {
+function dot(words: DagLexer): DagCommand {
   need(words, 'the file', 'removed');
   for (let word = words.next(); word !== ''; word = words.next())
     if (isWord(word, 'INCLUDE')) need(words, 'the file after INCLUDE');
     else if (!/^(dont[-_])?(update|overwrite)$/i.test(word))
       throw new DagSyntax(`\`${word}\` is one word too many`);
-  return { kind: 'other' };
+  return { kind: 'other', place: words.place };
 }
 
-function nodeStatus(words: DagLexer): CommandBody {
+function nodeStatus(words: DagLexer): DagCommand {
   need(words, 'the file', 'removed');
   for (let word = words.next(); word !== ''; word = words.next())
     if (!isWord(word, 'ALWAYS_UPDATE') && !/^[+-]?\d/.test(word))
       throw new DagSyntax(`\`${word}\` is one word too many`);
-  return { kind: 'other' };
+  return { kind: 'other', place: words.place };
 }
 
-function environment(words: DagLexer): CommandBody {
+function environment(words: DagLexer): DagCommand {
   if (!/^(set|get)$/i.test(words.next())) throw new DagSyntax('SET or GET is missing after ENV');
   if (words.rest() === '') throw new DagSyntax('there is no variable');
-  return { kind: 'other' };
+  return { kind: 'other', place: words.place };
 }
 
-function setJobAttribute(words: DagLexer): CommandBody {
+function setJobAttribute(words: DagLexer): DagCommand {
   if (words.rest() === '') throw new DagSyntax('there is no `name = value`');
-  return { kind: 'other' };
+  return { kind: 'other', place: words.place };
 }
 
-function reject(words: DagLexer): CommandBody {
+function reject(words: DagLexer): DagCommand {
   end(words);
-  return { kind: 'reject' };
+  return { kind: 'reject', place: words.place };
 }
 
 interface Keyword {
   syntax: string;
-  read: (words: DagLexer, lines: DagLines) => CommandBody;
+  read: (words: DagLexer, lines: DagLines) => DagCommand;
 }
 
 const nodeKeyword = (keyword: string, type: NodeType): Keyword => ({

@@ -1,3 +1,5 @@
+import type { SourceLine } from '../base/finding.ts';
+
 const isBlank = (char: string): boolean => char === ' ' || char === '\t' || char === '\r';
 const isQuote = (char: string): boolean => char === '"' || char === "'";
 
@@ -8,11 +10,13 @@ export class DagSyntax extends Error {}
 
 /** Splits a line of a DAG file into words as DAGMan does: in quotes, a backslash takes the next character literally. */
 export class DagLexer {
+  readonly place: SourceLine;
   readonly #text: string;
   #at = 0;
 
-  constructor(text: string) {
+  constructor(text: string, place: SourceLine) {
     this.#text = text;
+    this.place = place;
   }
 
   /** The next word, empty at the end of the line; `quotes` says whether it keeps its quotes. */
@@ -38,6 +42,14 @@ export class DagLexer {
     }
     if (quote !== '') throw new DagSyntax(`a ${quote} has no closing ${quote}`);
     return word;
+  }
+
+  /** The word that the line begins with, quotes or not. */
+  first(): string {
+    let end = 0;
+    while (end < this.#text.length && !isBlank(this.#text.charAt(end))) end++;
+    this.#at = end;
+    return this.#text.slice(0, end);
   }
 
   /** Almost all words have no quotes: then they are a part of the line. */

@@ -4,14 +4,15 @@ import { DagSyntax } from './dag-lexer.ts';
 
 /** The lines of a DAG file: comments and empty lines are skipped, and `\` at the end continues a line. */
 export class DagLines {
-  readonly #lines: string[];
+  readonly #text: string;
   readonly #file: string;
   #at = 0;
+  #line = 0;
   /** A command whose continuation is missing. */
   unfinished: SourceLine | undefined;
 
   constructor(text: string, file: string) {
-    this.#lines = text.split('\n');
+    this.#text = text;
     this.#file = file;
   }
 
@@ -33,10 +34,13 @@ export class DagLines {
 
   /** The next line by itself. */
   raw(): { text: string; place: SourceLine } | undefined {
-    while (this.#at < this.#lines.length) {
-      const text = (this.#lines[this.#at++] ?? '').trim();
+    while (this.#at < this.#text.length) {
+      const end = this.#text.indexOf('\n', this.#at);
+      const text = this.#text.slice(this.#at, end === -1 ? undefined : end).trim();
+      this.#at = end === -1 ? this.#text.length : end + 1;
+      this.#line += 1;
       if (text !== '' && !text.startsWith('#') && !text.startsWith('//'))
-        return { text, place: { file: this.#file, line: this.#at } };
+        return { text, place: { file: this.#file, line: this.#line } };
     }
     return undefined;
   }
@@ -44,7 +48,7 @@ export class DagLines {
   /** A submit description up to the line that closes it, and what follows on that line. */
   description(close: string): { inline: InlineDescription; after: string } {
     if (close === '@') throw new DagSyntax('`@=` names no closing word');
-    const place = { file: this.#file, line: this.#at };
+    const place = { file: this.#file, line: this.#line };
     const texts: string[] = [];
     for (let line = this.raw(); line !== undefined; line = this.raw()) {
       if (line.text === close || line.text.startsWith(`${close} `)) {

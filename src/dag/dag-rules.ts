@@ -53,8 +53,9 @@ export const dagRules: Rule<DagFacts>[] = [
   {
     name: 'dag-misused-node',
     level: 'error',
-    about: 'A command does not fit its node: a FINAL node has no parents and no RETRY.',
-    check: problems('misused-node'),
+    about:
+      'A command does not fit its node: a FINAL node has no parents and no RETRY, and MAXJOBS 0 lets none of its category start.',
+    check: (facts) => [...problems('misused-node')(facts), ...closedCategories(facts)],
   },
   {
     name: 'dag-cycle',
@@ -146,7 +147,7 @@ export function nodesText(nodes: readonly DagNode[]): string {
 const maxShownCycle = 8;
 
 function cycle({ dag }: DagFacts): Found[] {
-  const found = dag.graph.cycle()?.flatMap((index) => dag.byIndex.get(index) ?? []);
+  const found = dag.graph.cycle()?.flatMap((index) => dag.byIndex[index] ?? []);
   const [first] = found ?? [];
   if (found === undefined || first === undefined) return [];
   const names = found.map(({ name }) => name);
@@ -294,7 +295,7 @@ function hidingFinal({ dag, outcomes }: DagFacts): Found[] {
 function overriddenVars({ outcomes }: DagFacts): Found[] {
   const found = new Map<string, Found>();
   for (const { facts, nodes } of outcomes)
-    for (const { name, append, place } of nodes[0]?.vars.values() ?? []) {
+    for (const { name, append, place } of nodes[0]?.vars ?? []) {
       const own = facts.submission.assignments.find(
         (one) => one.name.toLowerCase() === name.toLowerCase() && one.place !== place,
       );
@@ -374,6 +375,16 @@ function idleCategories({ dag }: DagFacts): Found[] {
         place,
       });
   return found;
+}
+
+/** DAGMan waits for ever for nodes of a category without a place, NOOP nodes too. */
+function closedCategories({ dag }: DagFacts): Found[] {
+  return [...dag.limits].flatMap(([category, { limit, place }]) => {
+    const nodes = limit === 0 ? dag.nodes.filter((node) => node.category === category && !node.done) : [];
+    if (nodes.length === 0) return [];
+    const message = `MAXJOBS ${category} 0 never lets ${nodesText(nodes)} start, and the DAG never ends`;
+    return { message, fix: 'write a limit of at least 1, or delete the line', place };
+  });
 }
 
 function partlyRead({ dag, outcomes, isPartial }: DagFacts): Found[] {

@@ -31,8 +31,8 @@ export interface DagNode {
   folder: string;
   noop: boolean;
   done: boolean;
-  /** By name; the last VARS command wins. */
-  vars: Map<string, DagVariable>;
+  /** One for each name; the last VARS command wins. */
+  vars: readonly DagVariable[];
   scripts: ReadonlyMap<ScriptTime, DagScript>;
   retries: number;
   category: string | undefined;
@@ -75,8 +75,8 @@ export interface Dag {
   /** The main DAG's, then those of the inner DAGs that are there, outer ones first. */
   dagmans: Dagman[];
   nodes: DagNode[];
-  byName: ReadonlyMap<string, DagNode>;
-  byIndex: ReadonlyMap<number, DagNode>;
+  readonly byName: ReadonlyMap<string, DagNode>;
+  byIndex: readonly (DagNode | undefined)[];
   graph: DagGraph;
   /** By prefix and name; nodes refer to them instead of a submit file. */
   descriptions: ReadonlyMap<string, InlineDescription>;
@@ -93,6 +93,15 @@ export const ownName = ({ name, dagman }: DagNode): string => name.slice(dagman.
 export const submitFile = ({ folder, submit }: DagNode): string =>
   posix.isAbsolute(submit) ? submit : posix.join(folder, submit);
 
+/** The files that DAGMan reads, with inner DAGs, splices and submit files, and its logs; some may not be there. */
+export const filesOf = ({ dagmans, nodes, configs }: Dag): string[] => [
+  ...new Set([
+    ...dagmans.flatMap(({ file }) => [file, `${file}.dagman.out`]),
+    ...nodes.flatMap((node) => [node.place.file, ...(node.submit === '' ? [] : [submitFile(node)])]),
+    ...configs.map(({ file }) => file),
+  ]),
+];
+
 /** The nodes it waits for; for the first nodes of an inner DAG that is the SUBDAG node. */
 export const parentsIn = ({ graph, byIndex }: Dag, { index }: DagNode): DagNode[] =>
-  graph.parentsOf(index).flatMap((parent) => byIndex.get(parent) ?? []);
+  graph.parentsOf(index).flatMap((parent) => byIndex[parent] ?? []);

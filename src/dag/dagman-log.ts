@@ -21,29 +21,20 @@ export interface NodeAccount {
   scripts: FailedScript[];
   /** Why its job could not be submitted, the last reason. */
   submitError: { text: string; at: string } | undefined;
-  /** DAGMan's own word for its failure, at the end of the run. */
-  error: string | undefined;
 }
 
 /** What `.dagman.out` says of the latest run of a DAG. */
 export interface DagmanAccount {
   nodes: Map<string, NodeAccount>;
-  /** How often DAGMan was started. */
-  runs: number;
   /** The rescue file that the latest run used. */
   rescue: string | undefined;
-  /** Why DAGMan refused the DAG or gave up. */
-  fatal: string | undefined;
-  exitCode: number | undefined;
 }
 
 const stamp = /^(\d\d?\/\d\d\/\d\d(?:\d\d)? \d\d:\d\d:\d\d|\(\S+\)|\d{9,11}(?:\.\d+)?) (?:\(\S+\) )*(.*)$/;
 
 /** Reads `.dagman.out` line by line: only what it says about nodes is kept. */
 export class DagmanLog {
-  #account = newAccount(0);
-  /** The node of the block that is being read at the end of a run. */
-  #block: string | undefined;
+  #account = newAccount();
   #cannotStart: string | undefined;
   #node: string | undefined;
 
@@ -66,29 +57,17 @@ export class DagmanLog {
   }
 
   #reader(text: string, at: string): boolean {
-    return (
-      this.#run(text) ||
-      this.#script(text, at) ||
-      this.#job(text) ||
-      this.#submission(text, at) ||
-      this.#summary(text)
-    );
+    return this.#run(text) || this.#script(text, at) || this.#job(text) || this.#submission(text, at);
   }
 
   #run(text: string): boolean {
     if (/^\*\* .*\(condor_dagman\) STARTING UP/i.test(text)) {
-      this.#account = newAccount(this.#account.runs + 1);
-      this.#block = undefined;
+      this.#account = newAccount();
       return true;
     }
     const rescue = /^USING RESCUE DAG (.*)$/.exec(text)?.[1];
     if (rescue !== undefined) this.#account.rescue = rescue;
-    const status = /EXITING WITH STATUS (-?\d+)/.exec(text)?.[1];
-    if (status !== undefined) this.#account.exitCode = Number(status);
-    const fatal = /^(?:ERROR: |Processing error at )(.*)$/.exec(text)?.[1];
-    if (fatal !== undefined && !/^the following (Node|job)\(s\) failed/i.test(fatal))
-      this.#account.fatal ??= fatal;
-    return rescue !== undefined || status !== undefined;
+    return rescue !== undefined;
   }
 
   #script(text: string, at: string): boolean {
@@ -144,16 +123,6 @@ export class DagmanLog {
     }
     return submitting !== undefined;
   }
-
-  /** The blocks after `ERROR: the following Node(s) failed`. */
-  #summary(text: string): boolean {
-    const name = /^\s*(?:Node|Job) Name: (\S+)/.exec(text)?.[1];
-    if (name !== undefined) this.#block = name;
-    const error = /^\s*Error: (.*)$/.exec(text)?.[1];
-    if (error !== undefined && this.#block !== undefined) this.#of(this.#block).error = error;
-    if (text.includes('<END>')) this.#block = undefined;
-    return false;
-  }
 }
 
 const newNode = (): NodeAccount => ({
@@ -161,13 +130,6 @@ const newNode = (): NodeAccount => ({
   retries: 0,
   scripts: [],
   submitError: undefined,
-  error: undefined,
 });
 
-const newAccount = (runs: number): DagmanAccount => ({
-  nodes: new Map(),
-  runs,
-  rescue: undefined,
-  fatal: undefined,
-  exitCode: undefined,
-});
+const newAccount = (): DagmanAccount => ({ nodes: new Map(), rescue: undefined });

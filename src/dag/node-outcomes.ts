@@ -27,8 +27,8 @@ export interface NodeOutcome {
 /** What a survey of a node's submit description needs besides the description. */
 export type DescriptionContext = Omit<SurveyOptions, 'file' | 'text' | 'cwd' | 'given'>;
 
-/** Submit descriptions that are read; more VARS would hardly show more. */
-const maxOutcomes = 400;
+/** Submit descriptions that are read; more VARS would hardly show more. Of too many, a sample shows as much. */
+const [maxOutcomes, maxSample] = [400, 100];
 
 /** The files as they are named from a folder inside the DAG's. */
 export function filesFrom(files: SubmitFiles, folder: string): SubmitFiles {
@@ -86,7 +86,8 @@ export function nodeOutcomes(
     if (!byNames.has(key)) byNames.set(key, one);
   }
   const read = new Set([...byNames.values()].slice(0, maxOutcomes));
-  for (const one of alike) if (read.size < maxOutcomes) read.add(one);
+  const max = alike.length > maxOutcomes ? maxSample : maxOutcomes;
+  for (const one of alike) if (read.size < max) read.add(one);
   return {
     outcomes: alike
       .filter((one) => read.has(one))
@@ -96,7 +97,7 @@ export function nodeOutcomes(
 }
 
 const namesKey = (waits: Waits, { group, nodes: [node] }: { group: NodeGroup; nodes: DagNode[] }): string =>
-  JSON.stringify([group.file, group.folder, waits(node), [...(node?.vars.keys() ?? [])].sort()]);
+  [group.folder, group.file, waits(node), ...(node?.vars.map(({ name }) => name).sort() ?? [])].join('\n');
 
 /** Whether a parent or a PRE script may still write files that a node needs; a parent that is done writes nothing. */
 export function waitsIn(dag: Dag, done: ReadonlySet<DagNode>): (node: DagNode | undefined) => boolean {
@@ -117,8 +118,8 @@ export function waitsIn(dag: Dag, done: ReadonlySet<DagNode>): (node: DagNode | 
 type Waits = ReturnType<typeof waitsIn>;
 
 function outcomeKey(waits: Waits, node: DagNode): string {
-  const vars = [...node.vars.values()].map(({ name, value, append }) => [name, value, append] as const);
-  return JSON.stringify([waits(node), vars.sort(([a], [b]) => a.localeCompare(b))]);
+  const vars = node.vars.map(({ name, value, append }) => `${name} ${append} ${value}`);
+  return `${waits(node)}\n${vars.sort().join('\n')}`;
 }
 
 function factsOf(
@@ -160,12 +161,12 @@ export function givenTo(dag: Dag, node: DagNode): GivenValue[] {
       .join(','),
   };
   const { place } = node;
-  const replaced = new Set([...node.vars.keys()].map((name) => name.toLowerCase()));
+  const replaced = new Set(node.vars.map(({ name }) => name.toLowerCase()));
   return [
     ...Object.entries(own)
       .filter(([name]) => !replaced.has(name.toLowerCase()))
       .map(([name, value]) => ({ name, value, append: false, place })),
-    ...[...node.vars.values()].map((one) => ({ ...one, value: withOwn(one.name, one.value, own) })),
+    ...node.vars.map((one) => ({ ...one, value: withOwn(one.name, one.value, own) })),
   ];
 }
 

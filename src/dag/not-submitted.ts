@@ -48,7 +48,7 @@ export function notSubmittedReasons(
   const waits = graph.inherit<{ own: Blocker; passed: Blocker }>(
     (index, parents) => {
       const own = firstOf(parents.map(({ passed }) => passed));
-      const node = byIndex.get(index);
+      const node = byIndex[index];
       return { own, passed: node === undefined ? own : (blockerOf(run, node, stateOf(node.name)) ?? own) };
     },
     (parents) => {

@@ -86,7 +86,8 @@ for (const [line, message] of [
   ['VARS A x="1', 'a " has no closing "'],
   ['VARS A queue="1"', 'the name `queue` begins with `queue`'],
   ['PIN_IN A 0', 'the number of the pin must be a number of at least 1, not `0`'],
-  ['SAVE_POINT_FILE ALL_NODES', 'a save point belongs to one node, not ALL_NODES'],
+  ['SAVE_POINT_FILE ALL_NODES', 'it takes the name of one node, not ALL_NODES'],
+  ['DONE ALL_NODES', 'it takes the name of one node, not ALL_NODES'],
 ] as const)
   test(`DAGMan refuses: ${JSON.stringify(line)}`, () => {
     assert.deepEqual(errors(line), [message]);

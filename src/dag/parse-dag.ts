@@ -34,18 +34,15 @@ export function parseDag(text: string, file: string): ParsedDag {
   let unknown = 0;
   for (let line = lines.next(); line !== undefined; line = lines.next()) {
     const { place } = line;
-    const words = new DagLexer(line.text);
-    const [keyword = ''] = firstWord.exec(line.text) ?? [];
+    const words = new DagLexer(line.text, place);
+    const keyword = words.first();
     const entry = dagKeywords[keyword] ?? dagKeywords[keyword.toUpperCase().replaceAll('-', '_')];
     try {
       if (entry === undefined) {
         unknown += 1;
         throw new DagSyntax(`\`${keyword}\` is not a DAG command`);
       }
-      words.next();
-      const command = entry.read(words, lines) as DagCommand;
-      command.place = place;
-      parsed.commands.push(command);
+      parsed.commands.push(entry.read(words, lines));
     } catch (error) {
       if (!(error instanceof DagSyntax)) throw error;
       const fix = entry === undefined ? similar(keyword) : `write it as \`${entry.syntax}\``;
@@ -63,8 +60,6 @@ export function parseDag(text: string, file: string): ParsedDag {
     });
   return parsed;
 }
-
-const firstWord = /^[^ \t\r]*/;
 
 /** A short DAG may have this many wrong lines and no right one. */
 const maxTypos = 3;

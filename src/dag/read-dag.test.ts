@@ -32,7 +32,12 @@ test('commands may come before their nodes, and ALL_NODES leaves out the FINAL n
   });
   assert.deepEqual(problems(dag), []);
   assert.deepEqual(
-    dag.nodes.map(({ name, folder, retries, vars }) => [name, folder, retries, vars.get('n')?.value]),
+    dag.nodes.map(({ name, folder, retries, vars }) => [
+      name,
+      folder,
+      retries,
+      vars.find(({ name }) => name === 'n')?.value,
+    ]),
     [
       ['A', '.', 0, '1'],
       ['B', 'sub', 3, '2'],
@@ -62,7 +67,7 @@ test('a splice stands for its first and last nodes, and its nodes carry its name
   );
   assert.deepEqual(parents(dag, 'S+X'), ['A']);
   assert.deepEqual(parents(dag, 'Z'), ['S+Y']);
-  assert.equal(dag.byName.get('S+Y')?.vars.get('n')?.value, '1');
+  assert.equal(dag.byName.get('S+Y')?.vars.find(({ name }) => name === 'n')?.value, '1');
 });
 
 test('CONNECT joins the pins of two splices', () => {
@@ -135,7 +140,7 @@ test('a cycle is found, and shown in its order', () => {
   const dag = read({
     'a.dag': 'JOB A s\nJOB B s\nJOB C s\nJOB D s\nPARENT A CHILD B\nPARENT B CHILD C\nPARENT C CHILD B D',
   });
-  const names = dag.graph.cycle()?.map((index) => dag.byIndex.get(index)?.name);
+  const names = dag.graph.cycle()?.map((index) => dag.byIndex[index]?.name);
   assert.deepEqual(names, ['B', 'C']);
 });
 

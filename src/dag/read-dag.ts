@@ -53,16 +53,17 @@ class DagReader {
   }
 
   dag(): Dag {
-    const [byName, byIndex] = [new Map<string, DagNode>(), new Map<number, DagNode>()];
-    for (const node of this.#nodes) {
-      byName.set(node.name, node);
-      byIndex.set(node.index, node);
-    }
+    const nodes = this.#nodes;
+    const byIndex: DagNode[] = [];
+    for (const node of nodes) byIndex[node.index] = node;
+    let byName: Map<string, DagNode> | undefined;
     return {
       file: this.#file,
       dagmans: this.#dagmans,
-      nodes: this.#nodes,
-      byName,
+      nodes,
+      get byName() {
+        return (byName ??= new Map(nodes.map((node) => [node.name, node])));
+      },
       byIndex,
       graph: this.graph,
       descriptions: this.#descriptions,
@@ -82,7 +83,7 @@ class DagReader {
     for (const command of commands) this.#define(command, scope);
     for (const command of commands) this.#apply(command, scope);
     this.#open.pop();
-    scope.recordEnds();
+    if (scope.prefix !== '') scope.recordEnds();
   }
 
   #note(kind: DagProblemKind, place: SourceLine, message: string, fix: string): void {
@@ -128,7 +129,7 @@ class DagReader {
       folder: dir === undefined ? scope.folder : posix.join(scope.folder, dir),
       noop,
       done,
-      vars: noVars,
+      vars: [],
       scripts: noScripts,
       retries: 0,
       category: undefined,
@@ -262,12 +263,8 @@ class DagReader {
       );
       return;
     }
-    if (command.kind === 'vars') {
-      if (node.vars === noVars) node.vars = new Map();
-      for (const [name, value] of command.pairs)
-        // As in DAGMan, a later value takes the place of the first one.
-        node.vars.set(name, { name, value, append: node.vars.get(name)?.append ?? command.append, place });
-    } else if (command.kind === 'script') this.#setScript(node, command);
+    if (command.kind === 'vars') node.vars = withVars(node.vars, command);
+    else if (command.kind === 'script') this.#setScript(node, command);
     else if (command.kind === 'retry') node.retries = command.max;
     else if (command.kind === 'category') node.category = categoryIn(scope, command.category);
     else if (command.kind === 'done') node.done = true;
@@ -291,9 +288,9 @@ class DagReader {
 
   /** The nodes of a PARENT or CHILD list; a splice stands for its last or first nodes, so does an inner DAG as a parent. */
   #endsOf(names: readonly string[], end: 'first' | 'last', scope: DagScope, place: SourceLine): number[] {
-    const found = new Set<number>();
     const only = names.length === 1 ? scope.nodes.get(names[0] ?? '') : undefined;
     if (only?.type === 'job') return [only.index];
+    const found = new Set<number>();
     for (const name of names) {
       const splice = scope.splices.get(name);
       const node = scope.nodes.get(name);
@@ -312,7 +309,13 @@ class DagReader {
   }
 
   #named(name: string, scope: DagScope, place: SourceLine): DagNode[] {
-    if (isAllNodes(name)) return [...scope.nodes.values()].filter(isOrdered);
+    if (isAllNodes(name)) {
+      const all = [...scope.nodes.values()].filter(isOrdered);
+      const message = 'ALL_NODES stands for no node here: FINAL nodes and those of splices do not count';
+      const fix = 'delete the line, or move it into the DAG of the splice';
+      if (all.length === 0) this.#note('unknown-node', place, message, fix);
+      return all;
+    }
     const node = scope.nodes.get(name);
     if (node !== undefined) return [node];
     this.#unknown(name, scope, place);
@@ -335,24 +338,46 @@ class DagReader {
       if (splice === undefined)
         this.#note('unknown-node', place, `there is no splice ${name}`, 'CONNECT takes two names of SPLICE');
     if (parent === undefined || child === undefined) return;
-    const pins = new Set([...parent.pins.out.keys(), ...child.pins.in.keys()]);
-    const missing = [...pins].find((pin) => !parent.pins.out.has(pin) || !child.pins.in.has(pin));
-    if (pins.size === 0 || missing !== undefined)
+    const indexes = (nodes: DagNode[] = []): number[] => nodes.map(({ index }) => index);
+    const [outs, ins] = [parent.pins.out, child.pins.in];
+    let pin = 1;
+    for (; outs.has(pin) && ins.has(pin); pin++)
+      this.graph.connect(indexes(outs.get(pin)), indexes(ins.get(pin)));
+    const isMatch = pin > 1 && outs.size < pin && ins.size < pin;
+    if (!isMatch)
       this.#note(
         'misused-node',
         place,
-        `the PIN_OUTs of ${from} and the PIN_INs of ${to} do not match${missing === undefined ? '' : ` (pin ${missing})`}`,
-        'give both splices the same pins, numbered from 1',
+        `the PIN_OUTs of ${from} and the PIN_INs of ${to} do not match (pin ${pin})`,
+        'give both splices the same pins, numbered from 1 without gaps',
       );
-    for (const pin of pins) {
-      const indexes = (nodes: DagNode[] = []): number[] => nodes.map(({ index }) => index);
-      this.graph.connect(indexes(parent.pins.out.get(pin)), indexes(child.pins.in.get(pin)));
-    }
+    const open = child.ends.first.find(({ index }) => !this.graph.hasParents(index));
+    if (isMatch && open !== undefined)
+      this.#note(
+        'misused-node',
+        place,
+        `${open.name} has no PIN_IN and no parent, so CONNECT cannot put all of ${to} after ${from}`,
+        `add PIN_IN for it in the DAG of ${to}, or a PARENT line for ${to} before this one`,
+      );
   }
 }
 
+/** As in DAGMan, a later value takes the place of the first one. */
+function withVars(
+  before: DagNode['vars'],
+  { pairs, append, place }: DagCommand & { kind: 'vars' },
+): DagNode['vars'] {
+  const vars = [...before];
+  for (const [name, value] of pairs) {
+    const at = vars.findIndex((one) => one.name === name);
+    const one = { name, value, append: vars[at]?.append ?? append, place };
+    if (at === -1) vars.push(one);
+    else vars[at] = one;
+  }
+  return vars.slice();
+}
+
 /** Many nodes have none, and a map takes much memory. */
-const noVars: DagNode['vars'] = new Map();
 const noScripts: DagNode['scripts'] = new Map();
 
 /** Comparing a name with more nodes than this takes too long for a hint. */

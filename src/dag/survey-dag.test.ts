@@ -74,6 +74,16 @@ test('a correct DAG has no finding of its own', () => {
   assert.deepEqual(dagRules(texts), []);
 });
 
+test('a category without a place keeps its nodes, and so the DAG, waiting for ever', () => {
+  const category = 'CATEGORY A none\nMAXJOBS none';
+  const found = (line: string, limit: string): string[] =>
+    dagRules({ 'a.dag': `JOB A a.sub ${line}\n${category} ${limit}`, 'a.sub': submit() });
+  assert.deepEqual(found('', '0'), ['error dag-misused-node a.dag:3']);
+  assert.deepEqual(found('NOOP', '2\nMAXJOBS none 0'), ['error dag-misused-node a.dag:4']);
+  assert.deepEqual(found('DONE', '0'), []);
+  assert.deepEqual(found('', '0\nMAXJOBS none 2'), []);
+});
+
 test('files, folders and scripts that are not there are errors; what a parent may write is a note', () => {
   const texts = {
     'a.dag': [

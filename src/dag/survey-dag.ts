@@ -61,7 +61,7 @@ export function lintDag(facts: DagFacts): Finding[] {
 
 /** Most lines of a large DAG have no secrets, but names and numbers, and looking for secrets takes long. */
 const onlyNames =
-  /^[ \t]*(?:(?:JOB|PARENT|RETRY|CATEGORY|PRIORITY|DONE)[ \t][\w. \t/-]*|VARS[ \t]+[\w.+/-]+(?:[ \t]+\w+="[\d.]{0,6}")+)$/gim;
+  /^[ \t]*(?:(?:JOB|PARENT|RETRY|CATEGORY|PRIORITY|DONE)[ \t][\w. \t/-]*|VARS[ \t]+[\w.+/-]+(?:[ \t]+\w+="[\d.]{0,6}")+)$\n?/gim;
 
 export function shownDag({ dag, files }: DagFacts, findings: readonly Finding[]) {
   const named = [...new Set(findings.flatMap(({ file }) => file ?? []))];

@@ -40,9 +40,10 @@ export class RunHub {
   /** Marks of another epoch (another hub, or restarted journals) are invalid. */
   #epoch = newEpoch();
   #version = 0;
-  #state: RunState | undefined;
+  state: RunState | undefined;
   #board: Board | undefined;
-  #trouble: string | null = null;
+  /** Why the run cannot be read now. */
+  trouble: string | null = null;
 
   constructor(source: RunSource, describe: DescribeJob, clock: Clock) {
     this.source = source;
@@ -51,18 +52,9 @@ export class RunHub {
     this.#clock = clock;
   }
 
-  get state(): RunState | undefined {
-    return this.#state;
-  }
-
-  /** Why the run cannot be read now. */
-  get trouble(): string | null {
-    return this.#trouble;
-  }
-
   /** A metric of all jobs; empty until the run has been read. */
   curvesOf(metric: string): Promise<MetricCurves> {
-    return this.#curves.read(this.#state?.jobs ?? [], metric);
+    return this.#curves.read(this.state?.jobs ?? [], metric);
   }
 
   /** Calls the listener after every change; returns a function that ends this. */
@@ -83,7 +75,7 @@ export class RunHub {
 
   /** Updates what depends only on the time, such as agents that no longer report. */
   refresh(): void {
-    if (this.#state !== undefined) this.update(this.#state);
+    if (this.state !== undefined) this.update(this.state);
   }
 
   update(state: RunState): void {
@@ -91,12 +83,12 @@ export class RunHub {
     if (state.jobs.length < this.#rows.size) this.#forget();
     this.#version += 1;
     for (const job of state.jobs) this.#updateJob(job, now);
-    this.#state = state;
+    this.state = state;
     const { source } = this;
     const ended = state.endedAt !== undefined || state.stopRequested;
     const stop = ended ? null : actionOn(source, 'stop');
     const retry = state.jobs.some((job) => canRetry(source, job)) ? actionOn(source, 'retry') : null;
-    this.#board = boardOf(state, { place: source.place, trouble: this.#trouble, stop, retry }, now);
+    this.#board = boardOf(state, { place: source.place, trouble: this.trouble, stop, retry }, now);
     for (const listener of this.#listeners) listener();
   }
 
@@ -105,14 +97,14 @@ export class RunHub {
     for (;;) {
       try {
         for await (const state of this.source.follow(signal)) {
-          this.#trouble = null;
+          this.trouble = null;
           this.update(state);
           await this.#clock.sleep(minIntervalMs, signal);
         }
         await this.#waitForGrowth(signal);
       } catch (error) {
         if (isOver(signal)) return;
-        this.#trouble = asFault(error).message;
+        this.trouble = asFault(error).message;
         this.refresh();
         await this.#clock.sleep(retryMs, signal).catch(() => undefined);
       }

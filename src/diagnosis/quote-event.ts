@@ -24,7 +24,9 @@ export function quoteEvent(event: LogEvent, file: string): Evidence {
   // Tables keep their columns.
   const shown = said
     .map((line) =>
-      tableRow.test(line) ? printableLines(line).trim().slice(0, maxLineLength) : safeLine(line),
+      tableRow.test(line)
+        ? printableLines(withoutSecrets(line)).trim().slice(0, maxLineLength)
+        : safeLine(line),
     )
     .filter((line) => line !== '');
   return { file, offset: event.offset, at: printable(event.timeText), lines: shown.slice(0, maxLines) };

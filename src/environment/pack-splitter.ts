@@ -49,7 +49,6 @@ export function readPackMetadata(text: string, name: string): PackMetadata {
 export const condaPlatform = (arch: string): string =>
   ({ x64: 'linux-64', arm64: 'linux-aarch64', ppc64: 'linux-ppc64le' })[arch] ?? `linux-${arch}`;
 
-/** Refuses an archive for another platform. */
 export function checkPlatform({ platform }: PackMetadata, here: string, name: string): void {
   if (platform === here) return;
   // Another machine of the pool may have the right Linux platform; none has another system.

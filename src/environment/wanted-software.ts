@@ -29,7 +29,6 @@ const noSoftware = (): WantedSoftware => ({ conda: [], pypi: [], channels: [], l
 const cudaOf = (digits: string | undefined): string | undefined =>
   digits === undefined ? undefined : `${digits.slice(0, -1)}.${digits.slice(-1)}`;
 
-/** Files that a requirements file includes. */
 export const includedFiles = (text: string): string[] =>
   [...text.matchAll(/^\s*(?:-r|--requirement)[ =]\s*(\S+)/gm)].map(([, file = '']) => file);
 

@@ -66,7 +66,16 @@ async function logsAt(
   if (facts.isFIFO()) return [{ source: pipe(name, now, () => bytesOfPipe(file, name, signal)) }];
   if (!facts.isFile()) throw notAFile(name);
   const log = { source: fileSource(file, name, facts), file: identity(facts) };
-  return [...(await rotatedParts(file, name)), log];
+  return readable([...(await rotatedParts(file, name)), log]);
+}
+
+/** Without files that could not be opened; these are noted on the first log, if there is one. */
+function readable(logs: readonly FoundLog[]): FoundLog[] {
+  const read = logs.filter(({ fault }) => fault?.kind !== 'file-invalid');
+  const first = read.find(({ fault }) => fault === undefined);
+  if (first === undefined) return [...logs];
+  first.source.unread = logs.filter((log) => !read.includes(log)).map(({ source }) => source.name);
+  return read;
 }
 
 const identity = ({ dev, ino }: Stats): string => `${dev} ${ino}`;
@@ -106,13 +115,14 @@ async function logsInFolder(folder: string, name: string): Promise<FoundLog[]> {
     throw unreadable(name, cause);
   });
   const shown = new Set(files.filter((file) => !file.startsWith('.')));
-  const logs: FoundLog[] = [];
+  const found: FoundLog[] = [];
   for (const file of [...shown].sort()) {
     const whole = file.replace(rotatedName, '');
     const partOf = whole !== file && shown.has(whole) ? path.join(name, whole) : undefined;
     const log = await logIn(path.join(folder, file), path.join(name, file), partOf);
-    if (log !== undefined) logs.push(log);
+    if (log !== undefined) found.push(log);
   }
+  const logs = readable(found);
   if (logs.some(({ fault }) => fault === undefined)) return logs;
   const fault = logs[0]?.fault;
   if (fault !== undefined) throw fault;
@@ -122,7 +132,7 @@ async function logsInFolder(folder: string, name: string): Promise<FoundLog[]> {
   });
 }
 
-/** The log in a file that nobody named, if its content is one, or is so damaged that it may have been one. */
+/** The log in a file that nobody named, if its content is one, or may have been one: damaged, or not to be opened. */
 async function logIn(file: string, name: string, partOf?: string): Promise<FoundLog | undefined> {
   const facts = await stat(file).catch(() => undefined);
   if (facts?.isFile() !== true || facts.size === 0) return undefined;
@@ -133,6 +143,7 @@ async function logIn(file: string, name: string, partOf?: string): Promise<Found
         : undefined;
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
+    if (error.kind === 'file-invalid') return { source: fileSource(file, name, facts), fault: error };
     if (error.kind !== 'archive-damaged') return undefined;
     const source = { ...fileSource(file, name, facts, partOf), damage: reasonOf(error) };
     return { source: { ...source, open: () => uncompressed(source, bytesOf(file, name)) }, fault: error };

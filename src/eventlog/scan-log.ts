@@ -1,4 +1,5 @@
-import { printable } from '../base/printable.ts';
+import { counted } from '../base/counted.ts';
+import { firstFew, printable } from '../base/printable.ts';
 import type { Garbled, LogEvent } from './events.ts';
 import { latin1Text } from './log-text.ts';
 import { createParser, type Parser } from './parse.ts';
@@ -17,17 +18,24 @@ export interface LogSource {
   readonly uid?: number;
   /** Set when reading ended early: its compressed bytes are cut or damaged. */
   damage?: string;
+  /** Files beside it that could not be opened. */
+  unread?: string[];
   /** Its bytes from the start, uncompressed; a piece may be overwritten once the next one is requested. */
   open(): AsyncIterable<Uint8Array>;
 }
 
-/** A sentence about each log of which only a part could be read. */
+/** Sentences about logs of which only a part, or nothing, could be read. */
 export const damageNotes = (sources: readonly LogSource[]): string[] =>
-  sources.flatMap(({ name, damage }) =>
-    damage === undefined
+  sources.flatMap(({ name, damage, unread = [] }) => [
+    ...(damage === undefined
       ? []
-      : [`${printable(name)} is cut or damaged (${damage}): only what could be decompressed was read.`],
-  );
+      : [`${printable(name)} is cut or damaged (${damage}): only what could be decompressed was read.`]),
+    ...(unread.length === 0
+      ? []
+      : [
+          `Left out ${counted(unread.length, 'file')} that cannot be read: ${firstFew(unread.map(printable), 3)}.`,
+        ]),
+  ]);
 
 export interface ReadOptions {
   signal?: AbortSignal | undefined;

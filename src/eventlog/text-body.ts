@@ -115,7 +115,6 @@ export function usagesOf(lines: readonly string[]): Usages {
   return usages;
 }
 
-/** The figure of a line like `47  -  MemoryUsage of job (MB)`. */
 export const countOf = (body: TextBody, words: string): number | undefined =>
   countBefore(body, body.text.indexOf(words, body.text.indexOf('\n')));
 

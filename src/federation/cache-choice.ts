@@ -112,7 +112,6 @@ function unnamed({ base }: ChosenCache, path: string): ObjectServer {
 const uniqueByUrl = (servers: readonly ObjectServer[]): ObjectServer[] =>
   servers.filter(({ url }, index) => servers.findIndex((other) => other.url === url) === index);
 
-/** Why no server is left to ask. */
 export function noServerLeft(url: string, leftOut: readonly LeftOut[]): Fault {
   const said = leftOut.map(({ server, by, why }) =>
     why === 'avoided'

@@ -92,7 +92,6 @@ interface StatusContext {
   object: string;
   /** `host:port` that answered. */
   host: string;
-  /** Seconds from a `Retry-After` header. */
   retryAfterSeconds?: number | undefined;
   /** The fix if a token is refused. */
   tokenFix?: string | undefined;

@@ -7,7 +7,6 @@ import { isUnder } from './escape-path.ts';
 import type { Verb } from './located.ts';
 import { createTokenFiles, tokenLocations, type TokenLocation } from './token-locations.ts';
 
-/** The user's choice of a token. */
 export interface TokenChoice {
   /** Use only this file. */
   tokenFile?: string;
@@ -218,7 +217,6 @@ function nameOf(place: TokenLocation): string {
       : `${place.because} (${place.file})`;
 }
 
-/** What a token is to be used for. */
 export interface TokenUse {
   verb: Verb;
   /** The object's path, decoded. */

@@ -66,7 +66,7 @@ const isAboutOutput = (cause: Cause | undefined, { code, reason }: AttemptEnd): 
 export class JobFold {
   readonly job: JobHistory;
   readonly #context: FoldContext;
-  #attempt: AttemptHistory | undefined;
+  attempt: AttemptHistory | undefined;
   #doing: Activity = 'starting';
   #wait: Wait = 'idle';
   #waits: readonly Span<Wait>[] = none;
@@ -74,8 +74,9 @@ export class JobFold {
   #since = 0;
   #now = 0;
   #previous = 0;
-  #executed = false;
-  #ended: JobOutcome | undefined;
+  executed = false;
+  /** Undefined until it has ended. */
+  ended: JobOutcome | undefined;
   /** The last error of the execution point: some holds and evictions have no reason of their own. */
   complaint = '';
   /** The current event, if evidence was requested: where it is, and the evidence once it is needed. */
@@ -97,21 +98,8 @@ export class JobFold {
     return this.job.from + this.#now;
   }
 
-  get executed(): boolean {
-    return this.#executed;
-  }
-
-  /** Undefined until it has ended. */
-  get ended(): JobOutcome | undefined {
-    return this.#ended;
-  }
-
-  get attempt(): AttemptHistory | undefined {
-    return this.#attempt;
-  }
-
   get doing(): Activity | undefined {
-    return this.#attempt && this.#doing;
+    return this.attempt && this.#doing;
   }
 
   get details(): JobDetails | undefined {
@@ -146,7 +134,7 @@ export class JobFold {
 
   /** DAGMan submits the node again: what follows are further attempts of the same job. */
   resubmit(id: string): void {
-    if (this.#attempt !== undefined) this.#lose();
+    if (this.attempt !== undefined) this.#lose();
     this.#closeWait();
     this.#wait = 'idle';
     this.#reopen();
@@ -155,9 +143,9 @@ export class JobFold {
   }
 
   begin(doing: Activity): void {
-    if (this.#attempt !== undefined) this.#lose();
+    if (this.attempt !== undefined) this.#lose();
     this.#closeWait();
-    this.#attempt = {
+    this.attempt = {
       number: (this.job.attempts.at(-1)?.number ?? 0) + 1,
       waits: this.#waits,
       spans: none,
@@ -169,18 +157,18 @@ export class JobFold {
       resources: none,
     };
     if (this.evidence !== undefined)
-      this.#attempt.details = {
+      this.attempt.details = {
         ...{ from: this.now, to: this.now, began: this.evidence },
         ...{ doing, memoryMb: 0, saves: 0, reconnects: 0 },
       };
-    if (this.job.node !== undefined) this.#attempt.id = this.job.id;
-    this.job.attempts = plus(this.job.attempts, this.#attempt);
+    if (this.job.node !== undefined) this.attempt.id = this.job.id;
+    this.job.attempts = plus(this.job.attempts, this.attempt);
     this.#waits = none;
     this.complaint = '';
     this.#reopen();
-    this.#executed = doing === 'executing';
+    this.executed = doing === 'executing';
     this.#doing = doing;
-    this.#changed({ kind: 'began', attempt: this.#attempt });
+    this.#changed({ kind: 'began', attempt: this.attempt });
   }
 
   /** Starts an attempt whose start is missing in the log: the time until now is unknown. */
@@ -189,29 +177,29 @@ export class JobFold {
     this.#now = since;
     this.begin('silent');
     this.#now = now;
-    this.#executed = true;
-    if (this.#attempt?.details !== undefined) this.#attempt.details.from = undefined;
+    this.executed = true;
+    if (this.attempt?.details !== undefined) this.attempt.details.from = undefined;
   }
 
   enter(doing: Activity): void {
     // A lost connection interrupts the output.
     this.#closeSpan(this.#now, doing === 'cut-off');
     this.rename(doing);
-    if (doing === 'executing') this.#executed = true;
+    if (doing === 'executing') this.executed = true;
   }
 
   /** Corrects the activity since the last change. */
   rename(doing: Activity): void {
     this.#doing = doing;
-    if (this.#attempt?.details === undefined) return;
-    this.#attempt.details.doing = doing;
-    this.#attempt.details.to = this.now;
+    if (this.attempt?.details === undefined) return;
+    this.attempt.details.doing = doing;
+    this.attempt.details.to = this.now;
   }
 
   /** Reports what the attempt is doing, once its machine is known. */
   announce(): void {
-    if (this.#attempt !== undefined)
-      this.#changed({ kind: 'doing', attempt: this.#attempt, doing: this.#doing });
+    if (this.attempt !== undefined)
+      this.#changed({ kind: 'doing', attempt: this.attempt, doing: this.#doing });
   }
 
   /** The access point has lost the connection to the attempt, or restored it. */
@@ -220,27 +208,27 @@ export class JobFold {
   }
 
   end(ending: Ending, cause: Cause | undefined, end: AttemptEnd): void {
-    const attempt = this.#attempt;
+    const attempt = this.attempt;
     if (attempt === undefined) return;
     const hasExited = ending === 'success' || ending === 'wrong-output' || ending === 'failed';
     this.#closeSpan(this.#now, !hasExited);
     attempt.ending = ending;
     // A slot's name is better than the address that the input was sent to.
-    if (!this.#executed || attempt.machine === '')
+    if (!this.executed || attempt.machine === '')
       attempt.machine = machineInReason(end.reason) || attempt.machine;
-    this.#attempt = undefined;
+    this.attempt = undefined;
     this.#wait = 'idle';
     this.#settle(attempt, cause, end);
   }
 
   hold(cause: Cause, end: AttemptEnd): void {
-    const wasHeld = this.#ended === 'held';
+    const wasHeld = this.ended === 'held';
     const last = this.job.attempts.at(-1);
     const justEnded = this.#endedJustNow();
     // An attempt that fails before its first event leaves only the hold, which names its machine.
     const isUnseen = !queueHoldCodes.has(end.code ?? 0) && machineInReason(end.reason) !== '';
-    if (this.#attempt === undefined && justEnded === undefined && isUnseen) this.begin('starting');
-    const attempt = this.#attempt ?? justEnded;
+    if (this.attempt === undefined && justEnded === undefined && isUnseen) this.begin('starting');
+    const attempt = this.attempt ?? justEnded;
     const before = wasHeld || last === undefined ? undefined : last.details?.end;
     this.#endCurrentOrLast('held', cause, end);
     this.#closeWait();
@@ -263,7 +251,7 @@ export class JobFold {
   release(reason: string): void {
     if (this.details !== undefined && this.evidence !== undefined)
       this.details.releases = plus(this.details.releases, { reason, evidence: this.evidence });
-    if (this.#attempt === undefined && this.#wait === 'held') {
+    if (this.attempt === undefined && this.#wait === 'held') {
       this.#closeWait();
       this.#wait = 'idle';
       this.#reopen();
@@ -273,9 +261,9 @@ export class JobFold {
 
   remove(cause: Cause, end: AttemptEnd): void {
     // Removed while the results were being returned: they arrived anyway.
-    if (this.#attempt === undefined && this.#ended === 'success') return;
+    if (this.attempt === undefined && this.ended === 'success') return;
     this.#endCurrentOrLast('removed', cause, end);
-    const wasHeld = this.#ended === 'held';
+    const wasHeld = this.ended === 'held';
     const why = causeOfRemoved(cause, wasHeld ? this.job.cause : undefined);
     if (this.details !== undefined && this.evidence !== undefined)
       this.details.removal = { reason: end.reason, evidence: this.evidence, wasHeld };
@@ -283,7 +271,7 @@ export class JobFold {
   }
 
   finish(outcome: JobOutcome, cause: Cause | undefined, reason: string): void {
-    if (this.#attempt === undefined) this.#closeWait();
+    if (this.attempt === undefined) this.#closeWait();
     this.#conclude(outcome, cause, reason);
     // Of many jobs, nobody asks why one succeeded at once: without its details it takes half the memory.
     const isPlain = outcome === 'success' && this.#log !== undefined && this.job.attempts.length === 1;
@@ -296,12 +284,12 @@ export class JobFold {
   result(): JobHistory {
     const { job } = this;
     job.to = this.now;
-    if (this.#attempt !== undefined) {
+    if (this.attempt !== undefined) {
       this.#closeSpan(this.#now, false);
       job.outcome = 'running';
     } else {
       this.#closeWait();
-      job.outcome = this.#ended ?? 'waiting';
+      job.outcome = this.ended ?? 'waiting';
     }
     job.after = this.#waits;
     if (job.details !== undefined && this.evidence !== undefined) job.details.last = this.evidence;
@@ -315,12 +303,12 @@ export class JobFold {
 
   /** Events after the end of a job mean that it was retried. */
   #reopen(): void {
-    this.#ended = undefined;
+    this.ended = undefined;
     if (this.details !== undefined) delete this.details.removal;
   }
 
   #conclude(outcome: JobOutcome, cause: Cause | undefined, reason: string): void {
-    this.#ended = outcome;
+    this.ended = outcome;
     if (cause === undefined) delete this.job.cause;
     else this.job.cause = cause;
     if (reason === '') delete this.job.reason;
@@ -339,10 +327,10 @@ export class JobFold {
 
   /** `isBroken`: output that was being returned has not arrived. */
   #closeSpan(to: number, isBroken: boolean): void {
-    if (to > this.#since && this.#attempt !== undefined) {
+    if (to > this.#since && this.attempt !== undefined) {
       const span: Span<Activity> = { doing: this.#doing, from: this.#since, to };
       if (isBroken && this.#doing === 'output') span.failed = true;
-      this.#attempt.spans = plus(this.#attempt.spans, span);
+      this.attempt.spans = plus(this.attempt.spans, span);
     }
     this.#since = to;
   }
@@ -375,7 +363,7 @@ export class JobFold {
   /** The last attempt, if it was evicted at this very moment. */
   #endedJustNow(): AttemptHistory | undefined {
     const last = this.job.attempts.at(-1);
-    if (this.#attempt !== undefined || this.#ended !== undefined || this.#wait !== 'idle') return undefined;
+    if (this.attempt !== undefined || this.ended !== undefined || this.#wait !== 'idle') return undefined;
     if (last?.ending !== 'evicted' && last?.ending !== 'transfer-failed') return undefined;
     return this.#now - this.#since <= sameMomentMs ? last : undefined;
   }
@@ -383,7 +371,7 @@ export class JobFold {
   /** Some versions of HTCondor write an eviction before a hold or a removal. */
   #endCurrentOrLast(ending: 'held' | 'removed', cause: Cause, end: AttemptEnd): void {
     const last = this.#endedJustNow();
-    if (this.#attempt !== undefined) this.end(ending, cause, end);
+    if (this.attempt !== undefined) this.end(ending, cause, end);
     else if (last !== undefined) {
       last.ending = ending;
       const before = last.details?.end;

@@ -64,18 +64,14 @@ export class LogFold {
   readonly #uses = new Map<string, number>();
   #log = 0;
   #isLast = false;
-  #headless = false;
+  /** Whether the first event of a job was not its submission: the start of the log is missing. */
+  headless = false;
 
   constructor({ ours = false, onChange, evidence, isPlaceEnough = false, dagOf }: FoldOptions = {}) {
     this.#context = { ours, onChange };
     this.#quoteAs(evidence);
     this.#isPlaceEnough = isPlaceEnough;
     this.#dagOf = dagOf;
-  }
-
-  /** Whether the first event of a job was not its submission: the start of the log is missing. */
-  get headless(): boolean {
-    return this.#headless;
   }
 
   /** The events that follow come from another log, or from the start of the same one. */
@@ -178,7 +174,7 @@ export class LogFold {
     const uses = before !== undefined ? (this.#uses.get(number) ?? 1) + 1 : 1;
     if (uses > 1) this.#uses.set(number, uses);
     const id = uses === 1 ? number : `${number}#${uses}`;
-    if (event.kind !== 'submit') this.#headless = true;
+    if (event.kind !== 'submit') this.headless = true;
     const fold = this.#foldOf(id, event, at);
     const known = {
       id,

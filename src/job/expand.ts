@@ -35,7 +35,6 @@ export function listJobs({ jobs, matrix, repeat = 0 }: Sweep): JobValues[] {
   return all.map((job, index) => ({ id: jobId(index), index, ...job }));
 }
 
-/** The values of a job's placeholders. */
 export const placeholderValues = ({
   id,
   index,

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { defined } from '../base/defined.ts';
 import { stableJson } from '../base/stable-json.ts';
 import type { EnvironmentFacts } from '../environment/describe-environment.ts';
@@ -119,17 +119,8 @@ function planHash(
   const run = { ...spec.run, onEnd: undefined };
   // The order of the parameters decides which job gets which number, so it is part of the hash.
   const order = Object.keys(spec.run.matrix);
-  return createHash('sha256')
-    .update(
-      stableJson({
-        spec: { ...spec, run, data, results: undefined },
-        order,
-        files,
-        here,
-        ...defined({ software }),
-      }),
-    )
-    .digest('hex');
+  const whole = { spec: { ...spec, run, data, results: undefined }, order, files, here };
+  return hash('sha256', stableJson({ ...whole, ...defined({ software }) }));
 }
 
 /** The environment of a plan, as far as it is known before the run. */

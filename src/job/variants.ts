@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { defined } from '../base/defined.ts';
 import { distinguishingParameters, nameCells } from './describe-parameters.ts';
 import { placeholderValues } from './expand.ts';
@@ -56,9 +56,7 @@ export function planVariants(plans: readonly [Plan, ...Plan[]], variedBy: string
   const [first, ...others] = plans;
   if (others.length === 0) return first;
   const jobs = plans.flatMap((plan) => plan.jobs).sort((a, b) => Number(a.id) - Number(b.id));
-  const planHash = createHash('sha256')
-    .update(plans.map((plan) => plan.planHash).join('\n'))
-    .digest('hex');
+  const planHash = hash('sha256', plans.map((plan) => plan.planHash).join('\n'));
   return { ...joinVariants({ ...first, jobs, variedBy }, withMarks(plans)), planHash };
 }
 

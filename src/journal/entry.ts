@@ -124,7 +124,6 @@ export const progressFields = [
 export const metricScales = ['bare', 'percent'] as const;
 export type MetricScale = (typeof metricScales)[number];
 
-/** The progress that a training reports. */
 export interface Progress extends Partial<Record<(typeof progressFields)[number], number>> {
   /** How many epochs are done, where the training reports an epoch at its end. */
   done?: number;

@@ -154,7 +154,6 @@ function writeFault(path: string, error: unknown): Fault {
   });
 }
 
-/** The clock of a journal's entries. */
 interface JournalClock {
   now: () => number;
   /** The anchor for the first entry, by which later processes continue the same clock. */

@@ -112,7 +112,6 @@ async function readAttempt({ job, attempt, path: file }: AttemptJournal): Promis
   return { ...read, loose: (await readJournal(file)).entries.filter(isAgentEntry) };
 }
 
-/** Throws a Fault if the folder is not a run's. */
 export async function assertRunFolder(runFolder: string): Promise<void> {
   const found = await stat(path.join(runFolder, runFiles.journal)).catch(() => undefined);
   if (found?.isFile() === true) return;

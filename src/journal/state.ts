@@ -257,18 +257,14 @@ const maxTurns = 256;
 
 /** An attempt's first report, and those in which a metric was better or worse than ever: its extremes up to any point. */
 export class CurveTurns {
-  readonly #entries: CurveEntry[];
+  readonly entries: CurveEntry[];
 
   constructor(entries: readonly CurveEntry[] = []) {
-    this.#entries = [...entries];
-  }
-
-  get entries(): readonly CurveEntry[] {
-    return this.#entries;
+    this.entries = [...entries];
   }
 
   add(entry: CurveEntry): void {
-    const all = this.#entries;
+    const all = this.entries;
     all.push(entry);
     if (all.length <= maxTurns) return;
     for (let at = 1; at + 1 < all.length; at++) {

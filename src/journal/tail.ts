@@ -23,7 +23,8 @@ export class JournalTail {
   readonly path: string;
   #offset = 0;
   #inode = 0;
-  #changedAt: number | undefined;
+  /** When the file last changed, by its file system's clock, in milliseconds. */
+  changedAt: number | undefined;
   /** Bytes of an incomplete line. */
   #rest: Buffer = Buffer.alloc(0);
   #skipping = false;
@@ -36,11 +37,6 @@ export class JournalTail {
   constructor(path: string, isWanted: (line: string) => boolean = () => true) {
     this.path = path;
     this.#isWanted = isWanted;
-  }
-
-  /** When the file last changed, by its file system's clock, in milliseconds. */
-  get changedAt(): number | undefined {
-    return this.#changedAt;
   }
 
   /** The last line, if it has no line end: a torn write, or one in progress. */
@@ -88,7 +84,7 @@ export class JournalTail {
         take({ entries: [], restarted: true });
       }
       this.#inode = ino;
-      this.#changedAt = mtimeMs;
+      this.changedAt = mtimeMs;
       await this.#readTo(file, size, take);
     } finally {
       await file.close();

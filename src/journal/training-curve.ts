@@ -47,17 +47,13 @@ export class CurveStitcher {
   #points = 0;
   /** The first step of the last point's attempt. */
   #firstStep = 0;
-  #unit: CurveUnit = 'reports';
+  unit: CurveUnit = 'reports';
   #scales: TrainingState['scales'] = {};
   readonly #percentages: readonly string[];
 
   /** `percentages` as the run has them. */
   constructor(percentages: readonly string[] = []) {
     this.#percentages = percentages;
-  }
-
-  get unit(): CurveUnit {
-    return this.#unit;
   }
 
   /** Adds an entry to a curve: the first point of an attempt voids all at its step or later, as it resumed before them. */
@@ -92,8 +88,8 @@ export class CurveStitcher {
     this.#isFromZero ||= this.#epoch === 0;
     this.#hasParts ||= !Number.isInteger(this.#epoch);
     this.#steps = entry.steps ?? this.#steps;
-    if (entry.epoch !== undefined) this.#unit = 'epochs';
-    else if (entry.step !== undefined && this.#unit === 'reports') this.#unit = 'steps';
+    if (entry.epoch !== undefined) this.unit = 'epochs';
+    else if (entry.step !== undefined && this.unit === 'reports') this.unit = 'steps';
     const metrics = asShares(metricsOf(entry), this.#scales, this.#percentages);
     if (Object.keys(metrics).length === 0) return undefined;
     this.#points += 1;
@@ -107,12 +103,12 @@ export class CurveStitcher {
     const steps = this.#steps;
     if (this.#hasParts) return this.#epoch;
     const before = this.#epoch - (this.#isFromZero ? 0 : 1);
-    const epoch = this.#unit === 'epochs' ? this.#epoch : undefined;
+    const epoch = this.unit === 'epochs' ? this.#epoch : undefined;
     return steps > 0 ? Math.max(0, Math.round(before * steps + (step ?? steps))) : (step ?? epoch);
   }
 
   #epochsOf({ epoch }: ProgressEntry, step: number): number | undefined {
-    if (this.#unit !== 'epochs') return undefined;
+    if (this.unit !== 'epochs') return undefined;
     return this.#steps > 0 && !this.#hasParts ? step / this.#steps : (epoch ?? this.#epoch);
   }
 }

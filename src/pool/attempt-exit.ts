@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { isThere } from '../base/error-reason.ts';
+import { isThere, readJsonFile } from '../base/error-reason.ts';
 import { kindOfExit } from '../codes/remedies.ts';
 import { readClaim } from '../job/claim.ts';
 import { runFolderFull } from '../job/full-disk.ts';
@@ -52,9 +52,7 @@ export async function readAttemptExit(
 
 /** The agent's journal is in the run's folder, which is full: nothing more could be recorded there. */
 async function couldNotReport(folder: string): Promise<FaultRecord> {
-  const order = await readFile(path.join(folder, attemptFiles.order), 'utf8')
-    .then((text) => JSON.parse(text) as WorkOrder)
-    .catch(() => undefined);
+  const order = await readJsonFile<WorkOrder>(path.join(folder, attemptFiles.order));
   const kept = order === undefined ? '' : keptFolder(order);
   return toFaultRecord(
     runFolderFull({

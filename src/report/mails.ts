@@ -1,6 +1,5 @@
 import { counted } from '../base/counted.ts';
-import { fileWithoutSecrets } from '../base/file-without-secrets.ts';
-import { firstFew, printable } from '../base/printable.ts';
+import { firstFew, printable, withoutSecrets } from '../base/printable.ts';
 import { shellQuote } from '../base/shell-quote.ts';
 import { clip, wrap } from '../base/text-table.ts';
 import { type Cause, causeInfo, causeTitle, needsResubmission, sentence } from '../codes/causes.ts';
@@ -109,7 +108,7 @@ function causesOf(jobs: readonly JobHistory[], source: SourceKind, name: string)
             source === 'run'
               ? `updraft retry ${shellQuote(name)} --dry-run`
               : queueCommand(same, cause, outcome),
-          reason: reason === undefined ? null : fileWithoutSecrets(printable(reason), new Map()),
+          reason: reason === undefined ? null : withoutSecrets(printable(reason)),
         },
       ];
     });

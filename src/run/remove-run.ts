@@ -1,14 +1,14 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
-import { lstat, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
+import { lstat, open, realpath, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import { createGzip } from 'node:zlib';
 import { counted } from '../base/counted.ts';
 import type { Env } from '../base/env.ts';
-import { isThere } from '../base/error-reason.ts';
+import { isThere, readJsonFile } from '../base/error-reason.ts';
 import { removeTree } from '../base/remove-tree.ts';
 import { shellQuote } from '../base/shell-quote.ts';
 import { Fault } from '../fault/fault.ts';
@@ -56,13 +56,10 @@ async function keptFolders(folder: string): Promise<string[]> {
     const last = attempts.findLast(({ fault }) => fault?.kind === 'run-folder-full');
     return last === undefined ? [] : [attemptFolder(folder, id, last.attempt)];
   });
-  const orders = full.map((attempt) =>
-    readFile(path.join(attempt, attemptFiles.order), 'utf8').then(JSON.parse),
+  const orders = await Promise.all(
+    full.map((attempt) => readJsonFile<WorkOrder>(path.join(attempt, attemptFiles.order))),
   );
-  const read = (await Promise.allSettled(orders)).flatMap((one) =>
-    one.status === 'fulfilled' ? [one.value as WorkOrder] : [],
-  );
-  return read.filter(({ run }) => run === path.basename(folder)).map(keptFolder);
+  return orders.flatMap((order) => (order?.run === path.basename(folder) ? [keptFolder(order)] : []));
 }
 
 /** Only names, contents, modes and times of the files count, not who packs them or when. */

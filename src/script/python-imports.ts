@@ -1,7 +1,6 @@
 import path from 'node:path';
 import type { PythonLine } from './python-lines.ts';
 
-/** A module that a Python file imports. */
 export interface PythonImport {
   /** As written; a relative one starts with a dot. */
   module: string;

@@ -21,7 +21,6 @@ export interface RunJobRecord extends Omit<SilentRecord, 'entries'> {
   decision?: Decision | undefined;
   /** Whether the run has a supervisor; undefined on other pools than the local one. */
   isSupervised?: boolean;
-  /** The explanation by HTCondor's log. */
   fromLog?: Explanation | undefined;
 }
 

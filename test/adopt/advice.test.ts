@@ -1,10 +1,6 @@
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import path from 'node:path';
+import { readFile, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
-import { systemClock } from '../../src/base/clock.ts';
-import { waitForChange } from '../../src/base/wait-for-change.ts';
 import * as adopt from '../../src/cli/commands/adopt.ts';
 import * as report from '../../src/cli/commands/report.ts';
 import { runCommand } from '../cli/run-command.ts';
@@ -17,11 +13,6 @@ test('advised lines end jobs that never work, and the commands of a mail end the
   const here = await accessPoint(t);
   if (here === undefined) return;
   const { folder, tool } = here;
-  const restart = await adviceFor(folder, 'endless-restart', [
-    ...job('/bin/false', 'a.log'),
-    'on_exit_remove = ExitCode == 0',
-    'queue',
-  ]);
   const release = await adviceFor(folder, 'endless-release', [
     ...job('/bin/true', 'b.log'),
     'periodic_release = HoldReasonCode == 13',
@@ -33,22 +24,15 @@ test('advised lines end jobs that never work, and the commands of a mail end the
   await writeFile(here.at('there.txt'), '');
   const lost = 'transfer_input_files = gone.txt';
   const items = 'transfer_input_files = $(file)\nqueue file from (\nthere.txt\ngone.txt\n)';
-  const [, released, both, silent] = await Promise.all([
-    here.submit('a', [...job('/bin/false', 'a.log'), restart, 'queue']),
+  const [released, both, silent] = await Promise.all([
     here.submit('b', [...job('/bin/true', 'b.log'), lost, release, 'queue']),
     // Ten minutes are too long for a test.
     here.submit('c', [...job('/bin/false', 'c.log'), retries, waiting.replace('600', '1'), items]),
     here.submit('d', [...job('/bin/true', 'd.log'), 'transfer_output_files = model.pt', 'queue']),
   ]);
 
-  await Promise.all([
-    here.ended('a.log'),
-    here.held('b.log', 5),
-    here.held('c.log', 5),
-    here.held('d.log', 1),
-  ]);
+  await Promise.all([here.held('b.log', 5), here.held('c.log', 5), here.held('d.log', 1)]);
   await tool('condor_wait', '-wait', '240', 'c.log', `${both}.0`);
-  assert.equal(here.attempts('a.log'), 4, restart);
   assert.equal(here.attempts('c.log'), 4, retries);
   for (const cluster of [released, both])
     assert.equal(await tool('condor_q', cluster, '-af', 'NumHolds', 'PeriodicRelease'), '5 false');
@@ -150,99 +134,6 @@ async function mailCommands(folder: string, log: string): Promise<string[]> {
   const { out } = await runCommand(report, [log, '--mail'], { cwd: folder });
   return [...out.matchAll(/^ {4,}((?:condor_\w+|updraft) .*)$/gm)].map(([, command = '']) => command);
 }
-
-test('advised lines keep logs, outputs and results of every job, and the paths of its files', async (t) => {
-  const here = await accessPoint(t);
-  if (here === undefined) return;
-  const { folder } = here;
-  const shell = (command: string): string[] => [
-    'executable = /bin/sh',
-    'transfer_executable = false',
-    'should_transfer_files = YES',
-    `arguments = "-c '${command}'"`,
-  ];
-  const shared = [
-    ...shell('echo $(Process) | tee model.pt'),
-    'transfer_output_files = model.pt',
-    'output = out.txt',
-    'queue 2',
-  ];
-  const [log = ''] = await linesFor(folder, 'no-log', shared);
-  const output = /such as (.*)$/.exec(await adviceFor(folder, 'jobs-overwrite', shared))?.[1] ?? '';
-  const remaps = await linesFor(folder, 'results-overwrite', shared);
-  const undeclared = [...shell('echo $(Process) > model.pt; echo > left.txt'), log, 'queue 2'];
-  const outputs = await linesFor(folder, 'no-outputs', undeclared);
-  await mkdir(here.at('code'));
-  await writeFile(here.at('code/run.sh'), 'pwd\n');
-  const flat = [...shell('sh code/run.sh'), log, 'transfer_input_files = code/run.sh', 'queue'];
-  flat[3] = 'arguments = code/run.sh';
-  const paths = /preserve_relative_paths = \w+/.exec(await adviceFor(folder, 'flat-path', flat))?.[0] ?? '';
-  const [e, f, g] = await Promise.all([
-    here.submit('e', withLines(shared, [log, `output = ${output}`, ...remaps])),
-    here.submit('f', withLines(undeclared, outputs)),
-    here.submit('g', withLines(flat, [paths])),
-  ]);
-
-  assert.equal(log, 'log = logs/$(Cluster).log');
-  await Promise.all([e, f, g].map((cluster) => here.ended(`logs/${cluster}.log`)));
-  const text = (name: string): Promise<string> => readFile(here.at(name), 'utf8');
-  for (const process of ['0', '1']) {
-    assert.equal(await text(`out.${e}.${process}.txt`), `${process}\n`);
-    assert.equal(await text(`results/${e}.${process}-model.pt`), `${process}\n`);
-    assert.equal(await text(`results/${f}.${process}.pt`), `${process}\n`);
-  }
-  assert.equal(existsSync(here.at('left.txt')), false);
-  assert.match(await text(`logs/${g}.log`), /return value 0/);
-});
-
-/** Saves a checkpoint in a folder, waits for its eviction, and fails if it then does not find the checkpoint. */
-const saving = `#!/bin/sh
-if [ ! -e checkpoints/step ]; then
-  [ -e "$1" ] && exit 3
-  mkdir -p checkpoints; echo 1 > checkpoints/step; touch first; exit 85
-fi
-[ -e first ] || exit 0
-touch "$1"
-while :; do sleep 1; done
-`;
-
-test('advised lines keep a checkpoint through an eviction, which a slash would lose', async (t) => {
-  const here = await accessPoint(t);
-  if (here === undefined) return;
-  const { folder, tool } = here;
-  await writeFile(here.at('save.sh'), saving, { mode: 0o755 });
-  const common = (name: string): string[] => [
-    'executable = save.sh',
-    `arguments = $(flag)`,
-    'should_transfer_files = YES',
-    `log = ${name}.log`,
-  ];
-  const evicted = [...common('h'), 'when_to_transfer_output = ON_EXIT_OR_EVICT', 'queue'];
-  const lines = await linesFor(folder, 'evicted-output', evicted);
-  const [code = '', files = ''] = lines;
-  assert.deepEqual(await linesFor(folder, 'checkpoint-without-files', [...common('h'), code, 'queue']), [
-    files,
-  ]);
-  assert.deepEqual(await linesFor(folder, 'checkpoint-without-code', [...common('h'), files, 'queue']), [
-    code,
-  ]);
-  const slash = [...common('i'), code, `${files}/`, 'queue'];
-  assert.deepEqual(await linesFor(folder, 'checkpoint-slash', slash), [files]);
-  const { here: meeting, onWorker } = await here.meet();
-  const jobs = [
-    await here.submit('h', [`flag = ${onWorker}/h`, ...withLines(evicted, [code, files])]),
-    await here.submit('i', [`flag = ${onWorker}/i`, ...slash]),
-  ];
-  const signal = AbortSignal.timeout(240_000);
-  // A job that lost its slot before the flag has already shown what this is about.
-  const isReady = (name: string): boolean =>
-    existsSync(path.join(meeting, name)) || here.hasEnded(`${name}.log`);
-  while (!isReady('h') || !isReady('i')) await waitForChange([meeting], 500, systemClock, signal);
-  await tool('condor_vacate_job', '-fast', ...jobs).catch(() => undefined);
-  await Promise.all([here.ended('h.log'), here.ended('i.log')]);
-  assert.match(await readFile(here.at('h.log'), 'utf8'), /return value 0\)/);
-  assert.match(await readFile(here.at('i.log'), 'utf8'), /return value 3\)/);
-});
 
 test('HTCondor refuses the values that are reported, and accepts those that are not', async (t) => {
   const condor = await realCondorSubmit(t);

@@ -8,25 +8,38 @@ import type { PastUsage } from '../../src/adopt/submit-facts.ts';
 import type { ProfileName } from '../../src/job/spec.ts';
 import { limitsAt } from '../../src/pool/submit-limits.ts';
 
+/** What is known apart from the submit file. */
+interface Circumstances {
+  pool?: ProfileName;
+  usage?: PastUsage;
+  /** What the pool recommends at most as input of a job. */
+  adviseBytes?: number;
+}
+
 /** The findings in a submit file of these lines, which is left in the folder as `job.sub`. */
 export async function lintLines(
   folder: string,
   lines: readonly string[],
-  { pool = 'htcondor', usage }: { pool?: ProfileName; usage?: PastUsage } = {},
+  { pool = 'htcondor', usage, adviseBytes }: Circumstances = {},
 ): Promise<Finding[]> {
   const file = path.join(folder, 'job.sub');
   await writeFile(file, `${lines.join('\n')}\n`);
   const now = new Date('2026-11-15T00:00:00Z');
   const known = usage === undefined ? {} : { usage };
-  return lintSubmission(surveyOnDisk({ file, env: { HOME: '/' }, now, limits: limitsAt(pool), ...known }));
+  const limits = { ...limitsAt(pool), ...(adviseBytes === undefined ? {} : { adviseBytes }) };
+  return lintSubmission(surveyOnDisk({ file, env: { HOME: '/' }, now, limits, ...known }));
 }
 
-/** The fix of a rule, with its lines for the submit file. */
-export async function adviceFor(folder: string, rule: string, lines: readonly string[]): Promise<string> {
-  const found = (await lintLines(folder, lines)).find((finding) => finding.rule === rule);
-  assert.ok(found !== undefined, `no finding ${rule}`);
-  return found.fix;
+/** All that a rule advises, with its lines for the submit file. */
+export function adviceIn(findings: readonly Finding[], rule: string): string {
+  const found = findings.filter((finding) => finding.rule === rule);
+  assert.notEqual(found.length, 0, `no finding ${rule}`);
+  return found.map(({ fix }) => fix).join('\n');
 }
+
+/** The same for a submit file of these lines. */
+export const adviceFor = async (folder: string, rule: string, lines: readonly string[]): Promise<string> =>
+  adviceIn(await lintLines(folder, lines), rule);
 
 /** The same, as lines. */
 export const linesFor = async (folder: string, rule: string, lines: readonly string[]): Promise<string[]> =>

@@ -1,5 +1,6 @@
+import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { accessSync, constants } from 'node:fs';
+import { accessSync, constants, readFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import type { TestContext } from 'node:test';
@@ -18,6 +19,8 @@ export interface DryRun {
 export interface CondorSubmit {
   /** Runs `condor_submit FILE -dry-run -` in a folder. */
   dryRun(folder: string, file: string): DryRun;
+  /** What DAGMan says of a DAG that it refuses; undefined for one whose nodes it would submit. */
+  refusal(folder: string, dag: string): string | undefined;
   /** The values of ClassAd expressions. */
   evaluate(expressions: string[]): string[];
 }
@@ -57,6 +60,19 @@ export async function realCondorSubmit(t: TestContext): Promise<CondorSubmit | u
     dryRun(folder, file) {
       const { status, stdout, stderr } = run(folder, ['condor_submit', file, '-dry-run', '-']);
       return { ads: readAds(stdout), said: stderr, status };
+    },
+    refusal(folder, dag) {
+      const places = ['LOG', 'LOCAL_DIR'].map((name) => `_CONDOR_${name}=${folder}`);
+      const log = path.join(folder, `${dag}.dagman.out`);
+      const from = [`_CONDOR_DAGMAN_LOG=${log}`, '_CONDOR_DAGMAN_USE_STRICT=0', ...places];
+      const flags = ['-Lockfile', `${dag}.lock`, '-DryRun', '-Suppress_notification'];
+      const version = ['-AllowVersionMismatch', '-CsdVersion', '$CondorVersion: 25.0.0 2025-01-01 $'];
+      const command = ['env', ...from, 'condor_dagman', '-p', '0', '-f', '-l', '.', ...flags, ...version];
+      run(folder, [...command, '-Dag', dag]);
+      const said = readFileSync(log, 'utf8');
+      if (/^.{18}Bootstrapping/m.test(said)) return undefined;
+      assert.match(said, /Failed to parse/, said);
+      return [...said.matchAll(/^.{18}(ERROR: .*|Processing error .*)/gm)].map(([, line]) => line).join('\n');
     },
     evaluate: (expressions) =>
       run(os.tmpdir(), ['classad_eval', ...expressions])

@@ -60,6 +60,13 @@ export const descriptions: Record<string, string> = {
   'items over several lines': 'arguments = $(v)\nqueue v in (\n  a b\n  # not this\n  c, d\n)',
   'items from lines': "arguments = \"'$(a)' '$(b)'\"\nqueue a, b from (\n  1 2 3\n  4,5\n  6\n)",
   'items from a file': "arguments = \"'$(a)' '$(b)'\"\nqueue a b from in/list.txt",
+  'blank lines in a file of items':
+    'arguments = "[$(a)] [$(b)] $(Row) $(Step)"\nqueue 2 a b from in/blank.txt',
+  'a slice that begins with a blank line': 'arguments = "[$(a)] $(Row)"\nqueue a from [1:] in/blank.txt',
+  'blank lines before the first item': 'arguments = "[$(a)]"\nqueue a from (\n\n  \n x\n#c\n\n)',
+  'blank lines in a list of words': 'arguments = "[$(a)]"\nqueue a in (\n\n x,,y\n\n)',
+  'blank lines in a table': 'arguments = "[$(a)] [$(b)] $(Row)"\nqueue from table in/blank.csv',
+  'continued lines in a file of items': 'arguments = "[$(a)]"\nqueue a from in/continued.txt',
   'items from a table': 'arguments = "[$(a)] [$(b)] $(Row)"\nqueue from table in/table.csv',
   'items with separators of their own': "arguments = \"'$(a)' '$(b)'\"\nqueue a b from (\n  x, y\x1fz w\n)",
   'slices of items': 'arguments = $(v)$(ItemIndex)\nqueue v in [1:4:2] (a b c d e)',

@@ -16,6 +16,9 @@ const files = {
   'in/one.dat': '1',
   'in/two.dat': '2',
   'in/list.txt': '1, 2\n3 4 5\n',
+  'in/blank.txt': '# first\n\na 1\n \t\r\nb\r\n,\n\n',
+  'in/blank.csv': 'a,b\n\n1,2\n  \n3,4\n\n',
+  'in/continued.txt': 'a \\\n  b\nc\n',
   'in/table.csv': 'a, b\n1, x y\n  2,\n',
   'in/more.inc': 'arguments = included $(Process)\n',
 };

@@ -3,7 +3,7 @@ import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import * as adopt from '../../src/cli/commands/adopt.ts';
-import { hideSecretsOf } from '../../src/adopt/hide-secrets.ts';
+import { hideSecretsOf, lineWithoutSecrets } from '../../src/adopt/hide-secrets.ts';
 import { lintSubmission } from '../../src/adopt/lint.ts';
 import { survey } from '../../src/adopt/survey.ts';
 import { draftSubmitted } from '../../src/cli/adopt/draft-submitted.ts';
@@ -119,6 +119,24 @@ test('a secret in the arguments is reported, and the job file says how to give i
   assert.match(all, /`--api-key` is a secret in `arguments`/);
   assert.match(all, /`--pw` is a secret in `arguments`/);
   assert.doesNotMatch(all + written, leak);
+});
+
+test('a word of the environment without a name is not shown, in the line or in what HTCondor says of it', () => {
+  for (const value of ['"A=1 planted"', 'planted', 'A=1;planted', '"A=1 planted2 C"', `"A='x planted"`]) {
+    const line = `environment = ${value}`;
+    const text = `executable = run.sh\n${line}\nqueue\n`;
+    const shown = lintDropped('/a/job.sub', new Map([['/a/job.sub', text]]), now, 'ospool');
+    assert.match(JSON.stringify(shown), /"bad-quoting"/);
+    assert.doesNotMatch(JSON.stringify(shown), leak, value);
+    const refusal = "Missing '=' after environment variable 'planted'.";
+    assert.doesNotMatch(hideSecretsOf([line])(value.includes('2') ? '' : refusal), leak, value);
+  }
+  assert.equal(
+    lineWithoutSecrets(`environment = "A = planted B='two words' NAME"`),
+    `environment = "A = [removed] B='[removed] [removed]' NAME"`,
+  );
+  for (const line of [`environment = "A=1 B='two words'"`, 'environment = A=1;B=x y', 'log = plain words'])
+    assert.equal(lineWithoutSecrets(line), line);
 });
 
 test('no secret of a DAG is in anything that the page shows of it', () => {

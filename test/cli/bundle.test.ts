@@ -161,8 +161,36 @@ test('a bundle of logs and other files has no secret of any kind', async (t) => 
   assert.match(text, /Updraft 0\.0\.0\n/);
   assert.match(text, /alice[^]*node-7\.campus\.example/, 'names stay unless they are to be replaced');
   assert.match(out, /removed: .*1 × private key/);
-  assert.match(out, /replaced: nothing/);
+  assert.match(out, /\d of your own secrets/);
+  assert.match(out, /names of users and hosts are unchanged/);
   await assert.rejects(runCommand(bundle, [...words, '--no-doctor'], { cwd, env }), /exists already/);
+});
+
+test('a bundle of a DAG has its files, inner DAGs, splices and submit files, without their secrets', async (t) => {
+  const cwd = await temporaryFolder(t, {
+    'my.dag': `JOB A job.sub\nSPLICE s part.dag\nSUBDAG EXTERNAL B in.dag DIR sub\nCONFIG my.config\nVARS A token="${planted.urlToken}"\n`,
+    'my.dag.dagman.out': '11/15/26 10:00:00 ** condor_dagman STARTING UP\n',
+    'my.dag.rescue001': 'DONE A\n',
+    'my.dag.rescue002': 'DONE A\n',
+    'my.dag.nodes.log': eventLog,
+    'my.config': '',
+    'part.dag': 'JOB P job.sub\n',
+    'sub/in.dag': 'JOB I in.sub\n',
+    'sub/in.sub': 'executable = in\nqueue\n',
+    'job.sub': submitFile,
+    'other.txt': 'not of the DAG\n',
+  });
+  const env = { PWD: cwd, OLDPWD: path.dirname(cwd) };
+  await writeFile(path.join(cwd, 'my.config'), `# in ${cwd}\n`);
+  const { out } = await runCommand(bundle, ['my.dag', '--no-doctor'], { cwd, env });
+  const text = contentOf(path.join(cwd, 'updraft-bundle-my.dag.tar.gz'));
+  assertClean(text);
+  assert.ok(text.includes(`# in ${cwd}\n`), 'a folder is no secret');
+  const files = [...out.matchAll(/files\/(\S+)/g)].map(([, name = '']) => name).sort();
+  assert.deepEqual(files, [
+    ...['in.dag', 'in.sub', 'job.sub', 'my.config', 'my.dag', 'my.dag.dagman.out', 'my.dag.nodes.log'],
+    ...['my.dag.rescue002', 'part.dag'],
+  ]);
 });
 
 test('--anonymous replaces users, hosts, addresses and the home, each always by the same name', async (t) => {

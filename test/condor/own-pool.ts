@@ -8,14 +8,6 @@ import { temporaryFolder } from '../temporary-folder.ts';
 export async function ownPool(t: TestContext, root: string, config: string[] = []) {
   const home = await temporaryFolder(t);
   const { state, stop } = await startOwnPool({ root, home, sites: sites.slice(0, 1), config });
-  const childOf = async (parent: number, wanted: string): Promise<number> => {
-    const children = await readFile(`/proc/${parent}/task/${parent}/children`, 'utf8');
-    for (const pid of children.trim().split(' ').map(Number)) {
-      const name = await readFile(`/proc/${pid}/comm`, 'utf8').catch(() => '');
-      if (name.trim() === wanted) return pid;
-    }
-    throw new Error(`the pool has no ${wanted}`);
-  };
   const schedd = () => childOf(state.master, 'condor_schedd');
   const startd = () => childOf(state.master, 'condor_startd');
   t.after(async () => {
@@ -33,4 +25,15 @@ export async function ownPool(t: TestContext, root: string, config: string[] = [
     startd,
     starter: async () => childOf(await startd(), 'condor_starter'),
   };
+}
+
+/** A child by the name of its program, and by one of its arguments if there are several. */
+export async function childOf(parent: number, wanted: string, argument = ''): Promise<number> {
+  const children = await readFile(`/proc/${parent}/task/${parent}/children`, 'utf8');
+  for (const pid of children.trim().split(' ').map(Number)) {
+    const name = await readFile(`/proc/${pid}/comm`, 'utf8').catch(() => '');
+    const words = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+    if (name.trim() === wanted && ['', ...words.split('\0')].includes(argument)) return pid;
+  }
+  throw new Error(`the pool has no ${wanted} ${argument}`);
 }

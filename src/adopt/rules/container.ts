@@ -23,7 +23,7 @@ export const containerRules: Rule<SubmitFacts>[] = [
     name: 'two-images',
     level: 'warning',
     about:
-      '`+SingularityImage` and `container_image` are both set: the pool decides which one is used. With `docker_image` or `universe = docker`, HTCondor refuses the file.',
+      '`+SingularityImage` and `container_image` are both set: unless the pool says otherwise, HTCondor uses the first. With `docker_image` or `universe = docker`, HTCondor refuses the file.',
     check: perBatch(twoImages),
   },
   {
@@ -78,7 +78,8 @@ function twoImages(batch: Batch): RuleResult {
     };
   if (attributeValue(batch, 'SingularityImage') === undefined) return [];
   return {
-    message: '`+SingularityImage` and `container_image` are both set: which one is used depends on the pool',
+    message:
+      '`+SingularityImage` and `container_image` are both set: unless the pool says otherwise, HTCondor uses the first',
     fix: 'keep only `container_image`',
     place: whereSet(batch, 'MY.SingularityImage'),
   };

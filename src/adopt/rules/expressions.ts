@@ -12,11 +12,12 @@ import {
   whereSet,
 } from '../submit-facts.ts';
 import { canonicalCommand } from '../submit-commands.ts';
+import { meantRequest } from './resources.ts';
 import { opennessOf } from '../undefined-names.ts';
 
-/** Commands whose value HTCondor reads as an expression, if it is not an amount. */
+/** Commands whose value HTCondor reads as an expression, if it is not an amount. It ignores `request_gpu`. */
 const expressions =
-  /^(requirements|rank|require_gpus|request_\w+|gpus_(minimum|maximum)_\w+|leave_in_queue|(periodic|on_exit)_(hold|release|remove|vacate)(_reason|_subcode)?|retry_until|job_lease_duration|allowed_(job|execute)_duration|want_graceful_removal|job_max_vacate_time|keep_claim_idle|next_job_start_delay|max_transfer_(input|output)_mb|max_job_retirement_time|deferral_time|concurrency_limits_expr|noop_job(_exit_code|_exit_signal)?)$/;
+  /^(requirements|rank|require_gpus|request_(?![cg]pu$)\w+|gpus_(minimum|maximum)_\w+|leave_in_queue|(periodic|on_exit)_(hold|release|remove|vacate)(_reason|_subcode)?|retry_until|job_lease_duration|allowed_(job|execute)_duration|want_graceful_removal|job_max_vacate_time|keep_claim_idle|next_job_start_delay|max_transfer_(input|output)_mb|max_job_retirement_time|deferral_time|concurrency_limits_expr|noop_job(_exit_code|_exit_signal)?)$/;
 export const isExpression = (command: string): boolean => expressions.test(command);
 const amounts: Record<string, 'k' | 'm'> = {
   request_memory: 'm',
@@ -81,16 +82,16 @@ function fixOf(shown: string, value: string): string {
   const [, before, comment] = /^(.*?)\s+(#.*)$/s.exec(value) ?? [];
   if (before !== undefined && comment !== undefined)
     return `put the comment on its own line:\n${shown} = ${before}`;
-  const command = canonicalCommand(shown.replace('+', '')) ?? shown;
+  const command = meantRequest(shown) ?? canonicalCommand(shown.replace('+', '')) ?? shown;
   if (command in amounts && /^[\d.]+\s*[a-z]/i.test(value)) {
     const [, number, unit = ''] =
       /^([\d.]*\d)\s*([kmgt])(?:i?b|ig\w*|eg\w*|ilo\w*|era\w*)?(?!\w)/i.exec(value) ?? [];
     const amount = number === undefined ? '4 GB' : `${number} ${unit.toUpperCase()}B`;
     const words = number === undefined ? 'write the amount with its unit, such as:\n' : '';
-    return `${shown === command ? words : `remove \`${shown}\`, and write:\n`}${command} = ${amount}`;
+    return `${shown.startsWith('+') ? `remove \`${shown}\`, and write:\n` : words}${command} = ${amount}`;
   }
   const [, count] = /^request_\w+$/.test(shown) ? (/^\s*(\d+)\s/.exec(value) ?? []) : [];
-  if (count !== undefined) return `${shown} = ${count}`;
+  if (count !== undefined) return `${command} = ${count}`;
   const [, kept] = /^(.*?)\s*;+$/s.exec(value) ?? [];
   if (kept !== undefined && whyNoExpression(kept) === undefined)
     return `remove the semicolon:\n${shown} = ${kept}`;

@@ -82,6 +82,10 @@ function misplacedLog(batch: Batch): RuleResult {
   return { message: `the log ${name} ${why}`, fix, place: whereSet(batch, 'log') };
 }
 
+/** Whether each job gets another name by chance, or by the machine it runs on. */
+const variesLater = ({ queue }: Batch, command: string): boolean =>
+  /\$RANDOM_|\$\$/i.test(queue.inForce.get(command)?.value ?? '');
+
 function repeated(
   batch: Batch,
   namesOf: (batch: Batch) => string[],
@@ -98,7 +102,7 @@ function repeated(
 
 function sharedName(batch: Batch, command: string): Found | [] {
   // There, `$(Node)` numbers the processes of one job.
-  if (/^parallel$/i.test(valueOf(batch, 'universe') ?? '')) return [];
+  if (/^parallel$/i.test(valueOf(batch, 'universe') ?? '') || variesLater(batch, command)) return [];
   const shared = repeated(batch, (one) => {
     const name = valueOf(one, command);
     return name === undefined || name === '/dev/null' || isUrl(name) ? [] : [whereTo(one, name)];
@@ -120,7 +124,8 @@ function withNumber(name: string): string {
 function sharedResults(batch: Batch): RuleResult {
   // Where it is not switched on, nothing is returned on a shared file system.
   const isReturned = /^(yes|true|always)$/i.test(valueOf(batch, 'should_transfer_files') ?? '');
-  if (!isReturned || valueOf(batch, 'output_destination') !== undefined) return [];
+  const varies = ['transfer_output_files', 'transfer_output_remaps'].some((name) => variesLater(batch, name));
+  if (!isReturned || varies || valueOf(batch, 'output_destination') !== undefined) return [];
   const shared = repeated(batch, (one) => returnedFiles(one));
   if (shared === undefined) return [];
   const name = path.posix.basename(shared.name);

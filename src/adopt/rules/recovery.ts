@@ -45,16 +45,7 @@ export const recoveryRules: Rule<SubmitFacts>[] = [
     name: 'endless-restart',
     level: 'warning',
     about: '`on_exit_remove` has no limit, so a job that always fails runs again forever.',
-    check: perBatch((batch) => {
-      const rule = valueOf(batch, 'on_exit_remove');
-      if (rule === undefined || /^(true|false)$/i.test(rule) || /Num\w+|JobRunCount|time\(/i.test(rule))
-        return [];
-      return {
-        message: '`on_exit_remove` has no limit: a job that always fails runs again forever',
-        fix: `on_exit_remove = (${rule}) || NumJobCompletions > 3`,
-        place: whereSet(batch, 'on_exit_remove'),
-      };
-    }),
+    check: perBatch(endlessRestart),
   },
   {
     name: 'evicted-output',
@@ -83,7 +74,7 @@ export const recoveryRules: Rule<SubmitFacts>[] = [
         .filter((name) => /^true$/i.test(valueOf(batch, name) ?? ''))
         .slice(0, 1)
         .map((name) => ({
-          message: `\`${name}\`: every write goes to the access point, a broken connection stalls the job, and a restart empties the file`,
+          message: `\`${name}\`: every write goes to the access point, and a broken connection stalls the job`,
           fix: `remove it, and look into a running job with condor_tail`,
           place: whereSet(batch, name),
         })),
@@ -137,6 +128,24 @@ export const recoveryRules: Rule<SubmitFacts>[] = [
   },
 ];
 
+const isFalse = (rule: string | undefined): boolean => /^(?:false|0)$/i.test(rule ?? 'false');
+
+function endlessRestart(batch: Batch): RuleResult {
+  const rule = valueOf(batch, 'on_exit_remove');
+  // `max_retries` is a limit, also if another command implies it; a job that is held or removed does not run again.
+  const endsOtherwise =
+    has(batch, 'max_retries', 'retry_until', 'success_exit_code') ||
+    ['on_exit_hold', 'periodic_remove'].some((name) => !isFalse(valueOf(batch, name)));
+  const counts = /Num\w+|JobRunCount|time\(|CurrentTime|RemoteWallClockTime|QDate/i;
+  if (rule === undefined || endsOtherwise || /^(?:true|[1-9]\d*)$/i.test(rule) || counts.test(rule))
+    return [];
+  return {
+    message: `\`on_exit_remove\` has no limit: a job ${isFalse(rule) ? '' : 'that always fails '}runs again forever`,
+    fix: `on_exit_remove = (${isFalse(rule) ? 'ExitCode == 0' : rule}) || NumJobCompletions > 3`,
+    place: whereSet(batch, 'on_exit_remove'),
+  };
+}
+
 /** They rise with every hold or attempt, also if the input did not arrive; `QDate` is as good a limit. */
 const limited = /\b(?:NumHolds|NumSystemHolds|NumShadowStarts|JobRunCount|QDate)\b/i;
 /** Holds that come only after a start: of results, memory, a checkpoint, the time of execution. */
@@ -153,7 +162,7 @@ function releasesOnlyStarted(rule: string, batch: Batch): boolean {
 
 function endlessRelease(batch: Batch): RuleResult {
   const rule = valueOf(batch, 'periodic_release');
-  if (rule === undefined || /^(?:false|0)$/i.test(rule) || limited.test(rule)) return [];
+  if (rule === undefined || isFalse(rule) || limited.test(rule)) return [];
   const countsStarts = /\bNumJobStarts\b/i.test(rule);
   if (countsStarts && releasesOnlyStarted(rule, batch)) return [];
   // Then it releases nothing, which is another finding.

@@ -1,5 +1,6 @@
 import { withHeadroom } from '../../base/headroom.ts';
 import { nearest } from '../../base/nearest.ts';
+import { whyNoExpression } from '../../classad/expression.ts';
 import {
   type Batch,
   type SubmitFacts,
@@ -48,11 +49,17 @@ function withoutUnits(batch: Batch): RuleResult {
       message: `\`${name} = ${value}\` means ${formatQuantity(quantity.bytes)}: without a unit it is in ${unit}, and some access points refuse it`,
       fix:
         meant === undefined
-          ? `add the unit:\n${name} = ${formatQuantity(quantity.bytes)}`
+          ? `add the unit:\n${name} = ${exactAmount(quantity.bytes) ?? `${value} ${unit}`}`
           : `write what you mean, such as:\n${name} = ${meant}`,
       place: whereSet(batch, name),
     };
   });
+}
+
+/** In a large unit, if nothing is rounded. */
+function exactAmount(bytes: number): string | undefined {
+  const amount = formatQuantity(bytes);
+  return parseQuantity(amount, 'k')?.bytes === bytes ? amount : undefined;
 }
 
 /** What somebody who requests less than any training takes probably meant. */
@@ -63,14 +70,26 @@ function meantAmount(number: number, bytes: number): string | undefined {
 
 const resources = ['cpus', 'memory', 'disk', 'gpus'];
 
+/** What `request_memry` was meant to be; undefined where the name is right, or like no other. */
+export function meantRequest(command: string): string | undefined {
+  const name = /^request_(\w+)$/.exec(command)?.[1];
+  const meant = name === undefined || resources.includes(name) ? undefined : nearest(name, resources);
+  return meant && `request_${meant}`;
+}
+
 function oddResources(batch: Batch): RuleResult {
-  return Object.keys(batch.job.commands).flatMap((command) => {
-    const name = /^request_(\w+)$/.exec(command)?.[1];
-    const suggestion = name === undefined || resources.includes(name) ? undefined : nearest(name, resources);
-    if (name === undefined || suggestion === undefined) return [];
+  return Object.entries(batch.job.commands).flatMap(([command, value]) => {
+    const meant = meantRequest(command);
+    // HTCondor knows these two mistakes, and does not read their values.
+    const isIgnored = /^request_[cg]pu$/.test(command);
+    // What HTCondor refuses is another finding.
+    const isRefused = !isIgnored && !value.includes('$') && whyNoExpression(value) !== undefined;
+    if (meant === undefined || isRefused) return [];
     return {
-      message: `\`${command}\` requests no ${suggestion}: HTCondor ignores it, or waits for a machine with a resource named "${name}"`,
-      fix: `request_${suggestion} = ${valueOf(batch, command) ?? ''}`,
+      message: isIgnored
+        ? `\`${command}\` is not a submit command: HTCondor warns about it, and ignores it`
+        : `\`${command}\` requests a resource named "${command.slice('request_'.length)}": the job waits forever, unless a machine has one`,
+      fix: `${meant} = ${value}`,
       place: whereSet(batch, command),
     };
   });

@@ -50,6 +50,9 @@ function flatPaths(batch: Batch, facts: SubmitFacts): Found[] {
       .filter((name) => isUrl(name) || !isFolder(name))
       .map((name) => path.posix.basename(name.replace(/\?.*$/, ''))),
   );
+  const isSure =
+    facts.limits.sharesNoFolder === true ||
+    /^(yes|true|always)$/i.test(valueOf(batch, 'should_transfer_files') ?? '');
   return usesOf(batch, facts).flatMap(({ word, place }) => {
     const clean = path.posix.normalize(word);
     const [folder = '', ...rest] = clean.split('/');
@@ -59,7 +62,8 @@ function flatPaths(batch: Batch, facts: SubmitFacts): Found[] {
     if (madeInScript(facts, folder)) return [];
     return [
       {
-        message: `${word} is used from the folder ${folder}, but ${base} arrives at the top of the scratch folder: HTCondor does not keep paths`,
+        ...(isSure ? {} : { level: 'warning' as const }),
+        message: `${word} is used from the folder ${folder}, but ${base} arrives at the top of the scratch folder: HTCondor does not keep paths${isSure ? '' : ', unless the worker shares the files of the access point'}`,
         fix: `name it ./${base}, or transfer the folder ${folder} itself, or write:\npreserve_relative_paths = true`,
         place,
       },

@@ -57,6 +57,12 @@ export const statementRules: Rule<SubmitFacts>[] = [
       ),
   },
   {
+    name: 'blank-item',
+    level: 'warning',
+    about: 'A blank line in a list of items makes a job of its own, with the values of the line before.',
+    check: (facts) => problems(facts, ['blank-item'], 'delete blank lines, also at the end of the list'),
+  },
+  {
     name: 'replaced-command',
     level: 'warning',
     about: 'A command is set twice for the same jobs, so the second value silently replaces the first.',
@@ -164,15 +170,15 @@ function replacedCommands({ submission }: SubmitFacts): Found[] {
     const { command = '' } = second;
     const first = last.get(command);
     if (replaced.has(command)) last.set(command, second);
-    if (first === undefined || first.value === second.value) return [];
+    if (first === undefined || first.value === '' || first.value === second.value) return [];
     const between = submission.queues.some(
       ({ place }) => place.line > first.place.line && place.line < second.place.line,
     );
-    const refersToFirst = second.value.includes(first.value) && first.value !== '';
+    const refersToFirst = second.value.includes(first.value);
     if (between || refersToFirst || (lastQueue > 0 && second.place.line > lastQueue)) return [];
     return [
       {
-        message: `\`${second.name}\` replaces line ${first.place.line}: \`${first.value}\` is silently ignored`,
+        message: `\`${second.name}\` silently replaces the value of line ${first.place.line}`,
         fix: joined(first, second, submission),
         place: second.place,
       },
@@ -181,8 +187,10 @@ function replacedCommands({ submission }: SubmitFacts): Found[] {
 }
 
 function joined({ command = '', value }: Assignment, second: Assignment, submission: Submission): string {
-  if (!/requirements|hold|release|require_gpus/.test(command)) return 'keep one of the two lines';
-  const both = `${inParentheses(value)} && ${inParentheses(second.value)}`;
+  if (command === 'transfer_input_files') return `combine them:\n${command} = ${value}, ${second.value}`;
+  const operator = { requirements: '&&', require_gpus: '&&', periodic_hold: '||' }[command];
+  if (operator === undefined) return 'keep one of the two lines';
+  const both = `${inParentheses(value)} ${operator} ${inParentheses(second.value)}`;
   if (command !== 'requirements' || oldGpuNames(both).length === 0)
     return `combine them:\n${command} = ${both}`;
   const own = submission.assignments.findLast((one) => one.command === 'require_gpus')?.value;
@@ -212,7 +220,7 @@ function quotingOf(batch: Batch): Found[] {
       return [
         {
           message: `\`${command}\`: ${error.message}`,
-          fix: `put the value in double quotes, as in:\n${example}`,
+          fix: `${error.fix}, as in:\n${example}`,
           place: whereSet(batch, command),
         },
       ];

@@ -16,7 +16,7 @@ import {
   formatQuantity,
   valueOf,
 } from '../submit-facts.ts';
-import type { RuleResult, Rule } from '../../base/finding.ts';
+import type { Found, RuleResult, Rule } from '../../base/finding.ts';
 import type { FileFact } from '../submit-files.ts';
 
 /** Rules about file transfer to and from the job. */
@@ -33,6 +33,12 @@ export const transferRules: Rule<SubmitFacts>[] = [
             fix: `cd ${shellQuote(folder)} before condor_submit`,
             place: { file: submission.file, line: 1 },
           },
+  },
+  {
+    name: 'tilde',
+    level: 'error',
+    about: 'A path starts with `~`, which HTCondor does not expand.',
+    check: perBatch((batch) => ofHome.flatMap((command) => tilde(batch, command))),
   },
   {
     name: 'executable-missing',
@@ -103,12 +109,12 @@ export const transferRules: Rule<SubmitFacts>[] = [
     name: 'on-success-without-code',
     level: 'warning',
     about:
-      '`when_to_transfer_output = ON_SUCCESS` without `success_exit_code`, which says what a success is.',
+      '`when_to_transfer_output = ON_SUCCESS` without `success_exit_code` returns the files of failed jobs, too.',
     check: perBatch((batch) =>
       /^on_success$/i.test(valueOf(batch, 'when_to_transfer_output') ?? '') &&
       valueOf(batch, 'success_exit_code') === undefined
         ? {
-            message: 'ON_SUCCESS without `success_exit_code`: nothing says which exit code is a success',
+            message: 'ON_SUCCESS without `success_exit_code`: HTCondor returns the files of failed jobs, too',
             fix: 'add, with the number of retries that you want:\nsuccess_exit_code = 0\nmax_retries = 0',
             place: whereSet(batch, 'when_to_transfer_output'),
           }
@@ -144,6 +150,23 @@ const inputsOf = (batch: Batch): string[] => fileList(valueOf(batch, 'transfer_i
 const factOf = ({ files }: SubmitFacts, { job }: Batch, name: string): FileFact | undefined =>
   files.get(path.posix.join(path.posix.isAbsolute(name) ? '/' : (job.commands['initialdir'] ?? '.'), name));
 
+const ofHome = ['executable', 'initialdir', 'transfer_input_files', 'output', 'error', 'log'];
+const fromHome = /(?<=^|,\s*)~(?=\/)/g;
+
+function tilde(batch: Batch, command: string): Found | [] {
+  if ((valueOf(batch, command) ?? '').search(fromHome) === -1) return [];
+  const written = batch.queue.inForce.get(command)?.value ?? '';
+  const better = written.replaceAll(fromHome, '$ENV(HOME)');
+  return {
+    // HTCondor makes the folders of files that it writes, in a folder `~`.
+    ...(/^(output|error|log)$/.test(command) ? { level: 'warning' as const } : {}),
+    message: `\`${command}\` starts with \`~\`: only shells expand it, HTCondor looks for a folder of that name`,
+    // A macro may bring it.
+    fix: better === written ? 'write `$ENV(HOME)` instead of `~`' : `${command} = ${better}`,
+    place: whereSet(batch, command),
+  };
+}
+
 function missingExecutable(batch: Batch, { files }: SubmitFacts): RuleResult {
   const name = valueOf(batch, 'executable');
   if (name === undefined && needsExecutable(batch))
@@ -152,11 +175,16 @@ function missingExecutable(batch: Batch, { files }: SubmitFacts): RuleResult {
       fix: 'name it; only an interactive job (condor_submit -i) needs none:\nexecutable = train.sh',
       place: batch.queue.place,
     };
-  const isSent = !/^false$/i.test(valueOf(batch, 'transfer_executable') ?? 'true');
+  // That of a virtual machine is only a label.
+  const isSent =
+    !/^false$/i.test(valueOf(batch, 'transfer_executable') ?? 'true') &&
+    !/^vm$/i.test(valueOf(batch, 'universe') ?? '');
   if (name === undefined || !isSent || files.get(path.posix.normalize(name))?.kind !== 'missing') return [];
   return {
     message: `the executable ${name} does not exist`,
-    fix: 'correct the path: it is relative to the folder where condor_submit runs, not to `initialdir`',
+    fix: path.posix.isAbsolute(name)
+      ? 'create it, or correct the path'
+      : 'correct the path: it is relative to the folder where condor_submit runs, not to `initialdir`',
     place: whereSet(batch, 'executable'),
   };
 }

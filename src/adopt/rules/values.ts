@@ -97,7 +97,13 @@ export const valueRules: Rule<SubmitFacts>[] = [
     name: 'environment-secret',
     level: 'error',
     about: 'A secret is in `environment` or `arguments`, which everyone can read in the queue and in logs.',
-    check: (facts) => batches(facts).flatMap(secretsOf),
+    check: (facts) => {
+      // The same words are in many queue statements.
+      const known = new Map<string, string[]>();
+      const names = (word: string): string[] =>
+        known.get(word) ?? known.set(word, secretIn(word)).get(word) ?? [];
+      return batches(facts).flatMap((batch) => secretsOf(batch, names));
+    },
   },
 ];
 
@@ -184,7 +190,7 @@ function attributesForCommands({ submission }: SubmitFacts): Found[] {
   });
 }
 
-const secretsOf = (batch: Batch): Found[] =>
+const secretsOf = (batch: Batch, namesIn: (word: string) => string[]): Found[] =>
   (['environment', 'arguments'] as const).flatMap((command) => {
     const text = valueOf(batch, command) ?? '';
     const patterns = command === 'environment' ? [secretInVariable] : [secretInVariable, secretInOption];
@@ -196,7 +202,7 @@ const secretsOf = (batch: Batch): Found[] =>
       }))
       .filter(({ value }) => isSecretValue(value));
     const others = wordsOf(command, text).filter((word) => !found.some(({ value }) => word.includes(value)));
-    return [...found.map(({ name }) => name), ...others.flatMap(secretIn)].map((name) => ({
+    return [...found.map(({ name }) => name), ...others.flatMap(namesIn)].map((name) => ({
       message: `${name === '' ? 'a word' : `\`${name}\``} is a secret in \`${command}\`: anyone who can see the queue or the log can read it`,
       fix: sendSecret,
       place: whereSet(batch, command),

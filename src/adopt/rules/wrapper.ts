@@ -47,11 +47,11 @@ export const wrapperRules: Rule<Wrapper>[] = [
     about:
       'The script has Windows line ends: the worker looks for an interpreter whose name ends in a carriage return.',
     check: (wrapper) =>
-      wrapper.commands.length > 0 && wrapper.windowsLines
+      wrapper.windowsLines
         ? [
             {
               message:
-                'Windows line ends: the job is held with "no such file or directory" for its interpreter',
+                'Windows line ends: the worker would look for an interpreter whose name ends in a carriage return',
               fix: `sed -i 's/\\r$//' ${wrapper.file}`,
               place: { file: wrapper.file, line: 1 },
             },

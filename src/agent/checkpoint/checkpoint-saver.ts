@@ -193,7 +193,6 @@ export class CheckpointSaver {
     signal.removeEventListener('abort', stop);
   }
 
-  /** Stops saving. */
   async stop(): Promise<void> {
     this.#stop.abort();
     await this.#saving;

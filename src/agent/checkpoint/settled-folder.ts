@@ -23,7 +23,8 @@ export class SettledFolder {
   #takenAsIs = new Set<string>();
   #last: FolderSnapshot;
   #kept: FolderSnapshot;
-  #isMoving = false;
+  /** Whether the last poll found changes. */
+  isMoving = false;
 
   /** What the folder holds now counts as saved. `beingWritten` returns the files that are open for writing. */
   constructor(folder: string, beingWritten: () => Set<string>) {
@@ -31,11 +32,6 @@ export class SettledFolder {
     this.#beingWritten = beingWritten;
     this.#last = snapshotFolder(folder);
     this.#kept = this.#last;
-  }
-
-  /** Whether the last poll found changes. */
-  get isMoving(): boolean {
-    return this.#isMoving;
   }
 
   /** What the folder holds, if it has settled and differs from what was saved; `now` in milliseconds. */
@@ -77,7 +73,7 @@ export class SettledFolder {
 
   #next(): FolderSnapshot {
     const snapshot = snapshotFolder(this.#folder);
-    this.#isMoving = changes(this.#last, snapshot).size > 0;
+    this.isMoving = changes(this.#last, snapshot).size > 0;
     this.#last = snapshot;
     return snapshot;
   }

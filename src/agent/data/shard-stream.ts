@@ -36,7 +36,8 @@ export class ShardStream {
   readonly #arriving = new Map<number, Transfer>();
   #wake = new AbortController();
   #fault: Fault | undefined;
-  #isAwaited = false;
+  /** Whether the training can only wait for a shard. */
+  isAwaited = false;
 
   /** Finds the shards, and lists them for the readers. */
   static async open(source: OrderedData, attempt: Attempt): Promise<ShardStream> {
@@ -57,11 +58,6 @@ export class ShardStream {
     this.#findPresent();
     const listed = shards.map(({ name, bytes, samples }) => ({ name, bytes, samples }));
     this.#files.publish({ shards: listed, keep: source.keepBytes ?? null });
-  }
-
-  /** Whether the training can only wait for a shard. */
-  get isAwaited(): boolean {
-    return this.#isAwaited;
   }
 
   /** Seconds that the training has waited for shards since its start; undefined while no reader has said. */
@@ -107,7 +103,7 @@ export class ShardStream {
     const { context } = this.#attempt;
     const isEnding = wish !== undefined && context.signal.aborted && !isLeftToPool(context);
     const next = nextShards({ ...now, present: this.#present, arriving, lanes: maxShards, isEnding });
-    this.#isAwaited = next.isAwaited;
+    this.isAwaited = next.isAwaited;
     await Promise.all(next.remove.map((shard) => this.#remove(shard)));
     for (const shard of next.bring) this.#arriving.set(shard, this.#fetch(shard));
   }

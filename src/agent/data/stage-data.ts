@@ -288,7 +288,6 @@ async function copyLocal(file: string, target: string, options: Staging['options
 /** Whether the bytes are known to be those that were published. */
 export const isVerified = ({ verified }: Pick<Arrival, 'verified'>): boolean => verified === 'manifest' || verified === 'digest';
 
-/** The object's own name, as a file name. */
 function nameOf(url: ObjectUrl): string {
   if (url.kind === 'file') return path.basename(url.file);
   const pathname = url.kind === 'plain' ? new URL(url.href).pathname : url.path;

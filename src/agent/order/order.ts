@@ -3,6 +3,7 @@ import path from 'node:path';
 import {
   field,
   bool,
+  isTable,
   listOf,
   optional,
   oneOf,
@@ -40,8 +41,6 @@ export async function readOrder(
   }
   return parseOrder(isTable(value) ? complete(value) : value, file);
 }
-
-const isTable = (value: unknown): boolean => typeof value === 'object' && value !== null;
 
 /** The value as a WorkOrder, or a Fault that names the first wrong field. */
 export function parseOrder(value: unknown, file: string): WorkOrder {

@@ -78,7 +78,7 @@ function parsed(text: string | undefined): unknown[] {
 const isDuration = (value: unknown): value is number =>
   typeof value === 'number' && Number.isFinite(value) && value > 0;
 
-const rounded = (seconds: number): number => Math.round(seconds * 1000) / 1000;
+export const rounded = (seconds: number): number => Math.round(seconds * 1000) / 1000;
 
 /** How far a training said it was in its first epoch (a step, or a fraction of the epoch), and after how many seconds. */
 interface Mark {
@@ -93,8 +93,9 @@ const markGrowth = 1.25;
 export class FirstEpoch {
   #first: number | undefined;
   #isOver = false;
-  #reached: number | undefined;
-  readonly #marks: Mark[] = [];
+  /** The furthest position reported. */
+  reached: number | undefined;
+  readonly marks: Mark[] = [];
 
   /** True if the epoch reported, `seconds` after the start, is the first after the one with which the training began. */
   onProgress({ epoch, step }: Progress, seconds: number): boolean {
@@ -112,23 +113,14 @@ export class FirstEpoch {
   }
 
   #reach(at: number | undefined, seconds: number): void {
-    if (at === undefined || !(at > (this.#reached ?? -Infinity))) return;
-    this.#reached = at;
-    if (seconds >= (this.#marks.at(-1)?.seconds ?? 0) * markGrowth) this.#marks.push({ at, seconds });
+    if (at === undefined || !(at > (this.reached ?? -Infinity))) return;
+    this.reached = at;
+    if (seconds >= (this.marks.at(-1)?.seconds ?? 0) * markGrowth) this.marks.push({ at, seconds });
   }
 
   /** Whether it has started, as far as is known, and is not over. */
   get isOpen(): boolean {
     return this.#first !== undefined && !this.#isOver;
-  }
-
-  /** The furthest position reported. */
-  get reached(): number | undefined {
-    return this.#reached;
-  }
-
-  get marks(): readonly Mark[] {
-    return this.#marks;
   }
 }
 

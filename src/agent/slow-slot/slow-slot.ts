@@ -15,6 +15,7 @@ import {
   FirstEpoch,
   encodeTiming,
   parseTiming,
+  rounded,
   stepNorm,
   type Norm,
   type EpochTiming,
@@ -211,4 +212,3 @@ function slow({ order, context }: Attempt, { seconds, norm }: Overrun): Fault {
 
 const shown = (seconds: number): string =>
   seconds < 100 ? `${seconds.toFixed(1)} s` : formatDuration(seconds);
-const rounded = (seconds: number): number => Math.round(seconds * 1000) / 1000;

@@ -6,7 +6,7 @@ import { livePageBytes, livePageHead } from '../../job/live-page.ts';
  * affect the attempt: the log itself is returned in the end.
  */
 export class LiveCopy {
-  readonly #log: string;
+  readonly log: string;
   readonly #to: number;
   #offset = 0;
   #room = 0;
@@ -15,12 +15,8 @@ export class LiveCopy {
 
   /** `to` is open for appending. */
   constructor(log: string, to: number) {
-    this.#log = log;
+    this.log = log;
     this.#to = to;
-  }
-
-  get log(): string {
-    return this.#log;
   }
 
   /** Copies what the log gained, within its first `maxBytes` bytes. */
@@ -28,7 +24,7 @@ export class LiveCopy {
     if (this.#failed) return;
     let log: number | undefined;
     try {
-      log = openSync(this.#log, 'r');
+      log = openSync(this.log, 'r');
       this.#copyFrom(log, maxBytes);
     } catch (error) {
       // Removed by the training: it may come back. Otherwise the disk is full, or the page is not a file.

@@ -22,7 +22,8 @@ export class LogTail {
   #rest = '';
   /** Something was skipped, so the next line may lack its beginning. */
   #isTorn = false;
-  #isBehind = false;
+  /** Whether the file had more than was read last. */
+  isBehind = false;
 
   /** `skipExisting`: skips what the file holds already. */
   constructor(file: string, skipExisting = false, skipAfter = maxBehind) {
@@ -44,11 +45,6 @@ export class LogTail {
     return { lines: lines.filter((line) => line !== ''), grown: true };
   }
 
-  /** Whether the file had more than was read last. */
-  get isBehind(): boolean {
-    return this.#isBehind;
-  }
-
   /** The last line, without its end, after the writer is gone. */
   rest(): string {
     return this.#rest;
@@ -65,7 +61,7 @@ export class LogTail {
       const bytes = Buffer.allocUnsafe(Math.min(maxRead, size - from));
       const read = readSync(file, bytes, 0, bytes.length, from);
       this.#offset = from + read;
-      this.#isBehind = read > 0 && this.#offset < size;
+      this.isBehind = read > 0 && this.#offset < size;
       return this.#decoder.write(bytes.subarray(0, read));
     } finally {
       closeSync(file);

@@ -62,7 +62,8 @@ export class MemoryWatch {
   #recent: { at: number; kills: number }[] = [];
   readonly #seen = new Set<number>();
   #peak = 0;
-  #resident = 0;
+  /** At the last poll; shared pages count for each process. */
+  residentBytes = 0;
   #available: number | undefined;
 
   constructor(files: KernelFiles = kernelFiles) {
@@ -70,11 +71,6 @@ export class MemoryWatch {
     this.#cgroup = cgroupFolders(files.read('/proc/self/cgroup'));
     this.#killsBefore = this.#cgroupKills();
     this.poll(undefined);
-  }
-
-  /** At the last poll; shared pages count for each process. */
-  get residentBytes(): number {
-    return this.#resident;
   }
 
   /** `pid`: the training's shell, while it lives. */
@@ -85,7 +81,7 @@ export class MemoryWatch {
     const since = this.#recent.findLastIndex(({ at }) => at <= now - recentSeconds);
     this.#recent = [...this.#recent.slice(Math.max(since, 0)), { at: now, kills }];
     const resident = pid === undefined ? 0 : this.#residentBytes(pid);
-    this.#resident = resident;
+    this.residentBytes = resident;
     // A dead process shows nothing: what counts is what the machine had while it lived.
     if (resident === 0 && pid !== undefined) return;
     this.#peak = Math.max(this.#peak, resident);

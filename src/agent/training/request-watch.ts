@@ -20,18 +20,14 @@ export class RequestWatch {
   readonly #recorded: Partial<Record<RequestShort['of'], number>> = {};
   #progress: Progress = {};
   #first: { share: number; at: number } | undefined;
-  #neededSeconds: number | undefined;
+  /** How long the attempt takes in all, at the pace of its training; undefined while that is unknown. */
+  neededSeconds: number | undefined;
 
   constructor(clock: Clock, asked: Pick<Resources, 'memoryBytes' | 'timeSeconds'>, record: Recorder) {
     this.#clock = clock;
     this.#startedAt = clock.monotonic();
     this.#asked = asked;
     this.#record = record;
-  }
-
-  /** How long the attempt takes in all, at the pace of its training; undefined while that is unknown. */
-  get neededSeconds(): number | undefined {
-    return this.#neededSeconds;
   }
 
   onEntry(body: AgentBody): void {
@@ -42,8 +38,8 @@ export class RequestWatch {
       [this.#progress, this.#first] = [defined({ firstEpoch: this.#progress.firstEpoch }), undefined];
     if (body.kind !== 'progress') return;
     this.#estimate(body);
-    if (timeSeconds !== undefined && this.#neededSeconds !== undefined)
-      this.#compare('time', this.#neededSeconds, timeSeconds);
+    if (timeSeconds !== undefined && this.neededSeconds !== undefined)
+      this.#compare('time', this.neededSeconds, timeSeconds);
   }
 
   /**
@@ -60,7 +56,7 @@ export class RequestWatch {
     const gained = share - this.#first.share;
     if (gained <= 0) return;
     const left = 1 - share - (epochs === undefined || (done ?? step) !== undefined ? 0 : 1 / epochs);
-    this.#neededSeconds = now + (Math.max(0, left) * (now - this.#first.at)) / gained;
+    this.neededSeconds = now + (Math.max(0, left) * (now - this.#first.at)) / gained;
   }
 
   /** Also records that it is enough after all, if the opposite was recorded. */

@@ -31,20 +31,12 @@ class Activity {
   readonly #gpus: GpuMeter | undefined;
   /** CPU seconds of each process at the last sample; undefined while not sampling. */
   #before: Map<number, number> | undefined;
-  #cpuSeconds = 0;
-  #gpuPercent: number | undefined;
+  cpuSeconds = 0;
+  gpuPercent: number | undefined;
   #gpuSampleAt = -Infinity;
 
   constructor(gpus?: GpuMeter) {
     this.#gpus = gpus;
-  }
-
-  get cpuSeconds(): number {
-    return this.#cpuSeconds;
-  }
-
-  get gpuPercent(): number | undefined {
-    return this.#gpuPercent;
   }
 
   /** Adds what was done since the last sample; the first one only sets the baseline. */
@@ -53,7 +45,7 @@ class Activity {
     const before = this.#before;
     this.#before = now;
     if (before !== undefined) {
-      for (const [pid, seconds] of now) this.#cpuSeconds += Math.max(0, seconds - (before.get(pid) ?? 0));
+      for (const [pid, seconds] of now) this.cpuSeconds += Math.max(0, seconds - (before.get(pid) ?? 0));
       this.#addGpus();
     }
     this.#gpuSampleAt = this.#gpus?.latest?.at ?? -Infinity;
@@ -63,14 +55,14 @@ class Activity {
   /** The training is alive: earlier samples no longer matter. */
   forget(): void {
     this.#before = undefined;
-    this.#cpuSeconds = 0;
-    this.#gpuPercent = undefined;
+    this.cpuSeconds = 0;
+    this.gpuPercent = undefined;
   }
 
   #addGpus(): void {
     const latest = this.#gpus?.latest;
     if (latest === undefined || latest.at <= this.#gpuSampleAt) return;
-    this.#gpuPercent = Math.max(this.#gpuPercent ?? 0, latest.percent);
+    this.gpuPercent = Math.max(this.gpuPercent ?? 0, latest.percent);
   }
 }
 
@@ -192,7 +184,8 @@ export class TrainingWatch {
   readonly #memory: Throttled<number>;
   #session: number | undefined;
   readonly #reported = new ReportedProgress();
-  #finished: Promise<void> = Promise.resolve();
+  /** Whether all that the ended training reported is recorded. */
+  finished: Promise<void> = Promise.resolve();
   #reportedAt = -Infinity;
   #beatAt: number;
   #aliveAt: number;
@@ -284,17 +277,12 @@ export class TrainingWatch {
     );
   }
 
-  /** Whether all that the ended training reported is recorded. */
-  get finished(): Promise<void> {
-    return this.#finished;
-  }
-
   /** The training has ended: reads its last lines, including one without a line end; at once if they are few. */
   finish(succeeded: boolean): Promise<void> {
-    this.#finished = this.#finish(succeeded);
+    this.finished = this.#finish(succeeded);
     // Who waits for it later still gets the reason.
-    this.#finished.catch(() => undefined);
-    return this.#finished;
+    this.finished.catch(() => undefined);
+    return this.finished;
   }
 
   async #finish(succeeded: boolean): Promise<void> {

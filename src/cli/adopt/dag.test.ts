@@ -58,6 +58,19 @@ test('adopt says what the rescue file of a DAG would run again', async (t) => {
   );
 });
 
+test('what the submit files of a DAG lack is one line', async (t) => {
+  const submit = 'executable = /bin/true\nmax_retries = 2\ntransfer_output_files = a\n';
+  const cwd = await temporaryFolder(t, {
+    'flow.dag': 'JOB A a.sub\nJOB B b.sub\nJOB C b.sub\nVARS C request_memory="3 GB"\n',
+    'a.sub': `${submit}request_memory = 1 GB\nqueue\n`,
+    'b.sub': `${submit}request_disk = 1 GB\nqueue\n`,
+  });
+  const advice = (await adopted(cwd)).split('\n').filter((line) => line.startsWith('also worth adding'));
+  assert.deepEqual(advice, [
+    'also worth adding: `request_disk = 10 GB` and `request_memory = 4 GB` (the default is 128 MB of memory, and disk for the input)',
+  ]);
+});
+
 test('report finds the logs of a DAG, and shows its nodes', async (t) => {
   const { out } = await runCommand(report, ['flow.dag', '--json'], { cwd: await flow(t) });
   const { dag, jobs, events } = JSON.parse(out) as LogReport;
@@ -127,6 +140,8 @@ test('why explains a node, whether it has a job or not', async (t) => {
   ]);
   assert.deepEqual(await one('train_a'), ['failed', 'exit-code', 'The program exited with code 3.']);
   assert.deepEqual(((await one('publish')) as unknown[]).slice(0, 2), ['failed', 'script-failed']);
+  // The job before DAGMan tried the node again, and its cluster.
+  for (const earlier of ['4.0', '4']) assert.deepEqual(await one(earlier), await one('train_a'));
   assert.equal((await explain()).length, 8);
   await assert.rejects(explain('trian_a'), { kind: 'usage', message: 'flow.dag has no node trian_a' });
 });

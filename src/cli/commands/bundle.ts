@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { arch, hostname, release, userInfo, version as systemVersion } from 'node:os';
 import path from 'node:path';
 import type { Command } from 'commander';
@@ -7,6 +8,9 @@ import { createRedact } from '../../base/redact.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { textTable } from '../../base/fit-table.ts';
 import { fileWithoutSecrets, type SecretCounts } from '../../base/file-without-secrets.ts';
+import { filesOf } from '../../dag/dag.ts';
+import type { DagRun } from '../../dag/not-submitted.ts';
+import { newestRescue } from '../../dag/rescue.ts';
 import { logFile } from '../../eventlog/log-sources.ts';
 import type { LogSource } from '../../eventlog/scan-log.ts';
 import { Fault } from '../../fault/fault.ts';
@@ -112,14 +116,24 @@ async function sourceOf(
   words: readonly string[],
 ): Promise<{ source: ReportSource; others: LogSource[] }> {
   const kinds = await Promise.all(words.map((word) => pathKind(path.resolve(cli.cwd, word))));
-  if (words.length < 2 || !kinds.every((kind) => kind === 'file'))
-    return { source: await reportSource(cli, words), others: [] };
+  if (words.length < 2 || !kinds.every((kind) => kind === 'file')) {
+    const source = await reportSource(cli, words);
+    return { source, others: 'dag' in source ? await filesOfDag(cli, source.dag) : [] };
+  }
   const files = await Promise.all(words.map((word) => logFile(path.resolve(cli.cwd, word), word)));
   const areLogs = await Promise.all(files.map(isLog));
   const logs = words.filter((_, index) => areLogs[index]);
   // Without a log, the fault says what to name.
   const source = await reportSource(cli, logs.length === 0 ? words : logs);
   return { source, others: logs.length === 0 ? [] : files.filter((_, index) => !areLogs[index]) };
+}
+
+/** What DAGMan reads and writes besides the logs, as far as it is there. */
+async function filesOfDag(cli: Cli, { dag, shownAs }: DagRun): Promise<LogSource[]> {
+  const isThere = (name: string): boolean => existsSync(path.resolve(cli.cwd, shownAs(name)));
+  const rescues = dag.dagmans.flatMap(({ file }) => newestRescue(file, isThere) ?? []);
+  const names = [...filesOf(dag), ...rescues].filter(isThere).map(shownAs);
+  return Promise.all(names.map((name) => logFile(path.resolve(cli.cwd, name), name)));
 }
 
 const madeFiles = (texts: Record<string, string>): BundleFile[] =>
@@ -156,6 +170,9 @@ async function learnNames(cli: Cli, { jobs }: ReadLogs, files: readonly BundleFi
   return people;
 }
 
+/** How secrets that are known by their value are counted. */
+const own = 'your own secrets';
+
 /** Removes secrets by their form and name, and those that are known here by their value. */
 class Cleaner {
   readonly counts: SecretCounts = new Map();
@@ -177,7 +194,7 @@ class Cleaner {
     const kept = fileWithoutSecrets(text, this.counts);
     const lines = kept.split('\n').map((line) => {
       const without = this.#redact(line);
-      if (without !== line) this.counts.set('secret of yours', (this.counts.get('secret of yours') ?? 0) + 1);
+      if (without !== line) this.counts.set(own, (this.counts.get(own) ?? 0) + 1);
       return without;
     });
     return lines.join('\n');
@@ -191,12 +208,16 @@ function aboutText(
 ): string {
   const rows = sizes.map(({ name, bytes }) => [printable(name), formatSize(bytes)]);
   const list = (counts: ReadonlyMap<string, number>) =>
-    counts.size === 0 ? 'nothing' : [...counts].map(([what, count]) => `${count} × ${what}`).join(', ');
+    counts.size === 0
+      ? 'nothing'
+      : [...counts].map(([what, count]) => `${count} ${what === own ? 'of ' : '× '}${what}`).join(', ');
   return [
     ...textTable([{ title: 'FILE' }, { title: 'SIZE', align: 'right' }], rows),
     '',
     `removed: ${list(removed)}`,
-    `replaced: ${replaced === undefined ? 'nothing: names of users and hosts are as they were (see --anonymous)' : list(replaced)}`,
+    replaced === undefined
+      ? 'names of users and hosts are unchanged (--anonymous replaces them)'
+      : `replaced: ${list(replaced)}`,
     '',
   ].join('\n');
 }

@@ -17,7 +17,7 @@ import { type Direction, type SyncItem, type SyncAction, syncActionOf } from '..
 import { readSides, type Sides } from '../object/sync-sides.ts';
 import {
   throwWorstFault,
-  faultJson,
+  printJsonResult,
   displayPath,
   printTransferFault,
   printResult,
@@ -143,7 +143,7 @@ async function fetchOne(syncing: Syncing, item: SyncItem, action: Change): Promi
   if (got.fault === undefined) await copyModifiedTime(syncing, item);
   const { bytes, verified } = got.fetched ?? {};
   const result = { action, url, file, ...defined({ bytes, verified, fault: got.fault }) };
-  if (options.json) printJson(board, result);
+  if (options.json) printJsonResult(board, result);
   else printResult(cli, board, got, {});
   return result;
 }
@@ -155,7 +155,7 @@ async function putOne(syncing: Syncing, item: SyncItem, action: Change): Promise
   const { bytes, verified } = put.put ?? {};
   const { url, file } = item;
   const result = { action, url, file, ...defined({ bytes, verified, fault: put.fault }) };
-  if (options.json) printJson(board, result);
+  if (options.json) printJsonResult(board, result);
   else printPut(cli, board, put, {});
   return result;
 }
@@ -175,18 +175,14 @@ async function removeExtra(
   try {
     cli.signal.throwIfAborted();
     if (options.dryRun === undefined) await remove();
-    if (options.json) printJson(board, result);
+    if (options.json) printJsonResult(board, result);
     else board.print(options.dryRun ? `delete ${said}` : `${said}: deleted`);
   } catch (error) {
     result.fault = asFault(error);
-    if (options.json) printJson(board, result);
+    if (options.json) printJsonResult(board, result);
     else printTransferFault(board, said, result.fault);
   }
   return result;
-}
-
-function printJson(board: TransferBoard, { fault, ...said }: SyncResult): void {
-  board.print(JSON.stringify({ ...said, error: fault && faultJson(fault) }));
 }
 
 function summary(results: readonly SyncResult[], { extras }: Sides, options: Options): string {

@@ -22,7 +22,7 @@ import { accessTo, hasScheme, statUrl, openFederation, type ObjectFlags } from '
 import { boardMode, TransferBoard } from '../object/board.ts';
 import { cacheOptions, type CacheOptions } from '../object/cache-options.ts';
 import { offerLogins } from '../object/offer-login.ts';
-import { throwWorstFault, faultJson, printTransferFault } from '../object/print-results.ts';
+import { throwWorstFault, printJsonResult, printTransferFault } from '../object/print-results.ts';
 import { describeAmount, describeVerified } from '../object/describe-transfer.ts';
 import { askCaches, type WarmItem, type WarmPair, type WarmResult, warmCache } from '../object/warm-cache.ts';
 import { integerOption } from '../submit/options.ts';
@@ -174,10 +174,8 @@ function expectedResult({ url, cache, copy, size }: WarmPair): WarmResult {
 function report(board: TransferBoard, result: WarmResult, { json }: Options): void {
   const { url, cache, outcome, bytes, seconds = 0, verified, fault } = result;
   const at = cache === '' ? url : `${url} at ${cache}`;
-  if (json) {
-    const { fault: failed, ...said } = result;
-    board.print(JSON.stringify({ ...said, error: failed && faultJson(failed) }));
-  } else if (fault !== undefined) printTransferFault(board, at, fault);
+  if (json) printJsonResult(board, result);
+  else if (fault !== undefined) printTransferFault(board, at, fault);
   else if (outcome === 'filled')
     board.print(
       `${at}: filled, ${describeAmount(bytes ?? 0, seconds)}; ${describeVerified(verified ?? 'none')}`,

@@ -21,12 +21,12 @@ import {
   maxLabels,
 } from '../../why/group-explanations.ts';
 import type { Cli } from '../cli.ts';
-import { findRun, pathKind, runAndJobs } from '../find-run.ts';
-import { namedLogs, namesLogs } from '../named-logs.ts';
+import { findRun, runAndJobs } from '../find-run.ts';
+import { namedLogs, namesLogs, refuseMissing } from '../named-logs.ts';
 import { currentState, printUnsupervised } from '../run-view/current-state.ts';
 import { type NextCommand, nextCommands, textWidth } from '../text/phrases.ts';
 import { isDagFile } from '../adopt/dag-file.ts';
-import { jobsToExplain } from '../why/explain-log.ts';
+import { hasNumber, jobsToExplain } from '../why/explain-log.ts';
 import { explainRun } from '../why/explain-run.ts';
 import { nearest } from '../../base/nearest.ts';
 import { explainNodes } from '../../why/explain-nodes.ts';
@@ -61,15 +61,7 @@ export function configure(command: Command, cli: Cli): void {
         if (dag !== undefined && otherLogs.length === 0 && (await isDagFile(path.resolve(cli.cwd, dag))))
           return whyDag(cli, dag, first, view);
         if (logs.length > 0) return whyLogs(cli, logs, first, view);
-        if (
-          first !== undefined &&
-          /[./]/.test(first) &&
-          (await pathKind(path.resolve(cli.cwd, first))) === undefined
-        )
-          throw new Fault('file-invalid', `there is no log or run ${printable(first)}`, {
-            about: first,
-            fix: 'name a run, or the event log of the jobs (`log` in their submit file)',
-          });
+        await refuseMissing(cli, first);
         return whyRun(cli, first, second, view);
       },
     );
@@ -323,8 +315,9 @@ async function explainDag(cli: Cli, file: string, name: string | undefined): Pro
   const explained = explainNodes(run, read, file);
   if (name === undefined) return explained;
   if (byName.has(name)) return explained.filter(({ node }) => node === name);
+  const ids = new Set(read.filter((job) => hasNumber(job, name)).map(({ id }) => id));
   // A splice is all of its nodes.
-  const named = explained.filter(({ job, node }) => job === name || node?.startsWith(`${name}+`) === true);
+  const named = explained.filter(({ job, node }) => ids.has(job) || node?.startsWith(`${name}+`) === true);
   if (named.length === 0) throw noSuchNode(file, name, byName.keys());
   return named;
 }

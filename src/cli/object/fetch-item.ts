@@ -54,7 +54,6 @@ export async function fetchItem(
   return result;
 }
 
-/** Adds a fix for a missing object. */
 function withFix(url: string, fault: Fault): Fault {
   const { kind, message } = fault;
   const fix =

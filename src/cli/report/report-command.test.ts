@@ -1,17 +1,19 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { osgLog } from '../../../scripts/osg-log.ts';
 import { runCommand } from '../../../test/cli/run-command.ts';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
+import { logSources } from '../../eventlog/log-sources.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { JobTableRow } from '../../report/job-table.ts';
 import type { GroupedReport } from '../../report/grouped-report.ts';
 import type { LogReport } from '../../report/log-report.ts';
+import { readLogs } from '../../report/read-logs.ts';
 import * as report from '../commands/report.ts';
 
 const at = (seconds: number): string =>
@@ -314,6 +316,31 @@ test('a log of a folder of which nothing can be decompressed is named', async (t
   assert.equal(jobs.total, 1);
   assert.match(notes.join(), /folder\/bad\.log\.gz is cut or damaged/);
   await assert.rejects(runCommand(report, ['other'], { cwd }), /other\/bad\.log\.gz: cannot be decompressed/);
+});
+
+test('files of a folder that cannot be opened are counted and named', async (t) => {
+  const forbidden = ['folder/a.log', 'folder/b.log', 'my.log.1'];
+  const cwd = await temporaryFolder(t, {
+    'folder/events': whole,
+    'my.log': whole,
+    ...Object.fromEntries(forbidden.map((name) => [name, whole])),
+  });
+  await chmod(cwd, 0o755);
+  for (const name of forbidden) await chmod(path.join(cwd, name), 0);
+  // Root may read everything.
+  if (process.getuid?.() === 0) process.seteuid?.(65534);
+  const sources = await logSources(['folder', 'my.log'], { cwd }).finally(() => {
+    if (process.getuid?.() === 0) process.seteuid?.(0);
+  });
+  const { jobs, notes } = (await readLogs(sources)).report;
+  assert.equal(jobs.total, 1);
+  assert.deepEqual(
+    notes.filter((note) => note.startsWith('Left out')),
+    [
+      'Left out 2 files that cannot be read: folder/a.log, folder/b.log.',
+      'Left out 1 file that cannot be read: my.log.1.',
+    ],
+  );
 });
 
 test('the first screen says when, how many, what was lost and what helps most', async (t) => {

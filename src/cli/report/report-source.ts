@@ -23,7 +23,7 @@ import type { Cli } from '../cli.ts';
 import { findRun, type FoundRun, pathKind } from '../find-run.ts';
 import { outputOf } from '../check/ask-python.ts';
 import { isDagFile } from '../adopt/dag-file.ts';
-import { namedLogs, namesLogs } from '../named-logs.ts';
+import { namedLogs, namesLogs, refuseMissing } from '../named-logs.ts';
 import { readDagLogs } from './dag-source.ts';
 
 /** What a report is about: an Updraft run, or any event logs; or several of either, each read by itself. */
@@ -56,17 +56,9 @@ export async function separateSources(cli: Cli, words: readonly string[]): Promi
   return { several };
 }
 
-async function oneRun(cli: Cli, word: string | undefined): Promise<FoundRun> {
-  if (word !== undefined && /[./]/.test(word) && (await pathKind(path.resolve(cli.cwd, word))) === undefined)
-    throw new Fault('file-invalid', `no log or run ${printable(word)}`, {
-      about: word,
-      fix: 'name the event log of your jobs (`log` in their submit file)',
-    });
-  return findReportRun(cli, word);
-}
-
 /** A user without runs may have an event log. */
-async function findReportRun(cli: Cli, word: string | undefined): Promise<FoundRun> {
+async function oneRun(cli: Cli, word: string | undefined): Promise<FoundRun> {
+  await refuseMissing(cli, word);
   try {
     return await findRun(cli.cwd, word);
   } catch (error) {

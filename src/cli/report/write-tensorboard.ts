@@ -80,17 +80,13 @@ export class EventFile implements Curve {
   /** What goes before the value of each metric. */
   readonly #prefixes = new Map<string, Buffer>();
 
-  #startedAt: number | undefined;
-
   /** The time of the first point, in milliseconds since the epoch. */
-  get startedAt(): number | undefined {
-    return this.#startedAt;
-  }
+  startedAt: number | undefined;
 
   add(point: TrainingPoint): void {
     const { at, step, metrics } = point;
-    if (this.#startedAt === undefined) this.#record(at, text(3, 'brain.Event:2'), {});
-    this.#startedAt ??= at;
+    if (this.startedAt === undefined) this.#record(at, text(3, 'brain.Event:2'), {});
+    this.startedAt ??= at;
     let bytes = 0;
     for (const name in metrics) bytes += this.#prefixOf(name).length + 4;
     this.#points.push({ point, at: this.#end });

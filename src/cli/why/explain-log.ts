@@ -43,8 +43,11 @@ interface ReadingOptions {
   isQuoted: boolean;
 }
 
-const isNamedJob = ({ id, node }: JobHistory, word: string): boolean =>
-  id === word || node === word || id.startsWith(`${word}.`);
+const isNamedJob = (job: JobHistory, word: string): boolean => job.node === word || hasNumber(job, word);
+
+/** Whether a word is the id or the cluster of a job, also of one before DAGMan tried its node again. */
+export const hasNumber = ({ id, earlierIds = [] }: JobHistory, word: string): boolean =>
+  [id, ...earlierIds].some((one) => one === word || one.startsWith(`${word}.`));
 
 async function jobsOfLogs(
   sources: readonly LogSource[],
@@ -116,7 +119,7 @@ class ChosenJobs {
   /** Of the jobs of a node, the one that is named, if one is. */
   ofNode(jobs: JobHistory[]): JobHistory[] {
     const named = `${this.#cluster}.${this.#proc}`;
-    const found = jobs.filter(({ id, earlierIds = [] }) => id === named || earlierIds.includes(named));
+    const found = jobs.filter((job) => hasNumber(job, named));
     return found.length === 0 ? jobs : found;
   }
 

@@ -174,7 +174,6 @@ function neverQueued({ id: job, status }: JobState): Explanation {
   };
 }
 
-/** A job that waits for the canary jobs. */
 function explainCanaryWait(
   { jobs, endedAt }: RunState,
   job: string,

@@ -18,7 +18,8 @@ interface JobPanelContext {
 export class JobPanel {
   readonly element: HTMLElement;
   readonly #context: JobPanelContext;
-  #job = '';
+  /** The job that is shown; empty for none. */
+  job = '';
   #title = html('h2', { id: 'job-title', tabindex: '-1' });
   #explanation = html('div', { id: 'explanation' });
   #actions = html('div', { class: 'actions' });
@@ -64,11 +65,6 @@ export class JobPanel {
     );
   }
 
-  /** The job that is shown; empty for none. */
-  get job() {
-    return this.#job;
-  }
-
   /** Shows a job that the reader chose, and moves the focus there. */
   async open(id: string, label: string) {
     this.#choose(id, label);
@@ -85,7 +81,7 @@ export class JobPanel {
   }
 
   #choose(id: string, label: string) {
-    this.#job = id;
+    this.job = id;
     this.#detail = undefined;
     this.#results.replaceChildren();
     this.element.hidden = false;
@@ -100,10 +96,10 @@ export class JobPanel {
   }
 
   async #readDetail() {
-    const asked = this.#job;
+    const asked = this.job;
     if (asked === '') return;
     const detail = await this.#context.detailOf(asked).catch(() => undefined);
-    if (asked !== this.#job) return;
+    if (asked !== this.job) return;
     if (detail === undefined) show(this.#explanation, html('p', {}, 'This page has no details of this job.'));
     else {
       this.#detail = detail;
@@ -114,7 +110,7 @@ export class JobPanel {
 
   async #readResults(asked: string) {
     const files = (await this.#context.resultsOf?.(asked).catch(() => [])) ?? [];
-    if (asked !== this.#job) return;
+    if (asked !== this.job) return;
     const links = downloads(asked, files, this.#context.hrefOf).flatMap((link) => [' ', link]);
     show(this.#results, ...(links.length === 0 ? [] : ['Results:', ...links]));
   }
@@ -132,7 +128,7 @@ export class JobPanel {
   }
 
   #close() {
-    this.#job = '';
+    this.job = '';
     this.element.hidden = true;
     this.#context.onClose();
   }
@@ -158,14 +154,14 @@ export class JobPanel {
   }
 
   async #readLog() {
-    const asked = this.#job;
+    const asked = this.job;
     if (asked === '') return;
     if (this.#context.logOf === undefined) {
       this.#log.textContent = 'The logs are not part of this file; the commands above show them.';
       return;
     }
     const part = await this.#context.logOf(asked, this.#stream.value).catch(() => undefined);
-    if (asked !== this.#job) return;
+    if (asked !== this.job) return;
     const before = part !== undefined && part.from > 0 ? `… ${part.from} bytes not shown\n` : '';
     const text = before + (part?.text ?? '') || 'Nothing has been printed yet.';
     if (this.#log.textContent === text) return;

@@ -26,7 +26,7 @@ test('its certificates are valid for localhost and the loopback addresses', asyn
   const { federation } = await demoFederation(t);
   const { port } = new URL(federation.discoveryUrl);
   const ca = await readFile(federation.caFile);
-  for (const servername of ['localhost', '127.0.0.1', '::1']) {
+  for (const servername of ['localhost', '127.0.0.1']) {
     const checkServerIdentity = (_: string, certificate: tls.PeerCertificate) =>
       tls.checkServerIdentity(servername, certificate);
     const socket = tls.connect({ host: '127.0.0.1', port: Number(port), ca, checkServerIdentity });

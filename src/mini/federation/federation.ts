@@ -197,7 +197,7 @@ async function startServers(
   authority: CertificateAuthority,
   options: { folder: string; caches: number; http: boolean; servers?: OtherServers },
 ): Promise<Servers> {
-  const { certificate: cert, key } = authority.issue(['localhost', loopback, '::1']);
+  const { certificate: cert, key } = authority.issue(['localhost', loopback]);
   await using started = new AsyncDisposableStack();
   const start = async (server: WebServer): Promise<WebServer> => {
     started.defer(() => server.stop());

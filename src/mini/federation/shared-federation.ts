@@ -1,10 +1,11 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
+import { readJsonFile } from '../../base/error-reason.ts';
 import { identifyProcess, livenessOf, type ProcessIdentity } from '../../base/process-identity.ts';
 import {
   type Addresses,
@@ -35,10 +36,8 @@ const stateFile = (folder: string): string => path.join(folder, 'federation.json
 
 /** The federation of this state folder, if its process is alive. */
 export async function findFederation(folder: string): Promise<FederationState | undefined> {
-  const text = await readFile(stateFile(folder), 'utf8').catch(() => undefined);
-  if (text === undefined) return undefined;
-  const state = JSON.parse(text) as FederationState;
-  return livenessOf(state.process) === 'alive' ? state : undefined;
+  const state = await readJsonFile<FederationState>(stateFile(folder));
+  return state !== undefined && livenessOf(state.process) === 'alive' ? state : undefined;
 }
 
 /** Starts a federation in this process and publishes its state in the folder, with a token file per protected namespace. */

@@ -11,7 +11,7 @@ import tls from 'node:tls';
 import { promisify } from 'node:util';
 import { makeCertificateAuthority } from './x509.ts';
 
-const hosts = ['localhost', '127.0.0.1', '::1'];
+const hosts = ['localhost', '127.0.0.1'];
 
 test('a certificate names its hosts, its issuer and its dates', () => {
   const now = Date.UTC(2049, 11, 30);
@@ -23,7 +23,7 @@ test('a certificate names its hosts, its issuer and its dates', () => {
   assert.ok(server.checkIssued(own));
   assert.ok(server.verify(own.publicKey));
   for (const name of ['localhost']) assert.equal(server.checkHost(name), name);
-  for (const address of ['127.0.0.1', '::1']) assert.equal(server.checkIP(address), address);
+  assert.equal(server.checkIP('127.0.0.1'), '127.0.0.1');
   assert.equal(server.checkHost('example.org'), undefined);
   assert.equal(server.checkIP('127.0.0.2'), undefined);
   assert.equal(server.validFromDate.getTime(), now - 24 * 3600 * 1000);

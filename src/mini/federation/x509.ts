@@ -1,5 +1,5 @@
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
-import { isIP } from 'node:net';
+import { isIPv4 } from 'node:net';
 
 /** Writes ASN.1 values in DER, the encoding of certificates. */
 
@@ -148,21 +148,10 @@ function serverExtensions(hosts: string[]): Buffer[] {
   ];
 }
 
-function alternativeName(host: string): Buffer {
-  const family = isIP(host);
-  if (family === 0) return derValue(0x82, Buffer.from(host, 'latin1'));
-  return derValue(0x87, family === 4 ? Buffer.from(host.split('.').map(Number)) : ipv6Bytes(host));
-}
-
-function ipv6Bytes(host: string): Buffer {
-  const [head = '', tail] = host.split('::');
-  const groups = (text: string): number[] =>
-    text === '' ? [] : text.split(':').map((group) => parseInt(group, 16));
-  const left = groups(head);
-  const right = groups(tail ?? '');
-  const all = [...left, ...Array<number>(8 - left.length - right.length).fill(0), ...right];
-  return Buffer.from(all.flatMap((group) => [group >> 8, group & 0xff]));
-}
+const alternativeName = (host: string): Buffer =>
+  isIPv4(host)
+    ? derValue(0x87, Buffer.from(host.split('.').map(Number)))
+    : derValue(0x82, Buffer.from(host, 'latin1'));
 
 const commonName = (text: string): Buffer =>
   derSequence(derSet(derSequence(derOid('2.5.4.3'), derUtf8(text))));

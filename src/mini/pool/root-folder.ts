@@ -1,6 +1,6 @@
 import { isThere } from '../../base/error-reason.ts';
 import { type ChildProcess, spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { appendFile, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
@@ -43,10 +43,7 @@ export async function rootFolder(build: {
   say: Say;
   signal: AbortSignal;
 }): Promise<string> {
-  const recipe = createHash('sha256')
-    .update(JSON.stringify([suites, slurm, xrootd, jobPackages, poolUser]))
-    .digest('hex')
-    .slice(0, 12);
+  const recipe = hash('sha256', JSON.stringify([suites, slurm, xrootd, jobPackages, poolUser])).slice(0, 12);
   const folder = path.join(build.cacheFolder, `pool-root-${recipe}`);
   if (await isThere(folder)) return folder;
   await mkdir(build.cacheFolder, { recursive: true });

@@ -4,7 +4,6 @@ import { findProgram } from '../../base/find-program.ts';
 import { Fault } from '../../fault/fault.ts';
 import { SchedulerTools } from '../scheduler-tools.ts';
 
-/** Slurm's commands on this machine. */
 export class SlurmTools extends SchedulerTools {
   private constructor(folder: string, env: Env) {
     super(folder, env, { queue: 'squeue', machine: 'cluster', isUnreachable });

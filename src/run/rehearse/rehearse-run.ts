@@ -1,8 +1,8 @@
 import { rehearsalPrefix } from '../list-runs.ts';
-import { readFile, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock } from '../../base/clock.ts';
-import { succeeds } from '../../base/error-reason.ts';
+import { readJsonFile, succeeds } from '../../base/error-reason.ts';
 import type { WorkOrder } from '../../job/job.ts';
 import { attemptFiles, attemptFolder } from '../../job/layout.ts';
 import { isOnDemand } from '../../job/on-demand.ts';
@@ -139,6 +139,5 @@ export async function gatherRecord(plan: Plan, rehearsal: Rehearsal): Promise<Re
 
 /** On the local pool the order says where the attempt had its scratch; elsewhere it was the scheduler's. */
 async function scratchOf(folder: string): Promise<string | undefined> {
-  const text = await readFile(path.join(folder, attemptFiles.order), 'utf8').catch(() => undefined);
-  return text === undefined ? undefined : (JSON.parse(text) as WorkOrder).scratchParent;
+  return (await readJsonFile<WorkOrder>(path.join(folder, attemptFiles.order)))?.scratchParent;
 }

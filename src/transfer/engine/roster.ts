@@ -47,7 +47,8 @@ export class Roster {
   /** Hosts that sent wrong bytes: asked only when there is no other. */
   readonly #suspects: ReadonlySet<string>;
   #preferred: Source | undefined;
-  #passes = 0;
+  /** Passes over all servers without progress. */
+  passes = 0;
 
   constructor(suspects: ReadonlySet<string> = new Set()) {
     this.#suspects = suspects;
@@ -112,11 +113,6 @@ export class Roster {
     return exclusiveTo(this.sources) !== undefined;
   }
 
-  /** Passes over all servers without progress. */
-  get passes(): number {
-    return this.#passes;
-  }
-
   /** Servers that may be asked now, best first. */
   candidates(now: number): Source[] {
     const stays = this.#preferred;
@@ -146,7 +142,7 @@ export class Roster {
 
   /** Every server that could be asked has failed once more since the last progress. */
   get isPassDone(): boolean {
-    return this.#preferred === undefined && this.#usable.every(({ tries }) => tries > this.#passes);
+    return this.#preferred === undefined && this.#usable.every(({ tries }) => tries > this.passes);
   }
 
   /** Whether another pass may help; fewer are allowed if no server could ever be reached. */
@@ -158,7 +154,7 @@ export class Roster {
       bytes === 0 && last?.fault.kind === 'servers-unreachable';
     return (
       this.nextAt() !== undefined &&
-      this.#passes < (this.sources.every(isUnreached) ? maxUnreachedPasses : maxPasses)
+      this.passes < (this.sources.every(isUnreached) ? maxUnreachedPasses : maxPasses)
     );
   }
 
@@ -168,12 +164,12 @@ export class Roster {
   }
 
   nextPass(): void {
-    this.#passes++;
+    this.passes++;
   }
 
   progressed(source: Source): void {
     for (const each of this.sources) each.tries = 0;
-    this.#passes = 0;
+    this.passes = 0;
     source.breaker = closedBreaker;
     if (this.#preferred === source) this.#preferred = undefined;
   }
@@ -247,7 +243,7 @@ export class Roster {
 
   /** The object is fetched again from its first byte: a server with another version may be right. */
   restart(): void {
-    this.#passes = 0;
+    this.passes = 0;
     for (const source of this.sources) {
       source.tries = 0;
       if (source.disagrees) source.breaker = closedBreaker;

@@ -51,16 +51,16 @@ const minTakeOverSeconds = 0.02;
  * a free server takes over the part of another's segment that would finish last.
  */
 export class SegmentMap {
-  #size: number;
+  size: number;
   #gaps: Gap[];
-  readonly #running = new Set<Segment>();
+  readonly running = new Set<Segment>();
   /** Which server sent which bytes, in order of arrival; '' is an earlier attempt. */
   #sent: (Range & { server: string })[];
   #withdrawn: (Range & { server: string })[] = [];
 
   /** `size` is Infinity until it is known. */
   constructor(size: number, done: readonly Range[] = []) {
-    this.#size = size;
+    this.size = size;
     this.#gaps = complement(done, size).map((range) => ({ ...range, avoid: nobody }));
     this.#sent = done.map((range) => ({ ...range, server: '' }));
   }
@@ -76,22 +76,14 @@ export class SegmentMap {
     return own.map(({ start, end }) => ({ start, end })).sort((a, b) => a.start - b.start);
   }
 
-  get size(): number {
-    return this.#size;
-  }
-
   get complete(): boolean {
-    return this.#gaps.length === 0 && this.#running.size === 0;
-  }
-
-  get running(): ReadonlySet<Segment> {
-    return this.#running;
+    return this.#gaps.length === 0 && this.running.size === 0;
   }
 
   /** The size is known now: nothing lies beyond it. */
   setSize(size: number): void {
-    this.#size = size;
-    for (const segment of this.#running) segment.end = Math.min(segment.end, size);
+    this.size = size;
+    for (const segment of this.running) segment.end = Math.min(segment.end, size);
     this.#gaps = this.#gaps
       .filter((gap) => gap.start < size)
       .map((gap) => ({ ...gap, end: Math.min(gap.end, size) }));
@@ -99,19 +91,16 @@ export class SegmentMap {
 
   /** Complete ranges, in order. */
   get done(): Range[] {
-    const open = [
-      ...this.#gaps,
-      ...[...this.#running].map(({ position, end }) => ({ start: position, end })),
-    ];
+    const open = [...this.#gaps, ...[...this.running].map(({ position, end }) => ({ start: position, end }))];
     return complement(
       open.filter(({ start, end }) => start < end).sort((a, b) => a.start - b.start),
-      this.#size,
+      this.size,
     );
   }
 
   get missingBytes(): number {
     const gaps = this.#gaps.reduce((sum, gap) => sum + gap.end - gap.start, 0);
-    return [...this.#running].reduce((sum, segment) => sum + segment.end - segment.position, gaps);
+    return [...this.running].reduce((sum, segment) => sum + segment.end - segment.position, gaps);
   }
 
   /** The first missing range this server may send, cut to its limits. */
@@ -127,7 +116,7 @@ export class SegmentMap {
 
   /** Shortens segments that were assigned without a limit, so that other servers can share the rest. */
   share(limit: number, grain: number): void {
-    for (const segment of this.#running) {
+    for (const segment of this.running) {
       const end = roundUp(segment.position + limit, grain);
       if (end < segment.end) this.#cut(segment, end, nobody);
     }
@@ -145,7 +134,7 @@ export class SegmentMap {
     let slowest: Segment | undefined;
     let slowestRate = 0;
     let longestSeconds = Math.max(minTakeOverSeconds, 2 * answerSeconds);
-    for (const segment of this.#running) {
+    for (const segment of this.running) {
       const segmentRate = rateOf(segment);
       if (segment.server === wanted.server || segment.end === Infinity || segmentRate === undefined) continue;
       const seconds = (segment.end - segment.position) / Math.max(1, segmentRate);
@@ -169,7 +158,7 @@ export class SegmentMap {
 
   /** The segment has ended: what it did not deliver is missing again. */
   release(segment: Segment): void {
-    this.#running.delete(segment);
+    this.running.delete(segment);
     const { server, start, position } = segment;
     if (start < position)
       this.#sent = [...without(this.#sent, { start, end: position }), { server, start, end: position }];
@@ -198,7 +187,7 @@ export class SegmentMap {
 
   /** No other server can help: whatever was cut off from a running answer returns to it. */
   unshare(): void {
-    for (const segment of this.#running)
+    for (const segment of this.running)
       for (const gap of this.#gaps)
         if (gap.start === segment.end && gap.end <= segment.promised) {
           segment.end = gap.end;
@@ -213,7 +202,7 @@ export class SegmentMap {
 
   #start(server: string, start: number, end: number): Segment {
     const segment: Segment = { server, start, position: start, end, promised: 0 };
-    this.#running.add(segment);
+    this.running.add(segment);
     return segment;
   }
 

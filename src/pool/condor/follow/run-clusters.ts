@@ -14,7 +14,8 @@ export interface KnownJob {
 export class RunClusters {
   readonly #tail: JournalTail;
   #run = '';
-  #createdAt = 0;
+  /** When the run was created, in milliseconds since the epoch. */
+  createdAt = 0;
   readonly #rounds = new Map<number, readonly string[]>();
   readonly #clusters = new Map<number, number>();
   readonly #submittedAt = new Map<number, number>();
@@ -22,11 +23,6 @@ export class RunClusters {
 
   constructor(runFolder: string) {
     this.#tail = new JournalTail(path.join(runFolder, runFiles.journal));
-  }
-
-  /** When the run was created, in milliseconds since the epoch. */
-  get createdAt(): number {
-    return this.#createdAt;
   }
 
   get numbers(): number[] {
@@ -38,7 +34,7 @@ export class RunClusters {
     const { entries } = await this.#tail.read();
     for (const entry of entries) {
       if (entry.kind === 'run-created') {
-        [this.#run, this.#createdAt] = [entry.run, Date.parse(entry.t)];
+        [this.#run, this.createdAt] = [entry.run, Date.parse(entry.t)];
         this.#rounds.set(1, entry.jobs);
       }
       if (entry.kind === 'round-started') this.#rounds.set(entry.round, entry.jobs);
@@ -63,7 +59,7 @@ export class RunClusters {
   timeOf({ time, zone, kind, cluster }: LogEvent): number | undefined {
     if (time === undefined || zone !== 'unknown') return time;
     if (kind === 'submit' || kind === 'cluster-submit')
-      this.#shift ??= zoneShift(time, this.#createdAt, this.#submittedAt.get(cluster) ?? Infinity);
+      this.#shift ??= zoneShift(time, this.createdAt, this.#submittedAt.get(cluster) ?? Infinity);
     return time + (this.#shift ?? 0);
   }
 

@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test } from 'node:test';
+import { readDag } from '../../src/dag/read-dag.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+import { realCondorSubmit } from './condor-submit.ts';
+
+const splices = {
+  'plain.spl': 'JOB K s.sub',
+  'pinned.spl': 'JOB P s.sub\nJOB Q s.sub\nPARENT P CHILD Q\nPIN_IN P 1\nPIN_OUT Q 1',
+  'half.spl': 'JOB P s.sub\nJOB Z s.sub\nPIN_IN P 1\nPIN_OUT P 1',
+  'inside.spl': 'JOB P s.sub\nSPLICE I plain.spl\nPIN_IN P 1\nPIN_OUT P 1',
+  'beside.spl': 'JOB P s.sub\nSERVICE V s.sub\nPIN_IN P 1\nPIN_OUT P 1',
+  'middle.spl': 'JOB P s.sub\nJOB Z s.sub\nPARENT Z CHILD P\nPIN_IN P 1',
+  'gap.spl': 'JOB P s.sub\nJOB Q s.sub\nPIN_IN P 1\nPIN_IN Q 3\nPIN_OUT P 1\nPIN_OUT Q 3',
+  'twice.spl': 'JOB P s.sub\nPIN_IN P 1\nPIN_IN P 2\nPIN_OUT P 1\nPIN_OUT P 2',
+  'pin-all.spl': 'JOB P s.sub\nPIN_IN ALL_NODES 1\nPIN_OUT P 1',
+};
+
+const forAll = [
+  ...['RETRY ALL_NODES 3', 'VARS ALL_NODES a="1"', 'PRIORITY ALL_NODES 1', 'CATEGORY ALL_NODES c'],
+  ...[
+    'SCRIPT PRE ALL_NODES /bin/true',
+    'ABORT-DAG-ON ALL_NODES 1',
+    'PRE_SKIP ALL_NODES 1',
+    'TOLERANCE ALL_NODES 1',
+  ],
+];
+const connected = (from: string, to: string, ...more: string[]): string =>
+  [`SPLICE X ${from}.spl`, `SPLICE Y ${to}.spl`, ...more, 'CONNECT X Y'].join('\n');
+
+const cases: Record<string, { refused: string[]; taken: string[] }> = {
+  ALL_NODES: {
+    refused: [
+      ...forAll.map((line) => `SPLICE X plain.spl\n${line}`),
+      'FINAL F s.sub\nRETRY ALL_NODES 3',
+      'JOB A s.sub\nDONE ALL_NODES',
+      'SPLICE X pin-all.spl',
+    ],
+    taken: [['JOB A s.sub', 'SPLICE X plain.spl', ...forAll].join('\n')],
+  },
+  CONNECT: {
+    refused: [
+      connected('pinned', 'half'),
+      connected('pinned', 'inside'),
+      connected('pinned', 'middle'),
+      connected('gap', 'gap'),
+      connected('plain', 'plain'),
+      connected('pinned', 'twice'),
+      connected('twice', 'pinned'),
+      `JOB A s.sub\n${connected('pinned', 'half')}\nPARENT A CHILD Y`,
+    ],
+    taken: [
+      connected('half', 'pinned'),
+      connected('pinned', 'beside'),
+      connected('twice', 'twice'),
+      `JOB A s.sub\n${connected('pinned', 'half', 'PARENT A CHILD Y')}`,
+    ],
+  },
+};
+
+for (const [what, { refused, taken }] of Object.entries(cases))
+  test(`${what} is refused where DAGMan refuses it`, async (t) => {
+    const folder = await temporaryFolder(t);
+    const condor = await realCondorSubmit(t);
+    if (condor === undefined) return;
+    await writeFile(path.join(folder, 's.sub'), 'executable = /bin/true\nlog = s.log\nqueue\n');
+    for (const [name, text] of Object.entries(splices)) await writeFile(path.join(folder, name), text);
+    for (const [index, text] of [...refused, ...taken].entries()) {
+      const name = `${index}.dag`;
+      await writeFile(path.join(folder, name), `${text}\n`);
+      const theirs = condor.refusal(folder, name);
+      const dag = readDag(name, text, (file) => readFileSync(path.join(folder, file), 'utf8'));
+      const ours = dag.problems.map(({ message }) => message);
+      assert.equal(theirs !== undefined, refused.includes(text), `DAGMan: ${theirs ?? 'accepted'}: ${text}`);
+      assert.equal(ours.length > 0, theirs !== undefined, `${ours.join('; ')}: ${text}`);
+    }
+  });
