@@ -1,30 +1,5 @@
 import path from 'node:path';
-import type { SourceLine } from '../base/finding.ts';
 import type { ExpansionBudget } from './expansion-budget.ts';
-
-interface Macro {
-  /** As written. */
-  name: string;
-  value: string;
-  place: SourceLine;
-}
-
-/** The names of a submit file with their unexpanded values; names are case-insensitive. */
-export class Macros {
-  readonly #byName = new Map<string, Macro>();
-
-  set(name: string, value: string, place: SourceLine): void {
-    this.#byName.set(name.toLowerCase(), { name, value, place });
-  }
-
-  get(name: string): Macro | undefined {
-    return this.#byName.get(name.toLowerCase());
-  }
-
-  all(): Iterable<Macro> {
-    return this.#byName.values();
-  }
-}
 
 /** What an expansion may see: macros by name, the submitter's environment and folder, and a record of the names looked up. */
 export interface Scope {
@@ -77,7 +52,7 @@ export function callMacroFunction(name: string, body: string, scope: Scope, expa
     case 'REAL':
       return formatNumber(named(parts[0] ?? ''), parts[1], name === 'INT');
     case 'STRING':
-      return formatText(unquoted(named(parts[0] ?? '')), parts[1]);
+      return printf(parts[1] ?? '%s', unquoted(named(parts[0] ?? '')));
     case 'EVAL':
       return evaluated(named(body));
     case 'BASENAME': {
@@ -128,8 +103,6 @@ function formatNumber(text: string, format: string | undefined, whole: boolean):
     : printf(format ?? '%s', value.toFixed(Math.min(Number(digits), maxDigits)));
 }
 
-const formatText = (text: string, format: string | undefined): string => printf(format ?? '%s', text);
-
 /** Longer than any file name, within what JavaScript can print. */
 const maxDigits = 100;
 
@@ -161,7 +134,7 @@ function evaluated(text: string): string {
  */
 function filePart(chars: string, name: string, cwd: string): string {
   const flags = chars.toLowerCase();
-  const file = fullName(/^"(.*)"$/s.exec(name.trim())?.[1] ?? name, flags, cwd);
+  const file = fullName(unquoted(name), flags, cwd);
   const quote = !flags.includes('q') ? '' : flags.includes('a') ? "'" : '"';
   return quote + selectPart(file, flags) + quote;
 }

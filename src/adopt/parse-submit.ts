@@ -123,7 +123,7 @@ function readAssignment(reader: SubmitReader, text: string, place: SourceLine): 
   }
   reader.refer(rest);
   const name = expandMacros(written, reader.scope());
-  const before = reader.macros.get(name)?.value ?? '';
+  const before = reader.macros.get(name.toLowerCase())?.value ?? '';
   const joined = append === undefined || before === '' ? rest : before + joiner(append) + rest;
   if (sign !== '') reader.assign(`MY.${name}`, sign === '-' ? '' : rest, place);
   else if (!/^[\w.]+$/.test(name)) reader.stop(`\`${written}\` is not a valid name`, place);
@@ -147,7 +147,7 @@ function readHereText(reader: SubmitReader, match: RegExpExecArray, place: Sourc
   }
   const value = body.join('\n');
   reader.refer(value);
-  reader.assign(name, expandSelf(value, name, reader.macros.get(name)?.value ?? ''), place);
+  reader.assign(name, expandSelf(value, name, reader.macros.get(name.toLowerCase())?.value ?? ''), place);
 }
 
 function readColon(reader: SubmitReader, match: RegExpExecArray, place: SourceLine, depth: number): void {

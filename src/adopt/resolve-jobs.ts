@@ -4,8 +4,7 @@ import { expandMacros } from './expand-macros.ts';
 import { CircularMacro } from './expansion-budget.ts';
 import { evaluateNumber } from './macro-functions.ts';
 import type { SubmittedJob } from './submission.ts';
-import { canonicalCommand } from './submit-commands.ts';
-import type { SubmitReader } from './submit-reader.ts';
+import { type SubmitReader, targetOf } from './submit-reader.ts';
 
 /** Jobs of all queue statements together; beyond it, only the first of each statement is resolved. */
 const maxResolved = 2000;
@@ -101,10 +100,8 @@ function expandJob(
   const commands: Record<string, string> = {};
   const attributes: Record<string, string> = {};
   // A queue variable may itself be a command, as in `queue arguments from list.txt`.
-  const items = Object.entries(item).map(([name, value]) => ({ name, value }));
-  for (const { name, value } of [...reader.macros.all(), ...items]) {
-    const attribute = /^MY\.(.+)$/i.exec(name)?.[1];
-    const command = attribute === undefined ? canonicalCommand(name) : undefined;
+  const items = Object.entries(item).map(([name, value]) => ({ ...targetOf(name), value }));
+  for (const { command, attribute, value } of [...reader.macros.values(), ...items]) {
     if (attribute !== undefined) attributes[attribute] = expandMacros(value, scope);
     else if (command !== undefined) commands[command] = expandMacros(value, scope);
   }

@@ -2,7 +2,7 @@ import type { Env } from '../base/env.ts';
 import type { SourceLine } from '../base/finding.ts';
 import { expandMacros, macroReferences } from './expand-macros.ts';
 import { ExpansionBudget } from './expansion-budget.ts';
-import { Macros, type Scope } from './macro-functions.ts';
+import type { Scope } from './macro-functions.ts';
 import type { Assignment, ReadingProblem, Submission } from './submission.ts';
 import type { SubmitFiles } from './submit-files.ts';
 import { canonicalCommand } from './submit-commands.ts';
@@ -37,14 +37,20 @@ export interface ReaderContext {
 /** Enough jobs for every rule, and cheap for a big batch. */
 const defaultMaxJobs = 100;
 
+/** The command or the attribute that a name sets; none for a macro. */
+export function targetOf(name: string): Pick<Assignment, 'command' | 'attribute'> {
+  const attribute = /^MY\.(.+)$/i.exec(name)?.[1];
+  return { attribute, command: attribute === undefined ? canonicalCommand(name) : undefined };
+}
+
 /** What is known while a submit file is being read. */
 export class SubmitReader {
   readonly context: ReaderContext;
-  readonly macros = new Macros();
+  /** The last assignment of each name as written, and of each command by its usual name; in lower case. */
+  readonly macros = new Map<string, Assignment>();
+  readonly inForce = new Map<string, Assignment>();
   readonly budget = new ExpansionBudget();
   readonly submission: Submission;
-  /** The last assignment of each name, by lower-case name. */
-  readonly inForce = new Map<string, Assignment>();
   readonly maxJobs: number;
   stopped = false;
   /** The number of the next job in its cluster. */
@@ -73,12 +79,10 @@ export class SubmitReader {
 
   assign(name: string, value: string, place: SourceLine): void {
     this.budget.spend(value);
-    this.macros.set(name, value, place);
-    const attribute = /^MY\.(.+)$/i.exec(name)?.[1];
-    const command = attribute === undefined ? canonicalCommand(name) : undefined;
-    const assignment = { name, command, attribute, value, place };
+    const assignment = { name, ...targetOf(name), value, place };
     this.submission.assignments.push(assignment);
-    this.inForce.set(command ?? name.toLowerCase(), assignment);
+    this.macros.set(name.toLowerCase(), assignment);
+    this.inForce.set(assignment.command ?? name.toLowerCase(), assignment);
   }
 
   /** Records the names that a text refers to, so that unused ones can be reported. */
@@ -117,8 +121,10 @@ export class SubmitReader {
     const { env = {}, cwd = '/' } = this.context;
     const ambient = ambientMacros(this.context);
     return {
-      lookup: (name) =>
-        live[name.toLowerCase()] ?? this.macros.get(name)?.value ?? ambient[name.toLowerCase()],
+      lookup: (name) => {
+        const key = name.toLowerCase();
+        return live[key] ?? this.macros.get(key)?.value ?? ambient[key];
+      },
       // The shell's own name for the folder where `condor_submit` runs.
       env: (name) => {
         const value = name === 'PWD' ? (this.context.cwd ?? env[name]) : env[name];

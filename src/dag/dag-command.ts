@@ -27,12 +27,11 @@ interface Commands {
   description: { name: string; inline: InlineDescription };
   edges: { parents: string[]; children: string[] };
   script: { node: string; when: ScriptTime; command: string };
-  retry: { node: string; max: number };
   vars: { node: string; append: boolean; pairs: [name: string, value: string][] };
   category: { node: string; category: string };
   maxjobs: { category: string; limit: number };
   done: { node: string };
-  /** PRIORITY, ABORT-DAG-ON, PRE_SKIP, TOLERANCE and SAVE_POINT_FILE: only their node is checked. */
+  /** RETRY, PRIORITY, ABORT-DAG-ON, PRE_SKIP, TOLERANCE and SAVE_POINT_FILE: only their node is checked. */
   setting: { node: string; keyword: string };
   connect: { from: string; to: string };
   pin: { node: string; number: number; direction: 'in' | 'out' };

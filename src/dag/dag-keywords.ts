@@ -95,12 +95,8 @@ function edges(words: DagLexer): DagCommand {
   if (names.length === 0 || childrenAt === 0) throw new DagSyntax('there is no node after PARENT');
   if (childrenAt === -1) throw new DagSyntax('CHILD is missing');
   if (childrenAt === names.length) throw new DagSyntax('there is no node after CHILD');
-  return {
-    kind: 'edges',
-    parents: names.slice(0, childrenAt),
-    children: names.slice(childrenAt),
-    place: words.place,
-  };
+  const [parents, children] = [names.slice(0, childrenAt), names.slice(childrenAt)];
+  return { kind: 'edges', parents, children, place: words.place };
 }
 
 function weakEdges(words: DagLexer): DagCommand {
@@ -133,12 +129,12 @@ function scriptOf(when: ScriptTime, words: DagLexer): DagCommand {
 
 function retry(words: DagLexer): DagCommand {
   const node = need(words, 'the name of the node');
-  const max = number(words, 'the number of retries', 0);
+  number(words, 'the number of retries', 0);
   const word = words.next();
   if (word !== '' && !isWord(word, 'UNLESS_EXIT')) throw new DagSyntax(`\`${word}\` is one word too many`);
   if (word !== '') number(words, 'the exit code after UNLESS-EXIT');
   end(words);
-  return { kind: 'retry', node, max, place: words.place };
+  return { kind: 'setting', node, keyword: 'RETRY', place: words.place };
 }
 
 function vars(words: DagLexer): DagCommand {

@@ -44,12 +44,9 @@ export class DagLexer {
     return word;
   }
 
-  /** The word that the line begins with, quotes or not. */
+  /** The word that the line begins with; the whole line if that has quotes, which no keyword has. */
   first(): string {
-    let end = 0;
-    while (end < this.#text.length && !isBlank(this.#text.charAt(end))) end++;
-    this.#at = end;
-    return this.#text.slice(0, end);
+    return this.#plainWord() ?? this.rest();
   }
 
   /** Almost all words have no quotes: then they are a part of the line. */

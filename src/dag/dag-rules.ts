@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import type { SubmitFiles } from '../adopt/submit-files.ts';
 import { counted } from '../base/counted.ts';
-import type { Found, Rule } from '../base/finding.ts';
+import type { Found, Rule, RuleResult } from '../base/finding.ts';
 import type { ScriptTime } from './dag-command.ts';
 import { ownName, type Dag, type DagNode, type DagProblemKind, type DagScript, submitFile } from './dag.ts';
 import { type NodeGroup, type NodeOutcome, sharedName } from './node-outcomes.ts';
@@ -61,7 +61,7 @@ export const dagRules: Rule<DagFacts>[] = [
     name: 'dag-cycle',
     level: 'error',
     about: 'Nodes wait for each other in a circle, or an inner DAG submits a DAG that it is a part of.',
-    check: (facts) => [...cycle(facts), ...problems('endless')(facts)],
+    check: (facts) => [cycle(facts), problems('endless')(facts)].flat(),
   },
   {
     name: 'dag-file-missing',
@@ -134,7 +134,7 @@ export const dagRules: Rule<DagFacts>[] = [
     name: 'dag-not-read',
     level: 'note',
     about: 'The DAG is so large that only a part of it was checked.',
-    check: (facts) => [...problems('too-big')(facts), ...partlyRead(facts)],
+    check: (facts) => [problems('too-big')(facts), partlyRead(facts)].flat(),
   },
 ];
 
@@ -146,19 +146,17 @@ export function nodesText(nodes: readonly DagNode[]): string {
 
 const maxShownCycle = 8;
 
-function cycle({ dag }: DagFacts): Found[] {
+function cycle({ dag }: DagFacts): Found | [] {
   const found = dag.graph.cycle()?.flatMap((index) => dag.byIndex[index] ?? []);
   const [first] = found ?? [];
   if (found === undefined || first === undefined) return [];
   const names = found.map(({ name }) => name);
   const shown = names.length > maxShownCycle ? [...names.slice(0, maxShownCycle), '…'] : names;
-  return [
-    {
-      message: `nodes wait for each other: ${[...shown, first.name].join(' → ')}`,
-      fix: 'take one of them out of a PARENT … CHILD line',
-      place: first.place,
-    },
-  ];
+  return {
+    message: `nodes wait for each other: ${[...shown, first.name].join(' → ')}`,
+    fix: 'take one of them out of a PARENT … CHILD line',
+    place: first.place,
+  };
 }
 
 /** Files that a node needs; `later`: those that a parent or PRE script may still write. */
@@ -252,15 +250,13 @@ function scriptProblem(
 const maxMissing = 5;
 const maxScriptBytes = 1 << 20;
 
-function inTmp({ dag, folder }: DagFacts): Found[] {
+function inTmp({ dag, folder }: DagFacts): RuleResult {
   if (folder === undefined || !/^\/tmp(\/|$)/.test(folder)) return [];
-  return [
-    {
-      message: 'the DAG is in /tmp, and so would be its log: DAGMan refuses that',
-      fix: `move the folder into your home, or put DAGMAN_USE_STRICT = 0 into a file that CONFIG names`,
-      place: { file: dag.file, line: 1 },
-    },
-  ];
+  return {
+    message: 'the DAG is in /tmp, and so would be its log: DAGMan refuses that',
+    fix: `move the folder into your home, or put DAGMAN_USE_STRICT = 0 into a file that CONFIG names`,
+    place: { file: dag.file, line: 1 },
+  };
 }
 
 function staleRescue({ rescues }: DagFacts): Found[] {
@@ -387,13 +383,11 @@ function closedCategories({ dag }: DagFacts): Found[] {
   });
 }
 
-function partlyRead({ dag, outcomes, isPartial }: DagFacts): Found[] {
+function partlyRead({ dag, outcomes, isPartial }: DagFacts): Found | [] {
   if (!isPartial) return [];
-  return [
-    {
-      message: `the submit files were read with the VARS of ${counted(outcomes.length, 'node')} of ${counted(dag.nodes.length, 'node')}`,
-      fix: 'fix what was found, and check again',
-      place: { file: dag.file, line: 1 },
-    },
-  ];
+  return {
+    message: `the submit files were read with the VARS of ${counted(outcomes.length, 'node')} of ${counted(dag.nodes.length, 'node')}`,
+    fix: 'fix what was found, and check again',
+    place: { file: dag.file, line: 1 },
+  };
 }

@@ -34,7 +34,6 @@ export interface DagNode {
   /** One for each name; the last VARS command wins. */
   vars: readonly DagVariable[];
   scripts: ReadonlyMap<ScriptTime, DagScript>;
-  retries: number;
   category: string | undefined;
   place: SourceLine;
 }

@@ -25,11 +25,7 @@ class Lists {
   }
 
   lengths(): number[] {
-    return this.#first.map((first) => {
-      let length = 0;
-      for (let at = first; at !== -1; at = this.#next[at] ?? -1) length += 1;
-      return length;
-    });
+    return this.#first.map((_, list) => this.of(list).length);
   }
 
   of(list: number): number[] {

@@ -32,17 +32,12 @@ test('commands may come before their nodes, and ALL_NODES leaves out the FINAL n
   });
   assert.deepEqual(problems(dag), []);
   assert.deepEqual(
-    dag.nodes.map(({ name, folder, retries, vars }) => [
-      name,
-      folder,
-      retries,
-      vars.find(({ name }) => name === 'n')?.value,
-    ]),
+    dag.nodes.map(({ name, folder, vars }) => [name, folder, vars.find(({ name }) => name === 'n')?.value]),
     [
-      ['A', '.', 0, '1'],
-      ['B', 'sub', 3, '2'],
-      ['C', '.', 0, '1'],
-      ['F', '.', 0, undefined],
+      ['A', '.', '1'],
+      ['B', 'sub', '2'],
+      ['C', '.', '1'],
+      ['F', '.', undefined],
     ],
   );
   assert.deepEqual(parents(dag, 'C'), ['A']);

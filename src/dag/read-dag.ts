@@ -131,7 +131,6 @@ class DagReader {
       done,
       vars: [],
       scripts: noScripts,
-      retries: 0,
       category: undefined,
       place,
     };
@@ -253,7 +252,7 @@ class DagReader {
 
   #set(node: DagNode, command: DagCommand & { node: string }, scope: DagScope): void {
     const { place } = command;
-    if (!isOrdered(node) && isForJobs(command, node)) {
+    if (!isOrdered(node) && isForJobs(keywordOf(command), node)) {
       const [word, type] = [keywordOf(command), node.type.toUpperCase()];
       this.#note(
         'misused-node',
@@ -265,7 +264,6 @@ class DagReader {
     }
     if (command.kind === 'vars') node.vars = withVars(node.vars, command);
     else if (command.kind === 'script') this.#setScript(node, command);
-    else if (command.kind === 'retry') node.retries = command.max;
     else if (command.kind === 'category') node.category = categoryIn(scope, command.category);
     else if (command.kind === 'done') node.done = true;
     else if (command.kind === 'pin') {
@@ -367,14 +365,10 @@ function withVars(
   before: DagNode['vars'],
   { pairs, append, place }: DagCommand & { kind: 'vars' },
 ): DagNode['vars'] {
-  const vars = [...before];
-  for (const [name, value] of pairs) {
-    const at = vars.findIndex((one) => one.name === name);
-    const one = { name, value, append: vars[at]?.append ?? append, place };
-    if (at === -1) vars.push(one);
-    else vars[at] = one;
-  }
-  return vars.slice();
+  const vars = new Map(before.map((one) => [one.name, one]));
+  for (const [name, value] of pairs)
+    vars.set(name, { name, value, append: vars.get(name)?.append ?? append, place });
+  return [...vars.values()];
 }
 
 /** Many nodes have none, and a map takes much memory. */
@@ -387,9 +381,8 @@ const resolveIn = (folder: string, name: string): string =>
   posix.isAbsolute(name) ? posix.normalize(name) : posix.join(folder, name);
 
 /** DAGMan refuses these for FINAL, PROVISIONER and SERVICE nodes. */
-const isForJobs = ({ kind, ...command }: DagCommand & { node: string }, { type }: DagNode): boolean =>
-  ['retry', 'category', 'done'].includes(kind) ||
-  ('keyword' in command && ['PRIORITY', type === 'final' ? 'ABORT-DAG-ON' : ''].includes(command.keyword));
+const isForJobs = (word: string, { type }: DagNode): boolean =>
+  ['RETRY', 'PRIORITY', 'CATEGORY', 'DONE', type === 'final' ? 'ABORT-DAG-ON' : ''].includes(word);
 
 const keywordOf = (command: DagCommand & { node: string }): string =>
   command.kind === 'setting' ? command.keyword : command.kind.toUpperCase();

@@ -19,18 +19,22 @@ export interface SortedFiles {
   others: DroppedFile[];
 }
 
-export async function sortFiles(files: readonly DroppedFile[]): Promise<SortedFiles> {
+/** `faults`: why the page cannot unpack some of them. */
+export async function sortFiles(
+  files: readonly DroppedFile[],
+): Promise<SortedFiles & { faults: readonly Fault[] }> {
   const sorted: SortedFiles = { logs: [], ads: [], dags: [], submits: [], others: [] };
+  const faults: Fault[] = [];
   const damaged: DroppedFile[] = [];
   for (const file of files) {
     const head = await headOf(file).catch(asFault);
     if (!(head instanceof Fault)) sorted[kindOf(file, head)].push(file);
     else if (head.kind === 'data-corrupt') damaged.push({ ...file, damage: 'nothing can be unpacked' });
-    else sorted.others.push(file);
+    else faults.push(head);
   }
   // Beside logs it is noted as one of them.
   sorted[sorted.logs.length > 0 ? 'logs' : 'others'].push(...damaged);
-  return sorted;
+  return { ...sorted, faults };
 }
 
 function kindOf(file: DroppedFile, head: Uint8Array): keyof SortedFiles {
@@ -75,7 +79,7 @@ const uncompressed = (
   source?: LogSource,
 ): AsyncGenerator<Uint8Array, void, void> => asUtf8(decompressed(file, onRead, source));
 
-/** What browsers cannot decompress, by its first bytes. */
+/** What browsers cannot decompress, by its first bytes. Each is also the name of a command. */
 const packed: readonly (readonly [beginning: RegExp, name: string])[] = [
   [/^\u00fd7zXZ/, 'xz'],
   [/^BZh/, 'bzip2'],
@@ -94,7 +98,7 @@ async function* decompressed(
   if (other !== undefined)
     throw new Fault('file-invalid', `${name} is compressed with ${other}, and the page reads only .gz`, {
       about: name,
-      fix: `use the command, which reads it: updraft report ${shellQuote(name)}`,
+      fix: `unpack it first: \`${other} -dk ${shellQuote(name)}\`; or use the command, which reads it: updraft report ${shellQuote(name)}`,
     });
   if (head[0] !== 0x1f || head[1] !== 0x8b) return yield* pieces;
   let isSome = false;

@@ -54,7 +54,7 @@ async function answer(request: PageRequest): Promise<void> {
 
 async function readFiles(files: readonly DroppedFile[], pool: ChosenPool): Promise<void> {
   say({ is: 'progress', share: 0, doing: `Looking at ${counted(files.length, 'file')} …` });
-  const { logs, ads, dags, submits, others } = await sortFiles(files);
+  const { logs, ads, dags, submits, others, faults } = await sortFiles(files);
   const isNothing = logs.length + ads.length + dags.length + submits.length === 0;
   const texts =
     dags.length + submits.length === 0 ? undefined : await readTexts([...dags, ...submits, ...others]);
@@ -76,6 +76,7 @@ async function readFiles(files: readonly DroppedFile[], pool: ChosenPool): Promi
     adoptAll(pool);
     commands.push(...adopted.files.map(({ name }) => `updraft adopt ${shellQuote(name)}`));
   } else if (!isNothing && others.length > 0) say({ is: 'ignored', names: others.map(({ name }) => name) });
+  if (!isNothing) for (const { message, fix = '' } of faults) say({ is: 'fault', message, fix });
   say({ is: 'done', command: commands.join('; ') });
 }
 

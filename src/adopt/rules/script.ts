@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { applyRules, type Found, type Rule } from '../../base/finding.ts';
+import { applyRules, type Found, type Rule, type RuleResult } from '../../base/finding.ts';
 import { wordsOf } from '../split-arguments.ts';
 import {
   type Batch,
@@ -60,14 +60,12 @@ function flatPaths(batch: Batch, facts: SubmitFacts): Found[] {
     if (base === undefined || folder === '..' || folder === '' || !flat.has(base) || folders.has(folder))
       return [];
     if (madeInScript(facts, folder)) return [];
-    return [
-      {
-        ...(isSure ? {} : { level: 'warning' as const }),
-        message: `${word} is used from the folder ${folder}, but ${base} arrives at the top of the scratch folder: HTCondor does not keep paths${isSure ? '' : ', unless the worker shares the files of the access point'}`,
-        fix: `name it ./${base}, or transfer the folder ${folder} itself, or write:\npreserve_relative_paths = true`,
-        place,
-      },
-    ];
+    return {
+      ...(isSure ? {} : { level: 'warning' as const }),
+      message: `${word} is used from the folder ${folder}, but ${base} arrives at the top of the scratch folder: HTCondor does not keep paths${isSure ? '' : ', unless the worker shares the files of the access point'}`,
+      fix: `name it ./${base}, or transfer the folder ${folder} itself, or write:\npreserve_relative_paths = true`,
+      place,
+    };
   });
 }
 
@@ -111,7 +109,7 @@ function madeInScript(facts: SubmitFacts, folder: string): boolean {
   );
 }
 
-function unreachableCheckpoint(batch: Batch, facts: SubmitFacts): Found[] {
+function unreachableCheckpoint(batch: Batch, facts: SubmitFacts): RuleResult {
   const code = valueOf(batch, 'checkpoint_exit_code');
   const script = wrapperOf(facts);
   if (code === undefined || script === undefined) return [];
@@ -119,11 +117,9 @@ function unreachableCheckpoint(batch: Batch, facts: SubmitFacts): Found[] {
     /^(status-lost|pipe-status-lost|option-as-command)$/.test(rule),
   );
   if (losing === undefined) return [];
-  return [
-    {
-      message: `exit code ${code} never reaches HTCondor: ${losing.file} line ${losing.line} exits with another, so no checkpoint is ever saved`,
-      fix: `make the script exit with the training's status: ${losing.fix}`,
-      place: whereSet(batch, 'checkpoint_exit_code'),
-    },
-  ];
+  return {
+    message: `exit code ${code} never reaches HTCondor: ${losing.file} line ${losing.line} exits with another, so no checkpoint is ever saved`,
+    fix: `make the script exit with the training's status: ${losing.fix}`,
+    place: whereSet(batch, 'checkpoint_exit_code'),
+  };
 }

@@ -74,13 +74,11 @@ export const statementRules: Rule<SubmitFacts>[] = [
     about: 'There is no queue statement: HTCondor 25 queues one job, earlier versions none.',
     check: ({ submission }) =>
       submission.hasNoQueue
-        ? [
-            {
-              message: 'no queue statement: HTCondor 25 queues one job, earlier versions none',
-              fix: 'end the file with `queue`',
-              place: { file: submission.file, line: 1 },
-            },
-          ]
+        ? {
+            message: 'no queue statement: HTCondor 25 queues one job, earlier versions none',
+            fix: 'end the file with `queue`',
+            place: { file: submission.file, line: 1 },
+          }
         : [],
   },
   {
@@ -176,13 +174,11 @@ function replacedCommands({ submission }: SubmitFacts): Found[] {
     );
     const refersToFirst = second.value.includes(first.value);
     if (between || refersToFirst || (lastQueue > 0 && second.place.line > lastQueue)) return [];
-    return [
-      {
-        message: `\`${second.name}\` silently replaces the value of line ${first.place.line}`,
-        fix: joined(first, second, submission),
-        place: second.place,
-      },
-    ];
+    return {
+      message: `\`${second.name}\` silently replaces the value of line ${first.place.line}`,
+      fix: joined(first, second, submission),
+      place: second.place,
+    };
   });
 }
 
@@ -217,13 +213,11 @@ function quotingOf(batch: Batch): Found[] {
         command === 'arguments'
           ? `arguments = "one 'two words' ""quoted"""`
           : `environment = "A=1 B='two words'"`;
-      return [
-        {
-          message: `\`${command}\`: ${error.message}`,
-          fix: `${error.fix}, as in:\n${example}`,
-          place: whereSet(batch, command),
-        },
-      ];
+      return {
+        message: `\`${command}\`: ${error.message}`,
+        fix: `${error.fix}, as in:\n${example}`,
+        place: whereSet(batch, command),
+      };
     }
   });
 }

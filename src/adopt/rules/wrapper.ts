@@ -1,4 +1,4 @@
-import type { Found, Rule } from '../../base/finding.ts';
+import type { Found, Rule, RuleResult } from '../../base/finding.ts';
 import {
   type Download,
   isCleanUp,
@@ -30,14 +30,12 @@ export const wrapperRules: Rule<Wrapper>[] = [
     check: (wrapper) =>
       wrapper.lines.flatMap((text, index) =>
         /[^\\]\\[ \t]+$/.test(text) && !/^\s*#/.test(text)
-          ? [
-              {
-                message:
-                  'blanks after the backslash: the line ends here, and the shell runs the next one as a separate command',
-                fix: 'remove the blanks at the end of the line',
-                place: { file: wrapper.file, line: index + 1 },
-              },
-            ]
+          ? {
+              message:
+                'blanks after the backslash: the line ends here, and the shell runs the next one as a separate command',
+              fix: 'remove the blanks at the end of the line',
+              place: { file: wrapper.file, line: index + 1 },
+            }
           : [],
       ),
   },
@@ -48,14 +46,12 @@ export const wrapperRules: Rule<Wrapper>[] = [
       'The script has Windows line ends: the worker looks for an interpreter whose name ends in a carriage return.',
     check: (wrapper) =>
       wrapper.windowsLines
-        ? [
-            {
-              message:
-                'Windows line ends: the worker would look for an interpreter whose name ends in a carriage return',
-              fix: `sed -i 's/\\r$//' ${wrapper.file}`,
-              place: { file: wrapper.file, line: 1 },
-            },
-          ]
+        ? {
+            message:
+              'Windows line ends: the worker would look for an interpreter whose name ends in a carriage return',
+            fix: `sed -i 's/\\r$//' ${wrapper.file}`,
+            place: { file: wrapper.file, line: 1 },
+          }
         : [],
   },
   {
@@ -65,13 +61,11 @@ export const wrapperRules: Rule<Wrapper>[] = [
     check: (wrapper) =>
       (wrapper.lines[0] ?? '').startsWith('#!')
         ? []
-        : [
-            {
-              message: 'no `#!` line: the worker cannot start the script (hold code 6, exec format error)',
-              fix: 'make `#!/bin/bash` the first line',
-              place: { file: wrapper.file, line: 1 },
-            },
-          ],
+        : {
+            message: 'no `#!` line: the worker cannot start the script (hold code 6, exec format error)',
+            fix: 'make `#!/bin/bash` the first line',
+            place: { file: wrapper.file, line: 1 },
+          },
   },
   {
     name: 'status-lost',
@@ -86,13 +80,11 @@ export const wrapperRules: Rule<Wrapper>[] = [
     check: (wrapper) => {
       const main = mainCommand(wrapper);
       if (wrapper.pipeFails || main?.before !== '|') return [];
-      return [
-        {
-          message: "the exit code is that of the pipe's last command: a failed training counts as a success",
-          fix: 'add `set -o pipefail` at the top of the script',
-          place: { file: wrapper.file, line: main.line },
-        },
-      ];
+      return {
+        message: "the exit code is that of the pipe's last command: a failed training counts as a success",
+        fix: 'add `set -o pipefail` at the top of the script',
+        place: { file: wrapper.file, line: main.line },
+      };
     },
   },
   {
@@ -107,14 +99,12 @@ export const wrapperRules: Rule<Wrapper>[] = [
       );
       return wrapper.stopsOnError || !prepares
         ? []
-        : [
-            {
-              message:
-                'no `set -e`: the training starts even if the data could not be unpacked or a module is missing',
-              fix: 'add `set -euo pipefail` after the first line',
-              place: { file: wrapper.file, line: 1 },
-            },
-          ];
+        : {
+            message:
+              'no `set -e`: the training starts even if the data could not be unpacked or a module is missing',
+            fix: 'add `set -euo pipefail` after the first line',
+            place: { file: wrapper.file, line: 1 },
+          };
     },
   },
   {
@@ -133,7 +123,7 @@ const canFail = ({ words }: ShellCommand): boolean =>
     words[0] ?? '',
   );
 
-function lostStatus(wrapper: Wrapper): Found[] {
+function lostStatus(wrapper: Wrapper): RuleResult {
   const top = wrapper.commands.filter(({ nested }) => !nested);
   const main = mainCommand(wrapper);
   const last = top.at(-1);
@@ -146,13 +136,11 @@ function lostStatus(wrapper: Wrapper): Found[] {
   const isLost = words === 'exit 0' || words === 'exit' || isCleanUp(last) || words === 'exit $?';
   if (!isLost) return [];
   const shown = words.length > 40 ? `${words.slice(0, 40)}…` : words;
-  return [
-    {
-      message: `the script ends with \`${shown}\`, so it hides the exit code of line ${main.line} (\`${main.words.slice(0, 3).join(' ')}\`): HTCondor sees no failure and no checkpoint code`,
-      fix: 'add `set -e` at the top, or `status=$?` right after the training and `exit $status` at the end',
-      place: { file: wrapper.file, line: last.line },
-    },
-  ];
+  return {
+    message: `the script ends with \`${shown}\`, so it hides the exit code of line ${main.line} (\`${main.words.slice(0, 3).join(' ')}\`): HTCondor sees no failure and no checkpoint code`,
+    fix: 'add `set -e` at the top, or `status=$?` right after the training and `exit $status` at the end',
+    place: { file: wrapper.file, line: last.line },
+  };
 }
 
 const inImage = 'put the packages into the image or a packed environment';
@@ -160,21 +148,20 @@ const insteadOf: Record<Download, string> = {
   packages: inImage,
   environment: 'send a packed environment (pixi-pack), or use an image',
   'system packages': 'put the packages into the image',
-  files: 'list it in transfer_input_files; if it is large, put it on the federation and use an osdf:/// URL',
+  files:
+    'list it in transfer_input_files; if it is large, put it into the federation and use an osdf:/// URL',
   code: 'send the files with transfer_input_files',
-  model: 'put the model on the federation and list it in transfer_input_files',
+  model: 'put the model into the federation and list it in transfer_input_files',
 };
 
 function downloads(wrapper: Wrapper): Found[] {
   return wrapper.commands.flatMap(({ words, line }) => {
     const what = runTimeDownload(words);
     if (what === undefined) return [];
-    return [
-      {
-        message: `\`${shownCommand(words)}\` downloads in every job: it fails on workers without network access`,
-        fix: insteadOf[what],
-        place: { file: wrapper.file, line },
-      },
-    ];
+    return {
+      message: `\`${shownCommand(words)}\` downloads in every job: it fails on workers without network access`,
+      fix: insteadOf[what],
+      place: { file: wrapper.file, line },
+    };
   });
 }

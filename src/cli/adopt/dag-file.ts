@@ -1,5 +1,4 @@
-import { closeSync, openSync, readSync } from 'node:fs';
-import { stat } from 'node:fs/promises';
+import { open, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { diskFiles } from '../../adopt/disk-files.ts';
 import { Fault } from '../../fault/fault.ts';
@@ -16,23 +15,11 @@ const maxBeginning = 64 << 10;
 /** Whether the command's argument is a DAG. */
 export async function isDagFile(file: string): Promise<boolean> {
   // Reading a pipe would take its bytes from whoever reads it next, or block.
-  const isFile = await stat(file).then(
-    (found) => found.isFile(),
-    () => false,
-  );
-  return isFile && isDag(file, beginningOf(file));
-}
-
-function beginningOf(file: string): string {
-  const buffer = Buffer.alloc(maxBeginning);
-  try {
-    const open = openSync(file, 'r');
-    const read = readSync(open, buffer);
-    closeSync(open);
-    return buffer.toString('utf8', 0, read);
-  } catch {
-    return '';
-  }
+  const found = await stat(file).catch(() => undefined);
+  if (found?.isFile() !== true) return false;
+  await using handle = await open(file).catch(() => undefined);
+  const read = await handle?.read(Buffer.alloc(maxBeginning));
+  return isDag(file, read?.buffer.toString('utf8', 0, read.bytesRead) ?? '');
 }
 
 /** Reads a DAG and its nodes' submit files, by the version and limits of this access point or of the given pool. */
@@ -40,10 +27,12 @@ export async function surveyDagFile(cli: Cli, file: string, pool?: ProfileName):
   const folder = path.dirname(file);
   const files = diskFiles(folder);
   const text = files.read(path.basename(file));
-  if (text === undefined)
-    throw new Fault('file-invalid', `the DAG ${file} cannot be read`, {
-      fix: 'name the file that you would pass to condor_submit_dag',
-      about: file,
-    });
+  if (text === undefined) throw notADag(`the DAG ${file} cannot be read`, file);
   return surveyDag({ file: path.basename(file), text, folder, files, ...(await surveyContext(cli, pool)) });
 }
+
+export const notADag = (message: string, word: string): Fault =>
+  new Fault('file-invalid', message, {
+    about: word,
+    fix: 'name the file that you pass to condor_submit_dag',
+  });

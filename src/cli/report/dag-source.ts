@@ -9,7 +9,7 @@ import type { DagRun } from '../../dag/not-submitted.ts';
 import { readDag } from '../../dag/read-dag.ts';
 import { logSources } from '../../eventlog/log-sources.ts';
 import type { LogSource } from '../../eventlog/scan-log.ts';
-import { Fault } from '../../fault/fault.ts';
+import { notADag } from '../adopt/dag-file.ts';
 import type { Cli } from '../cli.ts';
 import { pathKind } from '../find-run.ts';
 
@@ -47,12 +47,6 @@ export async function readDagLogs(cli: Cli, word: string): Promise<DagLogs> {
   const lines = (one: string): AsyncIterable<string> => linesOf(path.resolve(folder, one));
   return { run: await readDagRun(dag, { read, lines, shownAs }), logs };
 }
-
-const notADag = (message: string, word: string): Fault =>
-  new Fault('file-invalid', message, {
-    about: word,
-    fix: 'name the file that you passed to condor_submit_dag',
-  });
 
 async function* linesOf(file: string): AsyncGenerator<string, void, void> {
   if ((await pathKind(file)) === 'file')
