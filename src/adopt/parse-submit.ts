@@ -55,8 +55,6 @@ function readText(reader: SubmitReader, text: string, file: string, depth: numbe
   }
 }
 
-const oddBlank = 'a no-break space or the like, which is not a blank for HTCondor: type a blank instead';
-
 /** A line as it was meant. */
 const withPlainBlanks = (line: string): string =>
   line
@@ -71,7 +69,8 @@ function readLine(reader: SubmitReader, line: LogicalLine, lines: Lines, branche
   const text = branches.depth > 0 ? plain.replace(/^:\s*/, '') : plain;
   try {
     if (readBranch(reader, text, branches) || !branches.taken) return;
-    if (plain !== line.text) reader.note('syntax', oddBlank, place);
+    if (plain !== line.text)
+      reader.note('syntax', 'a no-break space is not a blank for HTCondor: type a blank instead', place);
     if (text === '' || text.startsWith('#')) return;
     if (line.commentInside !== undefined) reader.oddComment({ ...place, line: line.commentInside });
     readStatement(reader, text, place, lines);

@@ -155,8 +155,6 @@ function skipGap(text: string, at: number): number {
 }
 
 const unreadable = (rest: string): string =>
-  /^["']/.test(rest)
-    ? `a quote is never closed: \`${clipped(rest)}\``
-    : `\`${clipped(rest)}\` is not valid in an expression`;
+  /^["']/.test(rest) ? `a quote is never closed: \`${clipped(rest)}\`` : `\`${clipped(rest)}\` is not valid`;
 
 const clipped = (text: string): string => (text.length > 30 ? `${text.slice(0, 30)}…` : text);

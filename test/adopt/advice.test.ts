@@ -207,8 +207,6 @@ const expressions = [
   'accounting_group = my group',
   'cuda_version = 12.1',
   'cuda_version = 12.1.0',
-  'image_size = 2 GB',
-  'image_size = 0',
   'container_image = oras://a/b:1',
   'container_image = shub://a/b',
   'universe = container\ndocker_image = a:1',

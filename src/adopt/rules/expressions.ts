@@ -119,16 +119,14 @@ function texts(batch: Batch): Found[] {
   });
 }
 
-function shortened(batch: Batch, command: string): Found[] {
+function shortened(batch: Batch, command: string): Found | [] {
   const value = valueOf(batch, command) ?? '';
   const [, first = '', rest = ''] = /^(\d+),(\d{1,3}(?:\.\d+)?(?:\s*[kmgt]?b?)?)$/i.exec(value) ?? [];
   if (rest === '') return [];
   const read = parseQuantity(first, amounts[command] ?? 'm')?.bytes ?? 0;
-  return [
-    {
-      message: `\`${command} = ${value}\` is a list: the first attempt gets ${formatQuantity(read)}`,
-      fix: `write it without the comma:\n${command} = ${/^\d{3}/.test(rest) ? first + rest : `${first}.${rest}`}`,
-      place: whereSet(batch, command),
-    },
-  ];
+  return {
+    message: `\`${command} = ${value}\` is a list: the first attempt gets ${formatQuantity(read)}`,
+    fix: `write it without the comma:\n${command} = ${/^\d{3}/.test(rest) ? first + rest : `${first}.${rest}`}`,
+    place: whereSet(batch, command),
+  };
 }

@@ -45,7 +45,6 @@ const forms: readonly Form[] = [
     /^[\s,]*([a-z_]\w*(\.[a-z_]\w*)?(:[^\s,]*)?([\s,]+|$))*$/i,
   ],
   [/^cuda_version$/, 'a version such as 12.1', /^\d+(\.\d+)?$/],
-  [/^image_size$/, 'an amount such as 2 GB', /^[\d.]*[1-9][\d.]*\s*([kmgt]?b?)$/i],
   [/^skip_filechecks$/, 'true, false or warn', (value) => /^warn$/i.test(value) || isConstant(value)],
   [
     /^(preserve_relative_paths|transfer_(output|input|error|container)|stream_(output|error|input)|nice_user|encrypt_execute_directory|run_as_owner|hold|log_xml|load_profile|want_io_proxy|want_job_networking|container_is_common|erase_output_and_error_on_restart|skip_if_dataflow|manifest|docker_override_entrypoint|allow_(arguments|environment)_v1)$/,
