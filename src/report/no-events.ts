@@ -9,11 +9,21 @@ export function noEventsFault(names: readonly string[], beginning: Uint8Array): 
   const logs = firstFew(names.map(printable), maxNamed);
   const [only = '', ...more] = names;
   const file = more.length === 0 ? shellQuote(printable(only)) : 'FILE';
-  if (isJobAds(latin1Text(beginning, 0, beginning.length)))
+  const text = latin1Text(beginning, 0, beginning.length);
+  if (isJobAds(text))
     return new Fault('file-invalid', `${logs} has ads of jobs, as condor_q -l prints them, and no events`, {
       about: logs,
       fix: `to explain the jobs: updraft why ${file}; a report needs their event log (\`log\` in their submit file)`,
     });
+  if (text.trim() === '[' || /^\s*(?:<a n="ClusterId">)|^\s*\d+\.\d+\s.*\s\d+\+\d\d:\d\d:\d\d\s/m.test(text))
+    return new Fault(
+      'file-invalid',
+      `${logs} has jobs as condor_q or condor_history prints them, and no events`,
+      {
+        about: logs,
+        fix: 'print it in the form that Updraft reads: condor_q -l | updraft why -, or condor_history -l',
+      },
+    );
   const isScript = names.every((name) => /\.(?:py|sh|ipynb)$/.test(name));
   return new Fault('file-invalid', `no HTCondor event in ${logs}`, {
     about: logs,
