@@ -24,14 +24,18 @@ export function noEventsFault(names: readonly string[], beginning: Uint8Array): 
         fix: 'print it in the form that Updraft reads: condor_q -l | updraft why -, or condor_history -l',
       },
     );
+  const [, dag] = /^(.*)\.dagman\.out$/.exec(only) ?? [];
   const isScript = names.every((name) => /\.(?:py|sh|ipynb)$/.test(name));
   return new Fault('file-invalid', `no HTCondor event in ${logs}`, {
     about: logs,
-    fix: isScript
-      ? 'a script is checked with the submit file that runs it: name that, or choose both on the page'
-      : only === 'stdin'
-        ? 'give it the event log of the jobs (`log` in their submit file); a hold reason: updraft why --reason -'
-        : 'name the event log of the jobs (`log` in their submit file), not their output',
+    fix:
+      dag !== undefined
+        ? `name the DAG file, ${printable(dag)}: what DAGMan wrote beside it is read too`
+        : isScript
+          ? 'a script is checked with the submit file that runs it: name that, or choose both on the page'
+          : only === 'stdin'
+            ? 'give it the event log of the jobs (`log` in their submit file); a hold reason: updraft why --reason -'
+            : 'name the event log of the jobs (`log` in their submit file), not their output',
   });
 }
 

@@ -1,3 +1,4 @@
+import { unnamedJob } from './explanation-view.ts';
 import { firstFew } from '../base/printable.ts';
 import { causeTitle } from '../codes/causes.ts';
 import { codeRowOf, codeRows } from '../codes/codes.ts';
@@ -58,7 +59,7 @@ function splitReasons(lines: readonly string[]): { job: string; reason: string }
   });
   if (rows.length > 0) return rows;
   const starts = [...lines.keys()].filter((at) => opening.test(lines[at]?.trimStart() ?? ''));
-  if (starts.length < 2) return [{ job: 'This job', reason: lines.join('\n') }];
+  if (starts.length < 2) return [{ job: unnamedJob, reason: lines.join('\n') }];
   // What comes before the first belongs to it.
   return starts.map((start, at) => ({
     job: `Reason ${at + 1}`,
@@ -73,7 +74,7 @@ export function explainReason(pasted: string): Explanation {
   const said = withLikelyCode(readReason(pasted));
   const diagnosis = diagnose({ ...said, resources: [] });
   return {
-    job: 'This job',
+    job: unnamedJob,
     standing: 'held',
     cause: diagnosis.cause,
     title: causeTitle(diagnosis.cause),
