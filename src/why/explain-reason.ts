@@ -53,9 +53,13 @@ const linesOf = (pasted: string): string[] =>
 
 /** The reasons of a table, or one for each line that begins like one; else all is one reason. */
 function splitReasons(lines: readonly string[]): { job: string; reason: string }[] {
-  const rows = lines.flatMap((line) => {
+  const rows = lines.flatMap((line, at) => {
     const [, job, reason = ''] = holdRow.exec(line) ?? [];
-    return job === undefined ? [] : [{ job, reason }];
+    if (job === undefined) return [];
+    // Mail wraps long rows.
+    let end = at + 1;
+    while (/\S/.test(lines[end] ?? '') && !holdRow.test(lines[end] ?? '')) end++;
+    return [{ job, reason: [reason, ...lines.slice(at + 1, end)].join('\n') }];
   });
   if (rows.length > 0) return rows;
   const starts = [...lines.keys()].filter((at) => opening.test(lines[at]?.trimStart() ?? ''));
@@ -95,7 +99,7 @@ function readReason(pasted: string): ReportedReason {
   return {
     code: numberOf(code),
     subcode: numberOf(subcode),
-    reason: (quoted ?? pasted.replace(codes, '')).trim(),
+    reason: (quoted ?? pasted.replace(codes, '')).trim().replaceAll(/\s*\n\s*/g, ' '),
   };
 }
 
