@@ -9,20 +9,28 @@ export function noEventsFault(names: readonly string[], beginning: Uint8Array): 
   const logs = firstFew(names.map(printable), maxNamed);
   const [only = '', ...more] = names;
   const file = more.length === 0 ? shellQuote(printable(only)) : 'FILE';
-  if (isJobAds(latin1Text(beginning, 0, beginning.length)))
+  const text = latin1Text(beginning, 0, beginning.length);
+  if (isJobAds(text))
     return new Fault('file-invalid', `${logs} has ads of jobs, as condor_q -l prints them, and no events`, {
       about: logs,
       fix: `to explain the jobs: updraft why ${file}; a report needs their event log (\`log\` in their submit file)`,
     });
-  const isScript = names.every((name) => /\.(?:py|sh|ipynb)$/.test(name));
-  return new Fault('file-invalid', `no HTCondor event in ${logs}`, {
-    about: logs,
-    fix: isScript
-      ? 'a script is checked with the submit file that runs it: name that, or choose both on the page'
-      : only === 'stdin'
-        ? 'give it the event log of the jobs (`log` in their submit file); a hold reason: updraft why --reason -'
-        : 'name the event log of the jobs (`log` in their submit file), not their output',
-  });
+  return new Fault('file-invalid', `no HTCondor event in ${logs}`, { about: logs, fix: fixOf(names, text) });
+}
+
+/** What to use instead, as far as names or the first bytes show what the files are. */
+function fixOf(names: readonly string[], text: string): string {
+  const areAll = (pattern: RegExp): boolean => names.every((name) => pattern.test(name));
+  if (areAll(/\.(?:py|sh|ipynb)$/))
+    return 'a script is checked with the submit file that runs it: name that, or choose both on the page';
+  if (areAll(/\.(?:zip|(?:sub|dag)\.gz)$/i)) return 'unpack it first';
+  if (areAll(/\.(?:dagman\.out|rescue\d{3})$/))
+    return 'it is read with its DAG: use that, with this file beside it';
+  if (/^\s*[[{]/.test(text) && /"ClusterId"\s*:/.test(text))
+    return 'print the jobs with `condor_q -l` or `condor_history -l`, not as JSON';
+  return areAll(/^stdin$/)
+    ? 'give it the event log of the jobs (`log` in their submit file); a hold reason: updraft why --reason -'
+    : 'use the event log of the jobs (`log` in their submit file), not their output';
 }
 
 const maxNamed = 8;
