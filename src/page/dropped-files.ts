@@ -5,6 +5,8 @@ const maxFiles = 20_000;
 
 export interface FoundFiles {
   files: DroppedFile[];
+  /** Folders in the drop, empty ones too; a dialog names none. */
+  folders: string[];
   /** Names of what could not be opened. */
   unread: string[];
   /** There were more files than are looked at. */
@@ -15,7 +17,7 @@ export interface FoundFiles {
 export function chosenFiles(list: FileList | null): FoundFiles {
   const all = [...(list ?? [])];
   const files = all.slice(0, maxFiles).map((file) => dropped(file, file.webkitRelativePath));
-  return { files, unread: [], isCut: all.length > maxFiles };
+  return { files, folders: [], unread: [], isCut: all.length > maxFiles };
 }
 
 /** Everything in a drop, folders included. Items are empty after the event, so each is asked before the first `await`. */
@@ -29,7 +31,7 @@ export async function droppedFiles({ items }: DataTransfer): Promise<FoundFiles>
       .catch(() => null);
     return { entry: entry as FileSystemDirectoryEntry, handle };
   });
-  const found: FoundFiles = { files: [], unread: [], isCut: false };
+  const found: FoundFiles = { files: [], folders: [], unread: [], isCut: false };
   for (const one of taken)
     if (one instanceof File) add(found, one, '');
     else if (one !== null) {
@@ -58,21 +60,28 @@ const addHandle = (
   found: FoundFiles,
 ): Promise<void> =>
   attempt(found, path, async () => {
-    if (handle.kind === 'file') add(found, await handle.getFile(), path);
-    else for await (const inner of handle.values()) await addHandle(inner, `${path}/${inner.name}`, found);
+    if (handle.kind === 'file') {
+      add(found, await handle.getFile(), path);
+      return;
+    }
+    found.folders.push(path);
+    for await (const inner of handle.values()) await addHandle(inner, `${path}/${inner.name}`, found);
   });
 
-const addEntry = (entry: FileSystemEntry, found: FoundFiles): Promise<void> =>
-  attempt(found, entry.fullPath.replace(/^\//, ''), async () => {
-    if (entry.isDirectory)
+async function addEntry(entry: FileSystemEntry, found: FoundFiles): Promise<void> {
+  const path = entry.fullPath.replace(/^\//, '');
+  await attempt(found, path, async () => {
+    if (entry.isDirectory) {
+      found.folders.push(path);
       for (const inner of await listed(entry as FileSystemDirectoryEntry)) await addEntry(inner, found);
-    else {
-      const file = await new Promise<File>((resolve, reject) =>
-        (entry as FileSystemFileEntry).file(resolve, reject),
-      );
-      add(found, file, entry.fullPath.replace(/^\//, ''));
+      return;
     }
+    const file = await new Promise<File>((resolve, reject) =>
+      (entry as FileSystemFileEntry).file(resolve, reject),
+    );
+    add(found, file, path);
   });
+}
 
 /** A reader returns a hundred entries at a time. */
 async function listed(folder: FileSystemDirectoryEntry): Promise<FileSystemEntry[]> {
