@@ -2,7 +2,7 @@ import { knownSecretsRemoved, removed, secretsIn, textWithoutSecrets } from '../
 import type { Finding } from '../base/finding.ts';
 import { withoutSecrets } from '../base/printable.ts';
 import { replacePieces } from '../base/redact.ts';
-import { namelessWords } from './split-arguments.ts';
+import { namelessWords, plainWord } from './split-arguments.ts';
 import type { SubmitFacts } from './submit-facts.ts';
 
 /** Shorter ones, and words, may be anywhere in a sentence: they are removed only beside their names. */
@@ -11,26 +11,22 @@ const isUnlikeWords = (secret: string): boolean => secret.length >= 6 && /[^A-Za
 const isReference = (value: string): boolean => /^(?:\$|\.{0,2}\/|~|\w+:\/\/)/.test(value);
 
 const environmentLine = /^(\s*env(?:ironment)?\s*=)(.*)$/is;
-const namelessIn = (text: string): string[] => namelessWords(environmentLine.exec(text)?.[2] ?? '');
 
 const secretsOf = (texts: readonly string[]): Set<string> =>
   new Set(
     [...new Set(texts)]
-      .flatMap((text) => [...secretsIn(text), ...namelessIn(text)])
+      .flatMap((text) => [...secretsIn(text), ...namelessWords(environmentLine.exec(text)?.[2] ?? '')])
       .filter((one) => !isReference(one)),
   );
 
 /** A line of a submit file or script as it may be shown. */
-export function lineWithoutSecrets(line: string): string {
-  const nameless = new Set(namelessIn(line));
-  return textWithoutSecrets(
-    line.replace(
-      environmentLine,
-      (_, start: string, value: string) =>
-        start + value.replaceAll(/[^\s;|"']+/g, (word) => (nameless.has(word) ? removed : word)),
-    ),
+export const lineWithoutSecrets = (line: string): string =>
+  textWithoutSecrets(
+    line.replace(environmentLine, (_, start: string, value: string) => {
+      const words = new Set(namelessWords(value));
+      return start + value.replaceAll(plainWord, (word) => (words.has(word) ? removed : word));
+    }),
   );
-}
 
 /** Removes the secrets of texts from a sentence that quotes them, in whole or in part. */
 export function hideSecretsOf(texts: readonly string[]): (sentence: string) => string {

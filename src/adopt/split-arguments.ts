@@ -39,12 +39,14 @@ export function splitEnvironment(value: string): string[] {
   return words;
 }
 
+/** What may be a word of `environment`, however it is quoted. */
+export const plainWord = /[^\s;|"']+/g;
+
 /** Words of a refused `environment` that no name precedes: any of them may be a secret. */
-export function namelessWords(value: string): string[] {
-  const isRefused = value.trim() !== '' && wordsOf('environment', value).length === 0;
-  const words = isRefused ? (value.match(/[^\s;|"']+/g) ?? []) : [];
-  return words.filter((word) => !word.includes('=') && !/^[A-Z][A-Z\d_]*$/.test(word));
-}
+export const namelessWords = (value: string): string[] =>
+  (wordsOf('environment', value).length === 0 ? (value.match(plainWord) ?? []) : []).filter(
+    (word) => !word.includes('=') && !/^[A-Z][A-Z\d_]*$/.test(word),
+  );
 
 /** The words of `arguments` or `environment`; none where HTCondor refuses the value. */
 export function wordsOf(command: 'arguments' | 'environment', value = ''): string[] {

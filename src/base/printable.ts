@@ -98,10 +98,10 @@ const secretInCookie =
 
 /** What messages say of a password instead of showing it: `required`, `invalid`; also types. */
 const saidOfPasswords =
-  '(?:\\w*(?:ed|ing|able|ible|str|bytes|correct|valid|known|word|error|fail(?:ure|s)?)|none|null|true|false|empty|unset|hidden|wrong|weak|bool|text|default|user|login)(?!\\w)';
+  '(?:\\w*(?:ed|ing|[ai]ble|str|correct|valid|known|error|failure)|none|null|true|false|empty|hidden|wrong|bool|text)(?!\\w)';
 /** `password: hunter`: a plain word that ends its clause, or that a user, a host or the like follows. */
 const plainPassword = new RegExp(
-  `((?<![A-Za-z\\d/-])pass(?:word|phrase)["']?[ \\t]*:[ \\t]*["'\`]?)(?!${saidOfPasswords})[a-z]{4,}(?![\\w.]*[\\w([:/-])(?! +(?!for |and |with |user|host|login|at |from )[a-z])`,
+  `((?<![a-z\\d/-])pass(?:word|phrase)["']? *: *["'\`]?)(?!${saidOfPasswords})[a-z]{4,}(?![\\w.]*[\\w([:/-])(?! +(?!for |and |with |user|at )[a-z])`,
   'gi',
 );
 

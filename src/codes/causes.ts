@@ -56,7 +56,7 @@ const causes = {
   },
   'credential-missing': {
     title: 'its credential is missing or invalid',
-    advice: 'Renew the token or proxy that the submit file asks for, on the access point, and submit again.',
+    advice: 'Store or renew its token or proxy on the access point: the job uses it once it is released.',
     fault: 'token-missing',
   },
   'transfer-stalled': {
@@ -125,7 +125,7 @@ const causes = {
   },
   'access-point-full': {
     title: 'disk full or quota exceeded on the access point',
-    advice: 'Free some space there or ask the staff for more, then release the job or submit it again.',
+    advice: 'Free some space there, or ask the staff for more.',
     fault: 'disk-full',
   },
   'disk-full': {
@@ -165,7 +165,7 @@ const causes = {
   },
   'image-missing': {
     title: 'the container image does not exist, or needs a login',
-    advice: "Correct the image's name and tag; a private one must be public, or a .sif file of your own.",
+    advice: 'Correct its name and tag; make a private one public, or use a .sif file of your own.',
     submit: 'container_image names it.',
     fault: 'environment-broken',
     isSubmitted: true,
@@ -173,14 +173,14 @@ const causes = {
   'image-unusable': {
     title: 'the container image could not be used',
     advice:
-      "Check the image's name, and that it needs no login: try `apptainer exec IMAGE true`. If that works, another machine may be able to use it.",
+      "Check the image's name, and that it needs no login: try `apptainer exec IMAGE true`. If that works, try another machine.",
     fault: 'environment-broken',
     outlook: 'unclear',
   },
   'command-missing': {
     title: 'the program could not be started',
     advice:
-      'Check that the job brings it along (`files`), that it is executable and has Unix line endings, and that the machine has its interpreter.',
+      'Check that the job brings it along, that it is executable and has Unix line endings, and that the machine has its interpreter.',
     change: 'files',
   },
   'file-unusable': {

@@ -12,6 +12,16 @@ const notWritten: Omit<CodeRow, 'codes'> = {
   sentence: 'The access point could not write {file|the output}{errno}.',
   outlook: 'lasting',
 };
+const outputMissing: Omit<CodeRow, 'codes'> = {
+  cause: 'output-missing',
+  sentence: 'The program exited without writing {file|a file}, which it should have returned.',
+};
+const inputMissing: Omit<CodeRow, 'codes'> = {
+  cause: 'input-missing',
+  sentence: '{file|An input file} does not exist on the access point.',
+};
+/** HTCondor's words about a file that it read itself, also where the subcode is that of a plugin, or none. */
+const readError = (errno: number): string => `reading from…(errno ${errno})`;
 const machineFull = {
   cause: 'disk-full',
   answer: 'elsewhere',
@@ -42,32 +52,22 @@ const files: readonly CodeRow[] = [
   { codes: [12], subcodes: [28, 122], ...accessPointFull },
   { codes: [12], phrases: quotaPhrases, ...accessPointFull },
   { codes: [12], subcodes: [2], phrases: 'writing to|failed to write', ...notWritten },
-  {
-    codes: [12],
-    subcodes: [2],
-    cause: 'output-missing',
-    sentence: 'The program exited without writing {file|a file}, which it should have returned.',
-  },
+  { codes: [12], subcodes: [2], ...outputMissing },
+  { codes: [12], phrases: readError(2), ...outputMissing },
   { codes: [12], phrases: 'writing to file…errno|failed to write…errno', answer: 'later', ...notWritten },
   {
     codes: [13],
-    subcodes: [2],
-    phrases: 'x509up',
+    phrases: 'x509up…(errno 2)',
     cause: 'access-refused',
     fault: 'token-missing',
     sentence: 'Your proxy {file|(x509up)} does not exist on the access point.',
     advice: 'Create a new proxy at the path in x509userproxy before you submit or release the job.',
   },
+  { codes: [13], subcodes: [2], ...inputMissing },
+  { codes: [13], phrases: readError(2), ...inputMissing },
   {
     codes: [13],
-    subcodes: [2],
-    cause: 'input-missing',
-    sentence: '{file|An input file} does not exist on the access point.',
-  },
-  {
-    codes: [13],
-    subcodes: [13],
-    phrases: 'reading from',
+    phrases: readError(13),
     cause: 'file-unusable',
     sentence: 'The access point cannot read {file|an input file}{errno}.',
     advice: 'Make the file readable for you, and each directory above it accessible.',

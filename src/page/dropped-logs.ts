@@ -77,7 +77,7 @@ const uncompressed = (
   source?: LogSource,
 ): AsyncGenerator<Uint8Array, void, void> => asUtf8(decompressed(file, onRead, source));
 
-/** What browsers cannot decompress, by its first bytes. */
+/** What browsers cannot decompress, by its first bytes. Each is also the name of a command. */
 const packed: readonly (readonly [beginning: RegExp, name: string])[] = [
   [/^\u00fd7zXZ/, 'xz'],
   [/^BZh/, 'bzip2'],
@@ -96,7 +96,7 @@ async function* decompressed(
   if (other !== undefined)
     throw new Fault('file-invalid', `${name} is compressed with ${other}, and the page reads only .gz`, {
       about: name,
-      fix: `unpack it first, or use the command, which reads it: updraft report ${shellQuote(name)}`,
+      fix: `unpack it first: \`${other} -dk ${shellQuote(name)}\`; or use the command, which reads it: updraft report ${shellQuote(name)}`,
     });
   if (head[0] !== 0x1f || head[1] !== 0x8b) return yield* pieces;
   let isSome = false;

@@ -26,7 +26,8 @@ const workerUrl = URL.createObjectURL(new Blob([part('worker').textContent], { t
 let worker = startWorker();
 const ignoredTitle = 'Not read: no event log, submit file or DAG, nor needed to check one';
 const packedMessage = 'not read, because packed: ';
-const packedFix = 'unpack first, then drop everything again; the command also reads .xz, .bz2 and .zst';
+const packedFix =
+  'unpack first (`xz -dk`, `bzip2 -dk`, `zstd -dk`, `gunzip -k`, `unzip`), then drop everything again';
 /** The pool that submit files are for. */
 let pool: ChosenPool = 'htcondor';
 /** Counts what was asked for, so that what is found too late is ignored. */

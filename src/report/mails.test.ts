@@ -79,6 +79,20 @@ test('each owner gets one mail, with the causes, the advice and the command that
   assert.ok(printed.split('\n').every((line) => line.length <= 76));
 });
 
+test('a mail about one job, or about all, says so', async (t) => {
+  const job = (id: string): string => submitted(id, 'alice') + held(id, 13, 2, missing);
+  const one = await mailsAbout(t, { 'my.log': job('1.000') });
+  assert.match(
+    one.printed,
+    /\n\nYour job in my\.log cannot finish without you\.[^]*To read more about it:\n/,
+  );
+  const all = await mailsAbout(t, { 'my.log': job('1.000') + job('1.001') });
+  assert.match(
+    all.printed,
+    /\n\nNone of your 2 jobs in my\.log can finish without you\.[^]*about one of them:\n/,
+  );
+});
+
 test('requests and lists cannot be changed in the queue, so the job is removed and submitted again', async (t) => {
   const noOutput =
     'Transfer output files failure at execution point slot1@e while sending files to access point ap. Details: reading from file /e/out.pt: (errno 2) No such file or directory';

@@ -136,17 +136,19 @@ interface MailFacts extends Pick<Mail, 'to' | 'logs' | 'causes'> {
 function mailText({ to, logs, causes, count, total, example, name }: MailFacts): string {
   const held = causes.find(({ outcome }) => outcome === 'held');
   const { id = '', node = id, siblings, log = name } = example ?? {};
+  const where = `in ${firstFew(logs.map(printable), maxLogs)}`;
+  const stuck =
+    count === total && total > 1
+      ? `None of your ${total} jobs ${where} can finish without you.`
+      : `${whichJobs(count, total)} ${where} cannot finish without you.`;
   return [
     // A number is no name to greet anybody by.
     to === null || /^uid \d+$/.test(to) ? 'Hello,' : `Hello ${printable(to)},`,
     '',
-    ...wrap(
-      `${whichJobs(count, total)} in ${firstFew(logs.map(printable), maxLogs)} cannot finish without you. What happened, and what helps:`,
-      mailWidth,
-    ),
+    ...wrap(`${stuck} What happened, and what helps:`, mailWidth),
     ...causes.flatMap((cause) => ['', ...causeLines(cause)]),
     '',
-    'To read more about one of them:',
+    `To read more about ${count === 1 ? 'it' : 'one of them'}:`,
     ...(held === undefined || held.command?.startsWith('updraft')
       ? []
       : [`    condor_q -hold ${id.replace(/#.*$/, '')}`]),

@@ -62,6 +62,10 @@ for (const [cause, fault, answer, codes] of meanings)
     }
   });
 
+const sending =
+  'Transfer input files failure at access point ap while sending files to execution point n. Details: reading from file';
+const returning =
+  'Transfer output files failure at execution point n while sending files to access point ap. Details: reading from file';
 const at = 'Transfer input files failure at execution point slot1_1@node using protocol osdf. Details:';
 const from = 'Error from slot1_1@node:';
 
@@ -200,6 +204,13 @@ const worded: [code: number | undefined, subcode: number, reason: string, cause:
     'access-refused',
     /Your proxy/,
   ],
+  // The words of HTCondor about its own files decide, whatever the subcode.
+  ...[0, 256].flatMap((subcode): typeof worded => [
+    [13, subcode, `${sending} /a/in: (errno 2) No such file`, 'input-missing', /does not exist/],
+    [13, subcode, `${sending} /a/in: (errno 13) Permission denied`, 'file-unusable', /cannot read/],
+    [12, subcode, `${returning} /e/out: (errno 2) No such file`, 'output-missing', /without writing/],
+  ]),
+  [13, 256, `${sending} /a/in: (errno 256) Unknown error 256`, 'transfer-failed', /transferred/],
   [
     21,
     1001,

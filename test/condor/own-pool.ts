@@ -19,6 +19,7 @@ export async function ownPool(t: TestContext, root: string, config: string[] = [
     await stop();
   });
   return {
+    state,
     bin: state.bin,
     home,
     schedd,

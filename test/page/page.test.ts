@@ -417,7 +417,13 @@ for (const [name, file, content, message] of [
     'a log in .xz',
     'a.log.xz',
     Uint8Array.from([0xfd, 0x37, 0x7a, 0x58, 0x5a, 0, 0, 4]),
-    /a\.log\.xz is compressed with xz, and the page reads only \.gz[^]+updraft report a\.log\.xz/,
+    /a\.log\.xz is compressed with xz, and the page reads only \.gz[^]+xz -dk a\.log\.xz[^]+updraft report a\.log\.xz/,
+  ],
+  [
+    'a log in .zst',
+    'a.log.zst',
+    Uint8Array.from([0x28, 0xb5, 0x2f, 0xfd, 0, 0, 0, 4]),
+    /a\.log\.zst is compressed with zstd[^]+zstd -dk a\.log\.zst/,
   ],
   ['an empty file', 'empty.log', '', /The log has no events: no job has been submitted yet\./],
 ] as const)
@@ -432,6 +438,18 @@ for (const [name, file, content, message] of [
     assert.match(await tab.text('#summary'), /success\s+1 \(100/);
     assert.deepEqual(tab.errors, []);
   });
+
+test('beside a log that is read, one that the page cannot unpack is named, with the command that does', async (t) => {
+  const tab = await opened(t);
+  if (tab === undefined) return;
+  const packed = await written(t, 'b c.log.zst', Uint8Array.from([0x28, 0xb5, 0x2f, 0xfd, 0, 0, 0, 4]));
+  await choose(tab, path.join(logs, 'normal.log'), packed);
+  await tab.untilText('#summary', 'success');
+  await tab.untilText('#result .fault', 'packed: b c.log.zst');
+  await tab.untilText('#result .fault', 'zstd -dk');
+  assert.doesNotMatch(await tab.text('#result'), /Not read:/);
+  assert.deepEqual(tab.errors, []);
+});
 
 test('the keyboard alone reads the sample, explains a job and returns', async (t) => {
   const tab = await opened(t);

@@ -28,7 +28,8 @@ export const expressionRules: Rule<SubmitFacts>[] = [
   {
     name: 'bad-expression',
     level: 'error',
-    about: 'A value is no ClassAd expression, and no amount that HTCondor knows, so it refuses the file.',
+    about:
+      'A value is neither a ClassAd expression nor an amount that HTCondor knows, so it refuses the file.',
     check: (facts) => {
       // The command line or a DAG may complete a value.
       const isOpen = opennessOf(facts.submission);
@@ -57,7 +58,7 @@ function badExpressions(batch: Batch, isOpen: (raw: string) => boolean): Found[]
     const why = whyNoExpression(value);
     if (why === undefined) return [];
     return {
-      message: `\`${shown} = ${clipped(value)}\` is no expression: ${why}; HTCondor refuses the file`,
+      message: `\`${shown} = ${clipped(value)}\` is not an expression: ${why}; HTCondor refuses the file`,
       fix: fixOf(shown, value),
       place: whereSet(batch, name),
     };

@@ -56,7 +56,7 @@ function anyGpu(batch: Batch): RuleResult {
   if (!wantsGpu(batch) || conditioned) return [];
   return {
     message:
-      'no condition on the GPU: one that is too old for your CUDA fails the job after its data was transferred',
+      'no condition on the GPU: one that is too old for your CUDA fails the job after its data has arrived',
     fix: 'add what you need; the runtime is the CUDA of your PyTorch:\ngpus_minimum_capability = 7.0\ngpus_minimum_runtime = 12.1\ngpus_minimum_memory = 8 GB',
     place: whereSet(batch, 'request_gpus'),
   };
@@ -162,7 +162,7 @@ function oldNamesIn(batch: Batch, command: string): Found[] {
     message: `\`${command}\` uses \`${names.join('`, `')}\`: machines describe each GPU by itself now, so this matches none, and the job waits forever`,
     fix:
       lines === undefined
-        ? `write what is meant by ${names.length === 1 ? 'it' : 'them'} in require_gpus, with ${names.map((name) => newName(name)?.[0] ?? '').join(', ')}`
+        ? `express ${names.length === 1 ? 'it' : 'them'} in require_gpus, with ${names.map((name) => newName(name)?.[0] ?? '').join(', ')}`
         : all.length === 0
           ? 'remove `requirements`'
           : [`${keepsSome ? 'write instead' : 'remove `requirements`, and write'}:`, ...all].join('\n'),
@@ -220,7 +220,7 @@ function impossibleGpu(batch: Batch): RuleResult {
     [
       'gpus_minimum_capability',
       lowest > maxCapability,
-      'a capability is a number like 8.0, and none is so high',
+      'a capability is a number like 8.0, and none is that high',
       `gpus_minimum_capability = ${(lowest / 10).toFixed(1)}`,
     ],
     [

@@ -247,7 +247,7 @@ function tooLarge(batch: Batch, facts: SubmitFacts): RuleResult {
   if (own === -1 || megabytes <= limit) return [];
   return {
     message: `${megabytes} MB of input from the access point, over the limit of ${limit} MB: the job is held with code 32`,
-    fix: 'put the large files on the federation and list them as osdf:/// URLs, which do not count',
+    fix: 'put the large files into the federation and list them as osdf:/// URLs, which do not count',
     place: whereSet(batch, 'transfer_input_files'),
   };
 }
@@ -259,7 +259,7 @@ function large(batch: Batch, facts: SubmitFacts): RuleResult {
   const jobs = batch.queue.total ?? 1;
   return {
     message: `${formatQuantity(bytes)} of input from the access point for each job, ${formatQuantity(bytes * jobs)} in total: ${title} recommends at most ${formatQuantity(adviseBytes)}`,
-    fix: 'put the large files on the federation and list them as osdf:/// URLs, so that caches near the workers serve them',
+    fix: 'put the large files into the federation and list them as osdf:/// URLs, so that caches near the workers serve them',
     place: whereSet(batch, 'transfer_input_files'),
   };
 }

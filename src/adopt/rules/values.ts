@@ -112,7 +112,7 @@ const badSignals = (batch: Batch): Found[] =>
     if (value.includes('$') || signals.test(value) || /^([1-9]|[12]\d|3[01])$/.test(value)) return [];
     const plain = `SIG${value.replaceAll('"', '').replace(/^SIG/i, '').toUpperCase()}`;
     return {
-      message: `\`${command}\` is \`${value}\`, which is no signal: HTCondor refuses the file`,
+      message: `\`${command}\` is \`${value}\`, which is not a signal: HTCondor refuses the file`,
       fix: `${command} = ${signals.test(plain) ? plain : 'SIGTERM'}`,
       place: whereSet(batch, command),
     };

@@ -148,9 +148,10 @@ const insteadOf: Record<Download, string> = {
   packages: inImage,
   environment: 'send a packed environment (pixi-pack), or use an image',
   'system packages': 'put the packages into the image',
-  files: 'list it in transfer_input_files; if it is large, put it on the federation and use an osdf:/// URL',
+  files:
+    'list it in transfer_input_files; if it is large, put it into the federation and use an osdf:/// URL',
   code: 'send the files with transfer_input_files',
-  model: 'put the model on the federation and list it in transfer_input_files',
+  model: 'put the model into the federation and list it in transfer_input_files',
 };
 
 function downloads(wrapper: Wrapper): Found[] {

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { runCommand } from '../../../test/cli/run-command.ts';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
+import { systemClock } from '../../base/clock.ts';
 import type { SubmitFacts } from '../../adopt/submit-facts.ts';
 import { parseSubmit } from '../../adopt/parse-submit.ts';
 import { Fault } from '../../fault/fault.ts';
@@ -11,7 +12,8 @@ import type { LogReport } from '../../report/log-report.ts';
 import { readRunState } from '../../run/run-states.ts';
 import * as logs from '../commands/logs.ts';
 import * as report from '../commands/report.ts';
-import { adoptedPlan } from './submit-adopted.ts';
+import type { Cli } from '../cli.ts';
+import { adoptedPlan, plannedRun } from './submit-adopted.ts';
 
 const description = `executable = run.sh
 output = logs/$(Cluster).$(Process).out
@@ -75,4 +77,19 @@ test('an adopted job without an agent takes its times from HTCondor, and its exi
   );
   const { jobs } = await readRunState(path.join(cwd, 'runs/job-a1b2c3'));
   assert.equal(jobs[1]?.attempts[0]?.pool?.millis.training, 2_400_000);
+});
+
+test('of two commands started at once, a slow one finds the run of the other, even if its jobs have ended', async (t) => {
+  const cwd = await adopted(t);
+  const file = path.join(cwd, 'job.sub');
+  await writeFile(file, description);
+  await writeFile(path.join(cwd, 'runs/job-a1b2c3/events.log'), log + log.replaceAll('077.001', '077.000'));
+  const facts = { submission: parseSubmit(description, { file: 'job.sub' }) } as SubmitFacts;
+  const created = Date.parse('2026-01-01T00:00:00.000Z');
+  const found = (since: number, isNew = false): Promise<{ run: string; isResumed: boolean }> =>
+    plannedRun({ clock: systemClock } as Cli, file, facts, { withPlugin: false, isNew, since });
+  const slow = await found(created - 1);
+  assert.deepEqual([slow.run, slow.isResumed], ['job-a1b2c3', true]);
+  assert.equal((await found(created - 1, true)).isResumed, false, '--new');
+  assert.equal((await found(created + 1)).isResumed, false, 'started later');
 });

@@ -24,14 +24,19 @@ export interface AdoptedRun {
   cluster: number;
 }
 
-/** A run to create from a submit file, or an active one of the same file. */
-export interface PlannedRun {
-  run: string;
-  /** Statements passed to condor_submit besides the file. */
-  added: string[];
+interface WantedRun {
   withPlugin: boolean;
   /** The user asked for a new run. */
   isNew: boolean;
+  /** When the command was started. */
+  since: number;
+}
+
+/** A run to create from a submit file, or an active one of the same file. */
+export interface PlannedRun extends WantedRun {
+  run: string;
+  /** Statements passed to condor_submit besides the file. */
+  added: string[];
   /** It already exists: the same command was run before. */
   isResumed: boolean;
 }
@@ -41,29 +46,33 @@ export async function plannedRun(
   cli: Cli,
   file: string,
   facts: SubmitFacts,
-  { withPlugin, isNew }: { withPlugin: boolean; isNew: boolean },
+  wanted: WantedRun,
 ): Promise<PlannedRun> {
   assertOwnFolder(file, facts);
   assertCountable(file, facts);
   const plan = adoptedPlan(file, facts);
-  if (withPlugin) assertListable(plan.folder);
-  const earlier = isNew ? undefined : await findOpenRun(plan, await readFile(file, 'utf8'), withPlugin);
+  if (wanted.withPlugin) assertListable(plan.folder);
+  const earlier = wanted.isNew ? undefined : await findOpenRun(plan, await readFile(file, 'utf8'), wanted);
   const run = earlier ?? newRunName(plan, cli.clock);
-  const added = additions(facts.submission, path.join(plan.folder, runsFolder, run), withPlugin);
-  return { run, added, withPlugin, isNew, isResumed: earlier !== undefined };
+  const added = additions(facts.submission, path.join(plan.folder, runsFolder, run), wanted.withPlugin);
+  return { ...wanted, run, added, isResumed: earlier !== undefined };
 }
 
-/** The run of this exact text that is active, or whose submission was not confirmed. */
-async function findOpenRun(plan: Plan, text: string, withPlugin: boolean): Promise<string | undefined> {
+/**
+ * The run of this exact text that is active, or whose submission was not confirmed, or that the same command has made
+ * since this one was started: HTCondor may have been slow to answer this one.
+ */
+async function findOpenRun(plan: Plan, text: string, wanted: WantedRun): Promise<string | undefined> {
   const { same } = await findEarlier(plan);
   if (same === undefined) return undefined;
   const { entries } = await readJournal(path.join(same.folder, runFiles.journal));
-  if (same.isEnded && entries.some(({ kind }) => kind === 'submitted')) return undefined;
+  const isOlder = Date.parse(entries[0]?.t ?? '') < wanted.since;
+  if (same.isEnded && isOlder && entries.some(({ kind }) => kind === 'submitted')) return undefined;
   const read = (name: string): Promise<string | undefined> =>
     readFile(path.join(same.folder, name), 'utf8').catch(() => undefined);
   const isSame =
     (await read(condorFiles.submit)) === text &&
-    ((await read(condorFiles.plugin)) !== undefined) === withPlugin;
+    ((await read(condorFiles.plugin)) !== undefined) === wanted.withPlugin;
   return isSame ? path.basename(same.folder) : undefined;
 }
 

@@ -57,6 +57,7 @@ export function configure(command: Command, cli: Cli): void {
 }
 
 async function adopt(cli: Cli, file: string, argument: string, options: Options): Promise<void> {
+  const since = cli.clock.now();
   const usage =
     options.usage === undefined
       ? undefined
@@ -87,7 +88,7 @@ async function adopt(cli: Cli, file: string, argument: string, options: Options)
   const isBad = condor.accepted === false || findings.some(({ level }) => level === 'error');
   const adopted =
     options.submit === true || options.withPlugin === true
-      ? await submit(cli, file, facts, options, isBad)
+      ? await submit(cli, file, facts, { ...options, since }, isBad)
       : undefined;
   if (options.json === true)
     cli.out(
@@ -103,14 +104,15 @@ async function submit(
   cli: Cli,
   file: string,
   facts: SubmitFacts,
-  options: Options,
+  options: Options & { since: number },
   isBad: boolean,
 ): Promise<AdoptedRun> {
   const { additionsDiff, plannedRun, submitAdopted } = await import('../adopt/submit-adopted.ts');
   const withPlugin = options.withPlugin === true;
-  const planned = await plannedRun(cli, file, facts, { withPlugin, isNew: options.new === true });
+  const wanted = { withPlugin, isNew: options.new === true, since: options.since };
+  const planned = await plannedRun(cli, file, facts, wanted);
   if (planned.isResumed) {
-    cli.err(`\n${planned.run} is an active run of this file: it is not queued again (to do so, add --new)\n`);
+    cli.err(`\n${planned.run} is the run of this file: it is not queued again (to do so, add --new)\n`);
     return submitAdopted(cli, file, facts, planned);
   }
   cli.err(

@@ -151,12 +151,7 @@ async function whyLogs(
   const logs = sources.map(({ name }) => (words.includes('-') ? name : path.resolve(cli.cwd, name)));
   const source = logs.length === 1 ? { log: logs[0] } : { logs };
   const groups = view.json ? [] : groupJobs(jobs, headlineOf, explainStory);
-  if (view.json)
-    printJson(
-      cli,
-      jobs.map((one) => explainStory(one)),
-      source,
-    );
+  if (view.json) printJson(cli, jobs, source, explainStory);
   else printGroups(cli, groups, view);
   for (const note of damageNotes(sources)) cli.err(`\n${wrap(note, textWidth(cli)).join('\n')}\n`);
   if (view.json || words.includes('-')) return;
@@ -222,12 +217,20 @@ function show(
   view: View,
   source: Record<string, unknown>,
 ): void {
-  if (view.json) printJson(cli, explanations, source);
+  if (view.json) printJson(cli, explanations, source, (one) => one);
   else printGroups(cli, groupExplanations(explanations), view);
 }
 
-function printJson(cli: Cli, jobs: readonly Explanation[], source: Record<string, unknown>): void {
-  cli.out(`${JSON.stringify({ ...source, jobs })}\n`);
+/** Job by job: many of them as one text would take as much memory as their histories. */
+function printJson<Job>(
+  cli: Cli,
+  jobs: readonly Job[],
+  source: Record<string, unknown>,
+  explain: (job: Job) => Explanation,
+): void {
+  cli.out(JSON.stringify({ ...source, jobs: [] }).slice(0, -2));
+  for (const [at, job] of jobs.entries()) cli.out(`${at === 0 ? '' : ','}${JSON.stringify(explain(job))}`);
+  cli.out(']}\n');
 }
 
 /** Prints one job in full, and more than one in groups. */

@@ -46,6 +46,20 @@ test('jobs of several logs are named with their log', async (t) => {
   assert.match(one, /^3\.0 of bob\.log failed: /);
 });
 
+test('JSON is printed job by job, not as one text of all', async (t) => {
+  const ids = ['1.000', '1.001', '2.000'];
+  const log = ids.map((id) => submit(id) + held(id)).join('');
+  const pieces: string[] = [];
+  const out = (text: string): void => void pieces.push(text);
+  await runCommand(why, ['a.log', '--json'], { cwd: await temporaryFolder(t, { 'a.log': log }), out });
+  const { jobs } = JSON.parse(pieces.join('')) as { jobs: Explanation[] };
+  assert.deepEqual(
+    jobs.map(({ job }) => job),
+    ['1.0', '1.1', '2.0'],
+  );
+  assert.ok(pieces.every((text) => text.split('"job":').length <= 2));
+});
+
 test('a log on stdin, compressed too, is explained like its file', async (t) => {
   const log = readFileSync(path.join(import.meta.dirname, '../../../test/eventlogs/hold404.log'));
   const cwd = await temporaryFolder(t, { 'my.log': log.toString() });
