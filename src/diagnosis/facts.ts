@@ -56,11 +56,12 @@ function startFacts(reason: string): Facts {
 /** ` name`, to follow what it names. */
 const after = (name: string | undefined): string => (name === undefined ? '' : ` ${safeLine(name)}`);
 
-/** How much memory was requested and used, in MB, if the reason says so. */
+/** How much memory was requested and used, in MB, if the reason says so; Docker's names only the limit. */
 export function parseMemory(reason: string): { asked: number; used: number } | undefined {
-  const [, asked, used] =
+  const [, asked, used = 0] =
     /limit of (\d+) megabytes\D+usage: (\d+) megabytes/i.exec(reason) ??
     /requested (\d+) ?MB, used (\d+) ?MB/i.exec(reason) ??
+    /memory limit of (\d+) ?(?:megabytes|MB)/i.exec(reason) ??
     [];
   return asked === undefined ? undefined : { asked: Number(asked), used: Number(used) };
 }
@@ -80,7 +81,7 @@ function memoryFacts(
   return {
     memory: figures(asked, used),
     slotMemory: row?.allocated,
-    enoughMemory: used > 0 ? Math.ceil(enough / 128) * 128 : undefined,
+    enoughMemory: used > 0 || said !== undefined ? Math.ceil(enough / 128) * 128 : undefined,
     disk: figures(disk?.request && Math.ceil(disk.request / 1000), Math.ceil((disk?.usage ?? 0) / 1000)),
   };
 }

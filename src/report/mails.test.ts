@@ -53,15 +53,15 @@ test('each owner gets one mail, with the causes, the advice and the command that
       ...causes.map(({ cause, command }) => [cause, command]),
     ]),
     [
-      ['alice', '2 of your 3 jobs need you', ['input-missing', 'condor_release 1.0 1.1']],
-      ['bob', 'Your job needs you', ['exit-code', null]],
+      ['alice', '2 of your 3 jobs need your help', ['input-missing', 'condor_release 1.0 1.1']],
+      ['bob', 'Your job needs your help', ['exit-code', null]],
     ],
   );
   assert.deepEqual(
     staff.map(({ cause }) => cause),
     ['pool-policy'],
   );
-  assert.match(printed, /^To: alice\nSubject: 2 of your 3 jobs need you\n\nHello alice,\n/);
+  assert.match(printed, /^To: alice\nSubject: 2 of your 3 jobs need your help\n\nHello alice,\n/);
   assert.match(printed, /\* 2 jobs are held: 1\.0, 1\.1\n  Why: an input file is missing/);
   assert.match(
     printed,
@@ -84,12 +84,12 @@ test('a mail about one job, or about all, says so', async (t) => {
   const one = await mailsAbout(t, { 'my.log': job('1.000') });
   assert.match(
     one.printed,
-    /\n\nYour job in my\.log cannot finish without you\.[^]*To read more about it:\n/,
+    /\n\nYour job in my\.log cannot finish without your help\.[^]*To read more about it:\n/,
   );
   const all = await mailsAbout(t, { 'my.log': job('1.000') + job('1.001') });
   assert.match(
     all.printed,
-    /\n\nNone of your 2 jobs in my\.log can finish without you\.[^]*about one of them:\n/,
+    /\n\nNone of your 2 jobs in my\.log can finish without your help\.[^]*about one of them:\n/,
   );
 });
 
@@ -131,7 +131,10 @@ test('without owners there is one mail that names the logs, and secrets in reaso
     mails.map(({ to, logs }) => [to, logs]),
     [[null, ['logs/a.log', 'logs/b.log']]],
   );
-  assert.match(printed, /^To: the owner of logs\/a\.log, logs\/b\.log\nSubject: 2 of your 3 jobs need you\n/);
+  assert.match(
+    printed,
+    /^To: the owner of logs\/a\.log, logs\/b\.log\nSubject: 2 of your 3 jobs need your help\n/,
+  );
   assert.match(printed, /Hello,\n\n2 of your 3 jobs in logs\/a\.log, logs\/b\.log cannot finish without you/);
   assert.match(printed, /updraft why logs\/a\.log 1\.0\n/);
   assert.doesNotMatch(printed, /abc123def456/);
@@ -139,7 +142,7 @@ test('without owners there is one mail that names the logs, and secrets in reaso
 
 test('if nobody has to act, the mail says so', async (t) => {
   const { printed } = await mailsAbout(t, { 'a.log': submitted('1.000') + exited('1.000', 0) });
-  assert.equal(printed, 'Nobody needs a mail: of 1 job, none waits for a person.');
+  assert.equal(printed, 'Nobody needs a mail: the job does not wait for a person.');
 });
 
 test('where the log names no owner, the mail and --by owner take the owner of the file, and say so', async (t) => {
@@ -165,4 +168,48 @@ test('where the log names no owner, the mail and --by owner take the owner of th
   assert.match(groups, /2 jobs: the log names no owner, so the owner of its file stands for it\./);
   const reader = Number(user.slice(4));
   assert.match(await ask(['--mail'], reader), /^To: the owner of a\.log, b\.log\n/, 'it may be a copy');
+});
+
+test('the memory to request is never less than what a job ran out of, also by the words of Docker', async (t) => {
+  const small =
+    'Error from slot1@w: Job has gone over cgroup memory limit of 2048 megabytes. Last measured usage: 2100 megabytes.';
+  const docker = 'Error from slot1@w: Docker job has gone over memory limit of 16384 Mb';
+  const jobs = (second: string): string =>
+    submitted('1.000', 'alice') +
+    held('1.000', 34, 102, small) +
+    submitted('2.000', 'alice') +
+    held('2.000', 34, 0, second);
+  const { mails, printed } = await mailsAbout(t, { 'my.log': jobs(docker) });
+  assert.match(printed, /^To: alice\nSubject: Both of your jobs need your help\n/);
+  assert.equal(mails[0]?.causes[0]?.line, 'request_memory = 32GB');
+  const unknown = await mailsAbout(t, { 'my.log': jobs('Memory usage exceeded request_memory') });
+  assert.equal(unknown.mails[0]?.causes[0]?.line, null, 'how much the second job had is not known');
+});
+
+test('the mail about a DAG names nodes without a job, each exit code, and the command that runs the rest', async (t) => {
+  const cwd = await temporaryFolder(t, {
+    'my.dag': 'JOB A a.sub\nJOB B a.sub\nJOB C a.sub\nSCRIPT PRE C pre.sh\n',
+    'a.sub': 'executable = a\nlog = a.log\nqueue\n',
+    'a.log': ['A', 'B']
+      .map(
+        (node, index) =>
+          submitted(`${index + 1}.000`).replace('\n...', `\n    DAG Node: ${node}\n...`) +
+          exited(`${index + 1}.000`, index + 3),
+      )
+      .join(''),
+    'my.dag.dagman.out': '01/01/26 10:00:00 PRE Script of Node C failed with status 9\n',
+  });
+  const { out } = await runCommand(report, ['my.dag', '--mail'], { cwd });
+  assert.match(out, /^To: the owner of my\.dag\nSubject: All 3 of your jobs need your help\n/);
+  assert.match(out, /The log says: A: ended with exit code 3; B: ended with exit code 4\n/);
+  assert.match(out, /\* 1 job failed: C\n[^*]*The log says: its PRE script failed with status 9\n/);
+  assert.doesNotMatch(out, /submit (?:it|them) again/);
+  assert.match(out, /run what is not done:\n    condor_submit_dag my\.dag\n/);
+  const onlyPre = await temporaryFolder(t, {
+    'my.dag': 'JOB C a.sub\nSCRIPT PRE C pre.sh\n',
+    'a.sub': 'executable = a\nqueue\n',
+    'my.dag.dagman.out': '01/01/26 10:00:00 PRE Script of Node C failed with status 9\n',
+  });
+  const alone = await runCommand(report, ['my.dag', '--mail'], { cwd: onlyPre });
+  assert.match(alone.out, /Subject: Your job needs your help\n[^]*updraft why my\.dag C\n/);
 });

@@ -2,13 +2,22 @@ import { counted } from '../base/counted.ts';
 import { firstFew, printable, withoutSecrets } from '../base/printable.ts';
 import { shellQuote } from '../base/shell-quote.ts';
 import { clip, wrap } from '../base/text-table.ts';
-import { type Cause, causeInfo, causeTitle, needsResubmission, sentence } from '../codes/causes.ts';
+import {
+  adviceFor,
+  type Cause,
+  causeInfo,
+  causeTitle,
+  needsResubmission,
+  sentence,
+} from '../codes/causes.ts';
 import { nodeJobLabel } from '../dag/node-jobs.ts';
 import type { JobHistory, JobOutcome } from '../history/history.ts';
+import type { LogReport } from './log-report.ts';
+import type { NodeReport } from './node-report.ts';
 import type { ReadLogs } from './read-logs.ts';
 import { resourceReports } from './resource-reports.ts';
 import { historyLabel } from './section.ts';
-import { memoryLine, remedyFor, type SourceKind } from './verdict.ts';
+import { memoryLine, remedyFor } from './verdict.ts';
 
 /** Jobs of one owner that stand still for the same reason. */
 export interface MailCause {
@@ -60,41 +69,69 @@ function whoActs({ outcome, cause = 'unknown', attempts }: JobHistory): 'owner' 
 
 /** A mail for each owner, the most jobs first, and one about jobs without a known owner. */
 export function mailsOf({ jobs, report }: ReadLogs, title: string): Mails {
-  const name = report.source === 'run' ? title : (report.logs[0] ?? title);
+  const name = report.source === 'run' ? title : (report.dag?.file ?? report.logs[0] ?? title);
   const waiting = Map.groupBy(jobs, whoActs);
   const keyOf = ({ owner }: JobHistory) => owner ?? null;
   const all = Map.groupBy(jobs, keyOf);
-  const mails = [...Map.groupBy(waiting.get('owner') ?? [], keyOf)].map(([to, own]): Mail => {
-    const logs = [...new Set(own.map(({ log = name }) => log))];
-    const causes = causesOf(own, report.source, name);
-    const total = all.get(to)?.length ?? own.length;
-    const subject = `${whichJobs(own.length, total)} ${own.length === 1 ? 'needs' : 'need'} you`;
+  const nodes = nodeCauses(report.dag);
+  const ofOwners = Map.groupBy(waiting.get('owner') ?? [], keyOf);
+  const dagOwner = jobs[0]?.owner ?? null;
+  if (nodes.length > 0 && !ofOwners.has(dagOwner)) ofOwners.set(dagOwner, []);
+  const mails = [...ofOwners].map(([to, own]): Mail => {
+    const logs = [...new Set(own.length === 0 ? [name] : own.map(({ log = name }) => log))];
+    const withoutJob = to === dagOwner ? nodes : [];
+    const causes = [...causesOf(own, report, name), ...withoutJob];
+    const unsubmitted = withoutJob.flatMap((cause) => cause.jobs).length;
+    const count = own.length + unsubmitted;
+    const total = (all.get(to)?.length ?? 0) + unsubmitted;
+    const subject = `${whichJobs(count, total)} ${count === 1 ? 'needs' : 'need'} your help`;
     const isFileOwner = own.some((job) => job.isFileOwner);
     const example = own.find(({ outcome }) => outcome === 'held') ?? own[0];
-    const text = mailText({ to, logs, causes, count: own.length, total, example, name });
+    const text = mailText({ to, logs, causes, count, total, example, name });
     return { to, isFileOwner, logs, subject, causes, text };
   });
   const size = ({ causes }: Mail) => causes.reduce((sum, { jobs: ids }) => sum + ids.length, 0);
   return {
     format: 1,
     mails: mails.sort((a, b) => size(b) - size(a)),
-    staff: causesOf(waiting.get('staff') ?? [], report.source, name),
+    staff: causesOf(waiting.get('staff') ?? [], report, name),
   };
 }
 
 function whichJobs(count: number, total: number): string {
   if (total === 1) return 'Your job';
-  return count === total ? `All your ${total} jobs` : `${count} of your ${total} jobs`;
+  if (count === total) return total === 2 ? 'Both of your jobs' : `All ${total} of your jobs`;
+  return `${count} of your ${total} jobs`;
 }
 
-function causesOf(jobs: readonly JobHistory[], source: SourceKind, name: string): MailCause[] {
+/** Nodes of a DAG that failed before they had a job. */
+const nodeCauses = (dag: NodeReport | null): MailCause[] =>
+  (dag?.notSubmitted ?? []).flatMap(({ why, isFailed, nodes }): MailCause[] => {
+    const cause = why.includes('script') ? 'script-failed' : 'node-blocked';
+    const [what, advice] = [causeTitle(cause), adviceFor(cause)];
+    const about = { cause, outcome: 'failed', jobs: nodes, labels: nodes, what, advice } as const;
+    return isFailed ? [{ ...about, line: null, command: submitDag(dag), reason: why }] : [];
+  });
+
+/** What runs the nodes that are not done; null without the DAG file. */
+const submitDag = (dag: NodeReport | null): string | null => {
+  const file = dag?.file ?? null;
+  return file === null ? null : `condor_submit_dag ${shellQuote(file.replace(/^.*\//, ''))}`;
+};
+
+function causesOf(
+  jobs: readonly JobHistory[],
+  { source, dag }: Pick<LogReport, 'source' | 'dag'>,
+  name: string,
+): MailCause[] {
   const alike = Map.groupBy(jobs, ({ outcome, cause = 'unknown' }) => `${outcome} ${cause}`);
   return [...alike.values()]
     .sort((a, b) => b.length - a.length)
     .flatMap((same): MailCause[] => {
       const [first] = same;
       if (first === undefined) return [];
-      const { cause = 'unknown', outcome, reason } = first;
+      const { cause = 'unknown', outcome } = first;
+      const reason = reasonOf(same);
       return [
         {
           cause,
@@ -107,11 +144,21 @@ function causesOf(jobs: readonly JobHistory[], source: SourceKind, name: string)
           command:
             source === 'run'
               ? `updraft retry ${shellQuote(name)} --dry-run`
-              : queueCommand(same, cause, outcome),
+              : (queueCommand(same, cause, outcome) ?? submitDag(dag)),
           reason: reason === undefined ? null : withoutSecrets(printable(reason)),
         },
       ];
     });
+}
+
+/** The pool's words about the first job; of programs that ended in several ways, how each did. */
+function reasonOf(jobs: readonly JobHistory[]): string | undefined {
+  const [first] = jobs;
+  const ways = Map.groupBy(jobs, ({ reason }) => reason);
+  if (first?.reason?.startsWith('ended ') !== true || ways.size === 1) return first?.reason;
+  return [...ways]
+    .map(([how = 'ended', own]) => `${firstFew(own.map(historyLabel), maxNamed)}: ${how}`)
+    .join('; ');
 }
 
 function queueCommand(jobs: readonly JobHistory[], cause: Cause, outcome: JobOutcome): string | null {
@@ -135,18 +182,22 @@ interface MailFacts extends Pick<Mail, 'to' | 'logs' | 'causes'> {
 
 function mailText({ to, logs, causes, count, total, example, name }: MailFacts): string {
   const held = causes.find(({ outcome }) => outcome === 'held');
-  const { id = '', node = id, siblings, log = name } = example ?? {};
+  const again = causes.flatMap(({ command }) => command ?? []).find(isDagCommand);
+  const { id = causes[0]?.jobs[0] ?? '', node = id, siblings, log = name } = example ?? {};
   const where = `in ${firstFew(logs.map(printable), maxLogs)}`;
   const stuck =
     count === total && total > 1
-      ? `None of your ${total} jobs ${where} can finish without you.`
-      : `${whichJobs(count, total)} ${where} cannot finish without you.`;
+      ? `None of your ${total} jobs ${where} can finish without your help.`
+      : `${whichJobs(count, total)} ${where} cannot finish without your help.`;
   return [
     // A number is no name to greet anybody by.
     to === null || /^uid \d+$/.test(to) ? 'Hello,' : `Hello ${printable(to)},`,
     '',
     ...wrap(`${stuck} What happened, and what helps:`, mailWidth),
     ...causes.flatMap((cause) => ['', ...causeLines(cause)]),
+    ...(again === undefined
+      ? []
+      : ['', 'Once all of this is fixed and DAGMan has ended, run what is not done:', `    ${again}`]),
     '',
     `To read more about ${count === 1 ? 'it' : 'one of them'}:`,
     ...(held === undefined || held.command?.startsWith('updraft')
@@ -172,7 +223,7 @@ function causeLines({
 }: MailCause): string[] {
   const say = (text: string) => wrap(text, mailWidth, '  ', '  ');
   const them = jobs.length === 1 ? 'it' : 'them';
-  const isUnnamed = command !== null && !command.startsWith('updraft') && jobs.length > maxIds;
+  const isUnnamed = command?.startsWith('condor_r') === true && jobs.length > maxIds;
   const state = `${counted(jobs.length, 'job')} ${outcomeText(outcome, jobs.length)}`;
   return [
     ...wrap(`* ${state}: ${firstFew(labels.map(printable), maxNamed)}`, mailWidth, '', '  '),
@@ -181,7 +232,7 @@ function causeLines({
     ...say(`What helps: ${sentence(advice)}`),
     ...(line === null ? [] : [`      ${line}`]),
     ...say(`${whenToAct(cause, command)} ${nextStep(command, them)}`),
-    ...(command === null ? [] : [`      ${command}`]),
+    ...(command === null || isDagCommand(command) ? [] : [`      ${command}`]),
     ...(isUnnamed ? say(`and the other ${jobs.length - maxIds} likewise.`) : []),
   ];
 }
@@ -199,8 +250,11 @@ function whenToAct(cause: Cause, command: string | null): string {
 
 const isPassing = (cause: Cause): boolean => causeInfo(cause).change === 'retry';
 
+const isDagCommand = (command: string): boolean => command.startsWith('condor_submit_dag');
+
 function nextStep(command: string | null, them: string): string {
   if (command === null) return `submit ${them} again.`;
+  if (isDagCommand(command)) return 'submit the DAG again (see below).';
   if (command.startsWith('updraft')) return `look at what a retry would do:`;
   return command.startsWith('condor_rm')
     ? `submit ${them} again, and remove what is held:`
@@ -231,6 +285,8 @@ export function mailsText({ mails, staff }: Mails, total: number): string {
           ].join('\n'),
         ];
   if (letters.length + forStaff.length === 0)
-    return `Nobody needs a mail: of ${counted(total, 'job')}, none waits for a person.`;
+    return total === 1
+      ? 'Nobody needs a mail: the job does not wait for a person.'
+      : `Nobody needs a mail: none of the ${total} jobs waits for a person.`;
   return [...letters, ...forStaff].join(`\n\n${'-'.repeat(mailWidth)}\n\n`);
 }

@@ -8,6 +8,8 @@ import { jobLabels } from './section.ts';
 
 /** The nodes of a DAG: which cost most, which decided how long it took, and which have no job. */
 export interface NodeReport {
+  /** The DAG file; null if only logs were read. */
+  file: string | null;
   /** How many the DAG has; without its file, those with jobs. */
   nodes: number;
   /** The most expensive first. */
@@ -16,8 +18,8 @@ export interface NodeReport {
   criticalPath: PathStep[];
   /** PRE, POST and HOLD scripts that failed in the latest run. */
   scripts: { node: string; script: string; how: string }[];
-  /** By reason. */
-  notSubmitted: { why: string; nodes: string[] }[];
+  /** By reason; `isFailed` if it is of the nodes themselves. */
+  notSubmitted: { why: string; isFailed: boolean; nodes: string[] }[];
   /** Nodes that DAGMan tried again. */
   retried: { node: string; retries: number }[];
 }
@@ -62,6 +64,7 @@ export function nodeReport(
     }))
     .sort((a, b) => b.slotSeconds - a.slotSeconds);
   return {
+    file: run === undefined ? null : run.shownAs(run.dag.file),
     nodes: run?.dag.nodes.length ?? costs.length,
     costs,
     criticalPath: run === undefined ? [] : criticalPath(run, times),
@@ -172,9 +175,10 @@ function notSubmitted(
   const reasonOf = notSubmittedReasons(run, stateOf(times));
   const without = run.dag.nodes
     .filter(({ name }) => !times.has(name) && !started.has(name))
-    .map((node) => ({ node: node.name, why: notSubmittedText(reasonOf(node)) }));
-  return [...Map.groupBy(without, ({ why }) => why)].map(([why, nodes]) => ({
+    .map((node) => ({ node: node.name, reason: reasonOf(node) }));
+  return [...Map.groupBy(without, ({ reason }) => notSubmittedText(reason))].map(([why, nodes]) => ({
     why,
+    isFailed: nodes.some(({ reason }) => reason.why === 'pre-failed' || reason.why === 'submit-failed'),
     nodes: nodes.map(({ node }) => node),
   }));
 }

@@ -1,7 +1,7 @@
 import { counted } from '../base/counted.ts';
 import { afterExceeding, withHeadroom } from '../base/headroom.ts';
 import type { Cause } from '../codes/causes.ts';
-import type { JobHistory, UsedResource } from '../history/history.ts';
+import type { JobHistory } from '../history/history.ts';
 import { ascending, quantile } from '../statistics/describe.ts';
 
 /** Requests and use of a resource, over the attempts that succeeded and those that exceeded their request. */
@@ -31,13 +31,14 @@ const exceededResource: Partial<Record<Cause, string>> = {
   'disk-exceeded': 'Disk',
 };
 
-/** Attempts that exceeded a request, and the largest such request: infinite if no event names it. */
+/** Attempts that exceeded a request, the largest such request, infinite if no event names it, and what suffices for each. */
 interface Exceeded {
   attempts: number;
   requested: number;
+  enough: number;
 }
 
-const none: Exceeded = { attempts: 0, requested: 0 };
+const none: Exceeded = { attempts: 0, requested: 0, enough: 0 };
 
 interface Observed {
   unit: string;
@@ -52,9 +53,13 @@ export function resourceReports(jobs: readonly JobHistory[]): ResourceReport[] {
     for (const { ending, cause, resources } of attempts) {
       const wanted = cause === undefined ? undefined : exceededResource[cause];
       if (wanted !== undefined) {
-        const { attempts: count, requested } = exceeded.get(wanted) ?? none;
-        const request = requestOf(resources, wanted);
-        exceeded.set(wanted, { attempts: count + 1, requested: Math.max(requested, request) });
+        const { attempts: count, requested, enough } = exceeded.get(wanted) ?? none;
+        const { request = Infinity, usage = 0 } = resources.find(({ name }) => name === wanted) ?? {};
+        exceeded.set(wanted, {
+          attempts: count + 1,
+          requested: Math.max(requested, request),
+          enough: Math.max(enough, afterExceeding(usage, request)),
+        });
       }
       for (const { name, unit, usage, request } of resources) {
         // Zero means that the attempt was too short to be measured.
@@ -68,9 +73,6 @@ export function resourceReports(jobs: readonly JobHistory[]): ResourceReport[] {
     }
   return [...observed].map(([name, entry]) => resourceReport(name, entry, exceeded.get(name) ?? none));
 }
-
-const requestOf = (resources: readonly UsedResource[], wanted: string): number =>
-  resources.find(({ name }) => name === wanted)?.request ?? Infinity;
 
 function resourceReport(
   name: string,
@@ -98,8 +100,8 @@ function advise(used: number, requested: number, exceeded: Exceeded, min: number
     const who = counted(exceeded.attempts, 'attempt');
     if (used <= requested && exceeded.requested < requested)
       return [Math.max(requested, exceeded.requested * 2), `${who} with a smaller request ran out`];
-    const isKnown = used > requested || exceeded.requested !== Infinity;
-    return [isKnown ? Math.ceil(afterExceeding(used, requested)) : null, `${who} ran out: request more`];
+    const enough = Math.max(afterExceeding(used, requested), exceeded.enough);
+    return [enough === Infinity ? null : Math.ceil(enough), `${who} ran out: request more`];
   }
   if (used > requested) return [fitting, 'more used than requested: request more'];
   const less = Math.max(fitting, min);

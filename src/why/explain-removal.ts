@@ -40,7 +40,7 @@ export function explainRemoval(
 function describeTrouble({ diagnosis }: Before): string {
   if (diagnosis === undefined || diagnosis.outlook === 'passing' || harmlessCauses.has(diagnosis.cause))
     return '';
-  return `; before that, ${causeTitle(diagnosis.cause)}`;
+  return `; the problem before that: ${causeTitle(diagnosis.cause)}`;
 }
 
 const harmlessCauses = new Set<Cause>(['none', 'user']);

@@ -90,8 +90,8 @@ test('report finds the logs of a DAG, and shows its nodes', async (t) => {
     { node: 'publish', script: 'POST', how: 'failed with status 2' },
   ]);
   assert.deepEqual(dag.notSubmitted, [
-    { why: 'its PRE script failed with status 4', nodes: ['inspect'] },
-    { why: 'it waits for train_a, which failed', nodes: ['merge', 'summary'] },
+    { why: 'its PRE script failed with status 4', isFailed: true, nodes: ['inspect'] },
+    { why: 'it waits for train_a, which failed', isFailed: false, nodes: ['merge', 'summary'] },
   ]);
   assert.deepEqual(dag.retried, [
     { node: 'train_a', retries: 1 },
@@ -162,7 +162,9 @@ test('report follows inner DAGs into their own logs, and does not count their DA
     dag.criticalPath.map(({ node }) => node),
     ['fetch', 'tune/a', 'tune/b'],
   );
-  assert.deepEqual(dag.notSubmitted, [{ why: 'it waits for tune, which failed', nodes: ['merge'] }]);
+  assert.deepEqual(dag.notSubmitted, [
+    { why: 'it waits for tune, which failed', isFailed: false, nodes: ['merge'] },
+  ]);
 });
 
 test('why explains the nodes of inner DAGs, and leads to them', async () => {
