@@ -49,8 +49,14 @@ function add(found: FoundFiles, file: File, path: string): void {
 }
 
 /** What cannot be opened must not hide the rest: a dangling link, a folder of someone else. */
-async function attempt(found: FoundFiles, path: string, act: () => Promise<void>): Promise<void> {
+async function attempt(
+  found: FoundFiles,
+  path: string,
+  isFolder: boolean,
+  act: () => Promise<void>,
+): Promise<void> {
   if (found.isCut) return;
+  if (isFolder) found.folders.push(path);
   await act().catch(() => found.unread.push(path));
 }
 
@@ -59,29 +65,22 @@ const addHandle = (
   path: string,
   found: FoundFiles,
 ): Promise<void> =>
-  attempt(found, path, async () => {
-    if (handle.kind === 'file') {
-      add(found, await handle.getFile(), path);
-      return;
-    }
-    found.folders.push(path);
-    for await (const inner of handle.values()) await addHandle(inner, `${path}/${inner.name}`, found);
+  attempt(found, path, handle.kind === 'directory', async () => {
+    if (handle.kind === 'file') add(found, await handle.getFile(), path);
+    else for await (const inner of handle.values()) await addHandle(inner, `${path}/${inner.name}`, found);
   });
 
-async function addEntry(entry: FileSystemEntry, found: FoundFiles): Promise<void> {
-  const path = entry.fullPath.replace(/^\//, '');
-  await attempt(found, path, async () => {
-    if (entry.isDirectory) {
-      found.folders.push(path);
+const addEntry = (entry: FileSystemEntry, found: FoundFiles): Promise<void> =>
+  attempt(found, entry.fullPath.replace(/^\//, ''), entry.isDirectory, async () => {
+    if (entry.isDirectory)
       for (const inner of await listed(entry as FileSystemDirectoryEntry)) await addEntry(inner, found);
-      return;
+    else {
+      const file = await new Promise<File>((resolve, reject) =>
+        (entry as FileSystemFileEntry).file(resolve, reject),
+      );
+      add(found, file, entry.fullPath.replace(/^\//, ''));
     }
-    const file = await new Promise<File>((resolve, reject) =>
-      (entry as FileSystemFileEntry).file(resolve, reject),
-    );
-    add(found, file, path);
   });
-}
 
 /** A reader returns a hundred entries at a time. */
 async function listed(folder: FileSystemDirectoryEntry): Promise<FileSystemEntry[]> {
