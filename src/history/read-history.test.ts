@@ -5,6 +5,7 @@ import { test, type TestContext } from 'node:test';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
 import { logSources } from '../eventlog/log-sources.ts';
 import { logTime } from './log-facts.ts';
+import { hasNumber } from './history.ts';
 import { readHistory } from './read-history.ts';
 
 const submit = (cluster: number, date: string): string =>
@@ -31,6 +32,31 @@ test('a log without a year takes it from one that is read with it', async (t) =>
   });
   const years = [facts.firstTime, facts.lastTime].map((time) => new Date(time ?? 0).getFullYear());
   assert.deepEqual([years, facts.guessedYear], [[2023, 2023], false]);
+});
+
+test('the order in which logs are named changes nothing', async (t) => {
+  const logs: Record<string, [string, number]> = {
+    'old.log': [submit(1, '2013-11-15') + ended(1, '2013-11-15'), 2026],
+    'new.log': [submit(2, '2026-04-19') + ended(2, '2026-04-19'), 2026],
+    'bare.log': [submit(3, '12/29'), 2026],
+    'same.log': [submit(2, '2026-04-19').replace('192.0.2.1', '192.0.2.2'), 2026],
+  };
+  const turned = Object.fromEntries(Object.entries(logs).toReversed());
+  const [one, other] = [await read(t, logs), await read(t, turned)];
+  assert.deepEqual(one.facts, other.facts);
+  assert.deepEqual(one.jobs, other.jobs);
+  assert.equal(new Date(one.facts.lastTime ?? 0).getFullYear(), 2026);
+  assert.deepEqual(one.jobs.map(({ id }) => id).sort(), ['1.0', '2.0', '2.0#2', '3.0']);
+});
+
+test('a word names a job as logs and reports write its id', () => {
+  const [first, second] = [{ id: '12.3' }, { id: '12.3#2', earlierIds: ['7.0'] }];
+  for (const word of ['12', '12.3', '12.003', '012.003.000'])
+    assert.deepEqual([hasNumber(first, word), hasNumber(second, word)], [true, true], word);
+  for (const word of ['12.3#2', '7', '7.0'])
+    assert.deepEqual([hasNumber(first, word), hasNumber(second, word)], [false, true], word);
+  for (const word of ['1', '12.33', '3', 'train', ''])
+    assert.deepEqual([hasNumber(first, word), hasNumber(second, word)], [false, false], word);
 });
 
 test('logs without a year agree on it, and that it is guessed is said', async (t) => {

@@ -74,8 +74,8 @@ interface DatedLog {
 const halfYear = 183 * 86_400_000;
 
 /**
- * Rotated logs must be read in order. A log without a year, whose file date may be that of a copy, is placed as near as
- * possible to a log with one, or else to the log written first.
+ * Rotated logs must be read in order, whatever the order of their names. A log without a year, whose file date may be
+ * that of a copy, is placed as near as possible to a log with one, or else to the log written first.
  */
 async function sortByTime(
   sources: readonly LogSource[],
@@ -86,19 +86,28 @@ async function sortByTime(
   for (const source of sources)
     logs.push({ source, within: undefined, isKnown: false, ...(await beginningOf(source, { signal })) });
   const guessed = logs.filter(isGuessed);
-  const known = logs.find((log) => !isGuessed(log) && log.first !== undefined);
-  const anchor = known ?? guessed.toSorted((a, b) => a.source.writtenAt - b.source.writtenAt)[0];
+  const known = logs.filter((log) => !isGuessed(log) && log.first !== undefined);
+  const oldest = guessed.toSorted((a, b) => a.source.writtenAt - b.source.writtenAt)[0];
+  const byDistance = (log: LogBeginning) => known.toSorted((a, b) => gap(a, log) - gap(b, log));
   for (const log of guessed) {
+    const anchor = byDistance(log)[0] ?? oldest;
     if (log === anchor || anchor?.first === undefined) continue;
-    log.within = anchor.first + halfYear;
-    log.isKnown = known !== undefined;
+    log.within = Math.min(anchor.first + halfYear, log.source.writtenAt);
+    log.isKnown = known.length > 0;
     log.first = (await beginningOf(log.source, { signal, within: log.within })).first;
   }
   const start = ({ first = Infinity }: LogBeginning): number => first;
   // DAGMan's own log has fewer events of the same jobs: it adds to what the jobs' logs say.
   const isLast = ({ source }: DatedLog): number => (isOfDagman(source) ? 1 : 0);
-  return logs.sort((a, b) => isLast(a) - isLast(b) || (start(a) === start(b) ? 0 : start(a) - start(b)));
+  return logs.sort(
+    (a, b) =>
+      isLast(a) - isLast(b) ||
+      (start(a) === start(b) ? (a.source.name < b.source.name ? -1 : 1) : start(a) - start(b)),
+  );
 }
+
+const gap = ({ first: from = Infinity }: LogBeginning, { first: to = 0 }: LogBeginning): number =>
+  Math.abs(from - to);
 
 const isGuessed = ({ isYearless, moment }: LogBeginning): boolean => isYearless && moment === undefined;
 

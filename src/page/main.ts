@@ -1,5 +1,6 @@
 import { firstFew } from '../base/printable.ts';
 import { html } from '../dashboard/page/dom.ts';
+import { isEventLog } from '../eventlog/scan-log.ts';
 import type { GroupingName } from '../report/groupings.ts';
 import { chosenFiles, droppedFiles, type FoundFiles } from './dropped-files.ts';
 import type { DroppedFile, PageAnswer, PageRequest, ChosenPool } from './messages.ts';
@@ -57,7 +58,7 @@ function restart(): void {
   saved = undefined;
   result.replaceChildren();
   dialog.close();
-  for (const input of inputs) input.value = '';
+  for (const input of [...inputs, reason]) input.value = '';
   entitle('Updraft', noTitle);
   show('start');
   part('choose').focus();
@@ -81,6 +82,7 @@ function begin(): void {
   doing.textContent = 'Reading …';
   share.value = 0;
   show('progress');
+  part('cancel').focus();
 }
 
 function readFiles({ files, folders, unread, isCut }: FoundFiles): void {
@@ -197,17 +199,29 @@ function sampleFile(): DroppedFile {
   return { name: 'osg-100.log.gz', blob: new Blob([bytes]), writtenAt: 0 };
 }
 
+const pastedFile = (text: string): DroppedFile => ({
+  name: 'pasted.log',
+  blob: new Blob([text]),
+  writtenAt: Date.now(),
+});
+
 const on = (id: string, event: string, act: () => void): void => part(id).addEventListener(event, act);
 on('choose', 'click', () => inputs[0]?.click());
 on('choose-folder', 'click', () => inputs[1]?.click());
 on('sample', 'click', () => readFiles({ files: [sampleFile()], folders: [], unread: [], isCut: false }));
 on('cancel', 'click', cancel);
 on('restart', 'click', cancel);
+part('progress').addEventListener('keydown', ({ key }) => {
+  if (key === 'Escape') cancel();
+});
 on('save', 'click', save);
 for (const input of inputs) input.addEventListener('change', () => readFiles(chosenFiles(input.files)));
 part('paste').addEventListener('submit', (event) => {
   event.preventDefault();
-  if (reason.value.trim() !== '') ask({ ask: 'reason', text: reason.value });
+  const text = reason.value;
+  if (isEventLog(new TextEncoder().encode(text.trimStart())))
+    readFiles({ files: [pastedFile(text.trimStart())], unread: [], isCut: false });
+  else if (text.trim() !== '') ask({ ask: 'reason', text });
 });
 
 /** Files can be dropped anywhere, at any time; text only where it can be written. */

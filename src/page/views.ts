@@ -1,8 +1,9 @@
 import type { ShownFinding } from '../adopt/finding-groups.ts';
+import { printable } from '../base/printable.ts';
 import { html, prose } from '../dashboard/page/dom.ts';
 import { groupingNames, groupings, type GroupingName } from '../report/groupings.ts';
 import type { ExplanationView } from '../why/explanation-view.ts';
-import type { ExplainedGroup } from '../why/group-explanations.ts';
+import { groupAccount, type ExplainedGroup } from '../why/group-explanations.ts';
 import type { AdoptedFile, ChosenPool } from './messages.ts';
 
 type OnJob = (word: string) => void;
@@ -66,7 +67,7 @@ function choiceOf(
 }
 
 const jobButton = (name: string, onJob: OnJob): HTMLButtonElement =>
-  html('button', { type: 'button', class: 'job', click: () => onJob(name) }, name);
+  html('button', { type: 'button', class: 'job', click: () => onJob(name) }, printable(name));
 
 /** More jobs of a group are listed on request. */
 const maxListed = 8;
@@ -94,16 +95,14 @@ export function groupsView(groups: readonly ExplainedGroup[], onJob: OnJob): HTM
   );
 }
 
-function groupView({ standing, title, jobs, example }: ExplainedGroup, onJob: OnJob): HTMLElement {
-  const { cause, because, advice } = example;
-  const isWrong = cause !== 'none';
+function groupView(group: ExplainedGroup, onJob: OnJob): HTMLElement {
+  const { heading, why, fix } = groupAccount(group);
   return html(
     'div',
     { class: 'group' },
-    html('h3', {}, `${jobs.length} ${standing}: ${title}`),
-    ...(isWrong ? sentences(because.slice(0, 2)) : []),
-    ...(isWrong ? sentences(advice.slice(0, 1)) : []),
-    jobsView(jobs, onJob),
+    html('h3', {}, heading),
+    ...sentences([...why, ...fix]),
+    jobsView(group.jobs, onJob),
   );
 }
 

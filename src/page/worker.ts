@@ -6,7 +6,7 @@ import type { DagRun } from '../dag/not-submitted.ts';
 import type { LogEvent } from '../eventlog/events.ts';
 import type { LogSource } from '../eventlog/scan-log.ts';
 import { asFault } from '../fault/fault.ts';
-import type { JobHistory } from '../history/history.ts';
+import { hasNumber, idInQueue, type JobHistory } from '../history/history.ts';
 import { readHistory } from '../history/read-history.ts';
 import type { GroupingName } from '../report/groupings.ts';
 import { readLogs, type ReadLogs } from '../report/read-logs.ts';
@@ -75,7 +75,7 @@ async function readFiles({ files, folders, pool }: PageRequest & { ask: 'files' 
     ...alone.map(({ name }) => ({ name, drop, lint: lintDropped })),
   ];
   adoptAll(pool);
-  commands.push(...adopted.map(({ name }) => `updraft adopt ${shellQuote(name)}`));
+  commands.push(...adopted.map(({ name }) => `updraft adopt ${fileWord(name)}`));
   say({ is: 'ignored', ...unreadFiles(sorted, drop) });
   say({ is: 'done', command: commands.join('; ') });
 }
@@ -97,7 +97,7 @@ async function reportOn(files: readonly DroppedFile[]): Promise<string> {
   const sources = files
     .filter((file) => !isDagmansOwn(file))
     .map((file) => sourceOf(file, (bytes) => progress.advance(file, bytes)));
-  const isPlaceEnough = files.reduce((sum, { blob }) => sum + blob.size, 0) > manyBytes;
+  const isPlaceEnough = files.reduce((sum, file) => sum + unpackedSize(file), 0) > manyBytes;
   read = await readLogs(sources, { evidence: true, isPlaceEnough, dag: dag?.run });
   progress.end();
   names = dag === undefined ? files.map(({ name }) => name) : [dag.file];
@@ -107,6 +107,9 @@ async function reportOn(files: readonly DroppedFile[]): Promise<string> {
   say({ is: 'report', name, title, page: reportPage(title, read) });
   return `updraft report ${namesOf(names)}`;
 }
+
+/** Logs become about ten times smaller. */
+const unpackedSize = ({ name, blob }: DroppedFile): number => blob.size * (/\.gz$/i.test(name) ? 10 : 1);
 
 /** The log of DAGMan as a job, which needs no slot. */
 const isDagmansOwn = ({ name }: DroppedFile): boolean =>
@@ -163,7 +166,8 @@ function groupBy(by: GroupingName): void {
 
 async function explainJob(word: string): Promise<void> {
   const jobs = read?.jobs ?? [];
-  const found = jobs.filter((job) => isNamed(job, word));
+  const labelled = jobs.filter((job) => isNamed(job, word));
+  const found = labelled.length > 0 ? labelled : jobs.filter((job) => hasNumber(job, word));
   const ads = fromAds.filter((one) => isNamed({ ...one, id: one.job }, word));
   const nodes = found.length === 0 ? explanationsOf(jobs).filter(({ node }) => node === word) : [];
   if (found.length + nodes.length + ads.length === 0) {
@@ -177,9 +181,11 @@ async function explainJob(word: string): Promise<void> {
     say({ is: 'why', views: explained.map((one) => viewExplanation(one)), command });
   show([...found.map((one) => explainStory(one)), ...nodes, ...ads]);
   if (unquoted === undefined || found.length === 0) return;
-  const ids = new Set(found.flatMap(({ id, earlierIds = [] }) => [id, ...earlierIds]));
-  const only = ({ cluster, proc }: LogEvent): boolean => ids.has(`${cluster}.${proc}`);
-  show((await readHistory(unquoted, { evidence: true, only })).jobs.map((job) => explainStory(job)));
+  const ids = found.flatMap(({ id, earlierIds = [] }) => [id, ...earlierIds]);
+  const numbers = new Set(ids.map(idInQueue));
+  const only = ({ cluster, proc }: LogEvent): boolean => numbers.has(`${cluster}.${proc}`);
+  const { jobs: again } = await readHistory(unquoted, { evidence: true, only });
+  show(again.filter(({ id }) => ids.includes(id)).map((job) => explainStory(job)));
 }
 
 /** By its id or its node; of several logs, also as the groups (`a.log: 1.0`) and the tables (`a.log 1.0`) name it. */
@@ -194,14 +200,23 @@ const isNamed = ({ id, node = id, siblings, log = '' }: Named, word: string): bo
 
 function explainPasted(text: string): void {
   const views = explainReasons(text).map((one) => viewExplanation(one));
-  say({ is: 'why', views, command: `updraft why --reason ${shellQuote(withoutSecrets(text.trim()))}` });
+  const words = withoutSecrets(text.trim());
+  // A text of several lines is given to the command by a pipe or a file.
+  say({
+    is: 'why',
+    views,
+    command: `updraft why --reason ${words.includes('\n') ? '-' : shellQuote(words)}`,
+  });
 }
 
 /** Its name in a heading. */
-const nameOf = (names: readonly string[]): string => firstFew(names, 1);
+const nameOf = (names: readonly string[]): string => firstFew(names.map(printable), 1);
 
 /** Commands repeat no more names than this. */
 const maxNamed = 3;
 
 const namesOf = (all: readonly string[]): string =>
-  all.length > maxNamed ? 'LOGS' : all.map(shellQuote).join(' ');
+  all.length > maxNamed ? 'LOGS' : all.map(fileWord).join(' ');
+
+/** A name that is no option. */
+const fileWord = (name: string): string => shellQuote(name.startsWith('-') ? `./${name}` : name);

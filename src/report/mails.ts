@@ -11,7 +11,7 @@ import {
   sentence,
 } from '../codes/causes.ts';
 import { nodeJobLabel } from '../dag/node-jobs.ts';
-import type { JobHistory, JobOutcome } from '../history/history.ts';
+import { idInQueue, type JobHistory, type JobOutcome } from '../history/history.ts';
 import type { LogReport } from './log-report.ts';
 import type { NodeReport } from './node-report.ts';
 import type { ReadLogs } from './read-logs.ts';
@@ -163,7 +163,7 @@ function reasonOf(jobs: readonly JobHistory[]): string | undefined {
 
 function queueCommand(jobs: readonly JobHistory[], cause: Cause, outcome: JobOutcome): string | null {
   if (outcome !== 'held') return null;
-  const ids = jobs.map(({ id }) => id.replace(/#.*$/, '')).slice(0, maxIds);
+  const ids = jobs.map(({ id }) => idInQueue(id)).slice(0, maxIds);
   return `${needsResubmission(cause) ? 'condor_rm' : 'condor_release'} ${ids.join(' ')}`;
 }
 

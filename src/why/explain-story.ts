@@ -8,7 +8,7 @@ import { explainRemoval } from './explain-removal.ts';
 import { explainLoop, explainRunning, explainWaiting, loopOf } from './explain-under-way.ts';
 import { adviceOf, explained, goodTitle, holdCount, nothingWrong, reconnects } from './build-explanation.ts';
 import type { Explanation, Headline } from '../diagnosis/explanation.ts';
-import type { AttemptHistory, JobHistory } from '../history/history.ts';
+import { idInQueue, type AttemptHistory, type JobHistory } from '../history/history.ts';
 import { savesCheckpoints } from '../history/saved-work.ts';
 import { siteOrMachine } from '../history/worker.ts';
 import { detailsOf, streaksOf, describeStreaks, type Streak } from './past-attempts.ts';
@@ -122,7 +122,7 @@ function adviceOnLosses(streaks: readonly Streak[]): string[] {
 }
 
 function explainHold(job: JobHistory, rules: RunRules | undefined): Explanation {
-  const { id, attempts } = job;
+  const { attempts } = job;
   const hold = detailsOf(job).holds.at(-1);
   if (hold === undefined) return explainWaiting(job, [], rules);
   const last = attempts.at(-1);
@@ -135,6 +135,7 @@ function explainHold(job: JobHistory, rules: RunRules | undefined): Explanation 
     streaksOf(held === undefined ? attempts : attempts.slice(0, -1)),
     held && diagnosis,
   );
+  const id = idInQueue(job.id);
   const isLasting = diagnosis.outlook === 'lasting';
   // A job in the queue does not change with the job file: only a retry sends the fix.
   const again =

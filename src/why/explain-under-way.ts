@@ -1,7 +1,7 @@
 import type { Diagnosis } from '../diagnosis/diagnose.ts';
 import { activityText, adviceOf, explained, nothingWrong, reconnects } from './build-explanation.ts';
 import type { Explanation } from '../diagnosis/explanation.ts';
-import type { AttemptHistory, JobHistory } from '../history/history.ts';
+import { idInQueue, type AttemptHistory, type JobHistory } from '../history/history.ts';
 import { siteOrMachine } from '../history/worker.ts';
 import { describeConnection } from '../journal/describe-attempt.ts';
 import { defaultLeaseSeconds } from '../recovery/policy.ts';
@@ -94,7 +94,7 @@ export function explainWaiting(
   const last = streaks.at(-1);
   const { first, releases } = detailsOf(job);
   const release = releases.at(-1);
-  const analyze = `See what it is waiting for: condor_q -better-analyze ${job.id}`;
+  const analyze = `See what it is waiting for: condor_q -better-analyze ${idInQueue(job.id)}`;
   if (last === undefined)
     return explained(
       job,

@@ -22,13 +22,25 @@ export const maxLabels = 6;
 const plurals: Record<string, string> = { has: 'have', is: 'are', was: 'were' };
 
 /** The title above the jobs of a group: of several, `it has no slot yet` becomes `they have no slot yet`. */
-export const groupTitle = ({ title, jobs }: ExplainedGroup): string =>
+const groupTitle = ({ title, jobs }: ExplainedGroup): string =>
   jobs.length === 1
     ? title
     : title
         .replace(/^it (has|is|was)\b/, (_, verb: string) => `they ${plurals[verb] ?? verb}`)
         .replace(/^it\b/, 'they')
         .replace(/\b(removed|held|run|submit) it\b/, '$1 them');
+
+/** What is said of a group: about its first job, which the sentences name. */
+export function groupAccount(group: ExplainedGroup): { heading: string; why: string[]; fix: string[] } {
+  const { cause, because, advice } = group.example;
+  const [few, first] = cause === 'none' ? [[], []] : [because.slice(0, 2), advice.slice(0, 1)];
+  const label = explainedLabel(group.example);
+  return {
+    heading: `${group.jobs.length} ${group.standing}: ${groupTitle(group)}`,
+    why: few.map((sentence) => `${label}: ${sentence}`),
+    fix: first,
+  };
+}
 
 const order: JobStatus[] = ['looping', 'held', 'failed', 'removed', 'waiting', 'running', 'succeeded'];
 

@@ -366,6 +366,43 @@ test('a pasted hold reason is explained', async (t) => {
   assert.deepEqual(tab.errors, []);
 });
 
+test('a pasted log is read as a log', async (t) => {
+  const tab = await opened(t);
+  if (tab === undefined) return;
+  const log = await readFile(path.join(logs, 'exit3.log'), 'utf8');
+  await tab.read(`document.querySelector('#reason').value = ${JSON.stringify(`\n${log}`)}`);
+  await tab.click('#paste button');
+  await tab.until(`!document.querySelector('#result').hidden`);
+  assert.match(await tab.text('h1'), /pasted\.log/);
+  assert.match(await tab.text('#causes'), /1 failed: /);
+  await tab.click('#restart');
+  assert.equal(await tab.read('document.querySelector("#reason").value'), '');
+  assert.deepEqual(tab.errors, []);
+});
+
+test('an id that two large logs share explains the job of the log that is clicked', async (t) => {
+  const tab = await opened(t);
+  if (tab === undefined) return;
+  const update = '006 (2.000.000) 2026-01-01 10:00:05 Image size of job updated: 1\n...\n';
+  const log = (reason: string, host: string): string =>
+    `000 (1.000.000) 2026-01-01 10:00:00 Job submitted from host: <${host}>\n...\n` +
+    `012 (1.000.000) 2026-01-01 10:00:01 Job was held.\n\t${reason}\n\tCode 1 Subcode 0\n...\n` +
+    `000 (2.000.000) 2026-01-01 10:00:02 Job submitted from host: <${host}>\n...\n` +
+    update.repeat(8_200_000 / update.length);
+  const one = await written(t, 'a.log', log('via condor_hold (by user ada)', '192.0.2.1:1'));
+  const two = await written(t, 'b.log', log('via condor_hold (by user bob)', '192.0.2.2:1'));
+  await choose(tab, one, two);
+  const button = `[...document.querySelectorAll('#causes button.job')].find((one) => one.innerText.includes('#2'))`;
+  assert.match(await tab.read(`${button}.innerText`), /b\.log: 1\.0#2$/);
+  await tab.read(`${button}.click()`);
+  // Its lines come with a second reading.
+  await tab.untilText('dialog[open]', '012 Job was held');
+  const said = await tab.text('dialog[open]');
+  assert.match(said, /by user bob/);
+  assert.doesNotMatch(said, /by user ada/);
+  assert.match(await tab.text('dialog .same'), /'1\.0#2'$/);
+});
+
 test('markup in a log, a submit file and a reason is shown as text', async (t) => {
   const tab = await opened(t, { width: 390, height: 844 });
   if (tab === undefined) return;

@@ -12,12 +12,12 @@ import { isAdopted } from '../../pool/htcondor.ts';
 import { findJob } from '../../run/run-states.ts';
 import { explainReasons, hasReasons } from '../../why/explain-reason.ts';
 import { explainStory, headlineOf } from '../../why/explain-story.ts';
-import { explainedLabel, viewExplanation } from '../../why/explanation-view.ts';
+import { viewExplanation } from '../../why/explanation-view.ts';
 import {
   type ExplainedGroup,
+  groupAccount,
   groupExplanations,
   groupJobs,
-  groupTitle,
   maxLabels,
 } from '../../why/group-explanations.ts';
 import type { Cli } from '../cli.ts';
@@ -26,7 +26,8 @@ import { namedLogs, namesLogs, refuseMissing } from '../named-logs.ts';
 import { currentState, printUnsupervised } from '../run-view/current-state.ts';
 import { type NextCommand, nextCommands, textWidth } from '../text/phrases.ts';
 import { isDagFile } from '../adopt/dag-file.ts';
-import { hasNumber, jobsToExplain } from '../why/explain-log.ts';
+import { hasNumber } from '../../history/history.ts';
+import { jobsToExplain } from '../why/explain-log.ts';
 import { explainRun } from '../why/explain-run.ts';
 import { nearest } from '../../base/nearest.ts';
 import { explainNodes } from '../../why/explain-nodes.ts';
@@ -247,16 +248,13 @@ function printGroups(cli: Cli, groups: readonly ExplainedGroup[], { verbose }: V
 function groupText(groups: readonly ExplainedGroup[], width: number): string {
   return groups
     .map((group) => {
-      const { standing, jobs, labels, example } = group;
-      const { cause, because, advice } = example;
-      const label = explainedLabel(example);
-      const account = cause === 'none' ? [] : because.slice(0, 2).map((sentence) => `${label}: ${sentence}`);
-      const names = firstFew(labels, maxLabels);
+      const { heading, why, fix } = groupAccount(group);
+      const names = firstFew(group.labels, maxLabels);
       return [
-        ...wrap(`${jobs.length} ${standing}: ${groupTitle(group)}`, width, '', '  '),
-        ...wrap(`${jobs.length === 1 ? 'job' : 'jobs'} ${names}`, width, '  ', '    '),
-        ...section('why', account, width, '  '),
-        ...section('fix', cause === 'none' ? [] : advice.slice(0, 1), width, '  '),
+        ...wrap(heading, width, '', '  '),
+        ...wrap(`${group.jobs.length === 1 ? 'job' : 'jobs'} ${names}`, width, '  ', '    '),
+        ...section('why', why, width, '  '),
+        ...section('fix', fix, width, '  '),
       ].join('\n');
     })
     .join('\n\n');

@@ -1,7 +1,7 @@
 import { firstFew, printable } from '../../base/printable.ts';
 import type { LogSource } from '../../eventlog/scan-log.ts';
 import { Fault } from '../../fault/fault.ts';
-import type { JobHistory } from '../../history/history.ts';
+import { hasNumber, type JobHistory } from '../../history/history.ts';
 import { readAds } from '../../history/read-ads.ts';
 import { readHistory, type ReadHistory } from '../../history/read-history.ts';
 import { noEventsFault } from '../../report/no-events.ts';
@@ -44,10 +44,6 @@ interface ReadingOptions {
 }
 
 const isNamedJob = (job: JobHistory, word: string): boolean => job.node === word || hasNumber(job, word);
-
-/** Whether a word is the id or the cluster of a job, also of one before DAGMan tried its node again. */
-export const hasNumber = ({ id, earlierIds = [] }: JobHistory, word: string): boolean =>
-  [id, ...earlierIds].some((one) => one === word || one.startsWith(`${word}.`));
 
 async function jobsOfLogs(
   sources: readonly LogSource[],
@@ -100,7 +96,7 @@ class ChosenJobs {
   isIncomplete = false;
 
   constructor(word: string) {
-    const [, cluster, proc] = /^(\d{1,15})(?:\.(\d{1,15}))?(?:\.\d+)?$/.exec(word) ?? [];
+    const [, cluster, proc] = /^(\d{1,15})(?:\.(\d{1,15}))?(?:\.\d+|#\d+)?$/.exec(word) ?? [];
     this.#word = word;
     this.#cluster = cluster === undefined ? NaN : Number(cluster);
     this.#proc = proc === undefined ? undefined : Number(proc);
@@ -118,8 +114,7 @@ class ChosenJobs {
 
   /** Of the jobs of a node, the one that is named, if one is. */
   ofNode(jobs: JobHistory[]): JobHistory[] {
-    const named = `${this.#cluster}.${this.#proc}`;
-    const found = jobs.filter((job) => hasNumber(job, named));
+    const found = jobs.filter((job) => isNamedJob(job, this.#word));
     return found.length === 0 ? jobs : found;
   }
 

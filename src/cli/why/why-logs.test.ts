@@ -267,3 +267,19 @@ test('a job of a node with several is explained alone, also by an earlier id', a
   const { out } = await runCommand(why, ['a.log', '13.1'], { cwd });
   assert.match(out, /^13\.1 \(B\) held: /);
 });
+
+test('a job whose id two logs share is named as reports name it, its commands as HTCondor takes them', async (t) => {
+  const log = (host: string, user: string): string =>
+    `000 (1.000.000) 2026-01-01 10:00:00 Job submitted from host: <${host}>\n...\n` +
+    `012 (1.000.000) 2026-01-01 10:00:01 Job was held.\n\tvia condor_hold (by user ${user})\n\tCode 1 Subcode 0\n...\n`;
+  const cwd = await temporaryFolder(t, {
+    'a.log': log('192.0.2.1', 'ada'),
+    'b.log': log('192.0.2.2', 'bob'),
+  });
+  const { out } = await runCommand(why, ['a.log', 'b.log', '1.0#2'], { cwd });
+  assert.match(
+    out,
+    /^1\.0#2 of b\.log held: .*by user bob.*condor_release 1\.0 \(or give it up: condor_rm 1\.0\)/s,
+  );
+  assert.doesNotMatch(out, /ada/);
+});
