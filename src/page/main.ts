@@ -220,7 +220,7 @@ part('paste').addEventListener('submit', (event) => {
   event.preventDefault();
   const text = reason.value;
   if (isEventLog(new TextEncoder().encode(text.trimStart())))
-    readFiles({ files: [pastedFile(text.trimStart())], unread: [], isCut: false });
+    readFiles({ files: [pastedFile(text.trimStart())], folders: [], unread: [], isCut: false });
   else if (text.trim() !== '') ask({ ask: 'reason', text });
 });
 
