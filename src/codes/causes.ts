@@ -130,19 +130,21 @@ const causes = {
   },
   'disk-full': {
     title: 'the disk of the machine is full',
-    advice: 'Request more `disk`, so that only machines with enough space match.',
+    advice: 'Request more disk, so that only machines with enough space match.',
+    submit: 'Raise request_disk in the submit file.',
     change: 'disk',
     outlook: 'passing',
   },
   'memory-exceeded': {
     title: 'it used more memory than requested',
-    advice: 'Request more `memory` than was measured: it was probably stopped before its peak.',
-    submit: 'retry_request_memory (HTCondor 25.2 or newer) raises the request by itself.',
+    advice: 'Request more memory than was measured: it was probably stopped before its peak.',
+    submit: 'Raise request_memory; retry_request_memory (HTCondor 25.2 or newer) does so by itself.',
     change: 'memory',
   },
   'disk-exceeded': {
     title: 'it used more disk than requested',
-    advice: 'Request more `disk`: it must hold the archive, its unpacked files, the outputs and the image.',
+    advice: 'Request more disk: it must hold the archive, its unpacked files, the outputs and the image.',
+    submit: 'Raise request_disk in the submit file.',
     fault: 'disk-full',
     change: 'disk',
   },
@@ -153,8 +155,8 @@ const causes = {
   },
   'time-limit': {
     title: 'the time limit was reached',
-    advice: 'Save checkpoints and resume from them, or request more `time` if the pool allows it.',
-    resumed: 'It resumes from its checkpoints: let it go on, or request more `time` if the pool allows it.',
+    advice: 'Save checkpoints and resume from them, or request more time if the pool allows it.',
+    resumed: 'It resumes from its checkpoints: let it go on, or request more time if the pool allows it.',
     change: 'time',
   },
   'environment-broken': {

@@ -48,6 +48,7 @@ const uncodedReasons: readonly [words: RegExp, code: number][] = [
   [/^(?:error from \S+: )?failed to execute/i, 6],
   [/failed to open '.*' as standard/i, 7],
   [/singularity test failed/i, 45],
+  [/^cannot access initial working directory/i, 14],
 ];
 
 const errnoOf = (reason: string): number | undefined => {

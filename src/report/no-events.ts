@@ -15,19 +15,29 @@ export function noEventsFault(names: readonly string[], beginning: Uint8Array): 
       about: logs,
       fix: `to explain the jobs: updraft why ${file}; a report needs their event log (\`log\` in their submit file)`,
     });
-  return new Fault('file-invalid', `no HTCondor event in ${logs}`, { about: logs, fix: fixOf(names, text) });
+  if (
+    /^\s*[[{][^]*"ClusterId"\s*:/.test(text) ||
+    /^\s*(?:<a n="ClusterId">)|^\s*\d+\.\d+\s.*\s\d+\+\d\d:\d\d:\d\d\s/m.test(text)
+  )
+    return new Fault(
+      'file-invalid',
+      `${logs} has jobs as condor_q or condor_history prints them, and no events`,
+      {
+        about: logs,
+        fix: 'print it in the form that Updraft reads: condor_q -l | updraft why -, or condor_history -l',
+      },
+    );
+  return new Fault('file-invalid', `no HTCondor event in ${logs}`, { about: logs, fix: fixOf(names) });
 }
 
-/** What to use instead, as far as names or the first bytes show what the files are. */
-function fixOf(names: readonly string[], text: string): string {
+/** What to use instead, as far as names show what the files are. */
+function fixOf(names: readonly string[]): string {
   const areAll = (pattern: RegExp): boolean => names.every((name) => pattern.test(name));
   if (areAll(/\.(?:py|sh|ipynb)$/))
     return 'a script is checked with the submit file that runs it: name that, or choose both on the page';
   if (areAll(/\.(?:zip|(?:sub|dag)\.gz)$/i)) return 'unpack it first';
   if (areAll(/\.(?:dagman\.out|rescue\d{3})$/))
     return 'it is read with its DAG: use that, with this file beside it';
-  if (/^\s*[[{]/.test(text) && /"ClusterId"\s*:/.test(text))
-    return 'print the jobs with `condor_q -l` or `condor_history -l`, not as JSON';
   return areAll(/^stdin$/)
     ? 'give it the event log of the jobs (`log` in their submit file); a hold reason: updraft why --reason -'
     : 'use the event log of the jobs (`log` in their submit file), not their output';

@@ -83,7 +83,20 @@ test('the table of condor_q -hold and reasons line by line have one explanation 
     ['Reason 1', 'command-missing'],
     ['Reason 2', 'user'],
   ]);
-  assert.deepEqual([table, lines, 'import torch\n'].map(hasReasons), [true, true, false]);
+  const counted =
+    '      3 Transfer input files failure: x: (errno 2) No such file\n     12 via condor_hold (by user bob)\n';
+  assert.deepEqual(read(counted), [
+    ['Reason 1', 'input-missing'],
+    ['Reason 2', 'user'],
+  ]);
+  const other = '1297254.0   nemo         5/31 18:05  14+17:40:01 R  0   7.3  condor_dagman\n';
+  assert.deepEqual([table, lines, other, 'import torch\n'].map(hasReasons), [true, true, false, false]);
+});
+
+test('words about folders and batch systems are not about transfers, also without a code', () => {
+  const cause = (reason: string): string => explainReason(reason).cause;
+  assert.equal(cause('Cannot access initial working directory /home/x: Permission denied'), 'file-unusable');
+  assert.equal(cause('BLAH_JOB_SUBMIT timed out'), 'unknown');
 });
 
 test('a table of condor_q -hold and ads of condor_q -l are read with Windows line ends and quoted in a mail', () => {

@@ -31,11 +31,11 @@ export function explainReasons(pasted: string): Explanation[] {
 /** An explanation names no more jobs than this. */
 const maxJobs = 3;
 
-/** A row of `condor_q -hold`: the job, its owner, since when, and why. */
-const holdRow = /^\s*(\d+\.\d+)\s+\S+\s+\d+\/\d+\s+\d+:\d+\s+(\S.*)$/;
-/** How HTCondor begins a reason. */
+/** A row of `condor_q -hold`: the job, its owner, since when, and why; not of other tables, which have a duration there. */
+const holdRow = /^\s*(\d+\.\d+)\s+\S+\s+\d+\/\d+\s+\d+:\d+\s+(?!\d+\+\d\d:\d\d:\d\d\s)(\S.*)$/;
+/** How HTCondor begins a reason; `uniq -c` puts a count before it. */
 const opening =
-  /^(?:Error from |Transfer (?:in|out)put files failure|The (?:job|system) |Job |Docker |Failed to |Cannot expand|Spooling |Unable to |SYSTEM_PERIODIC|via condor_|STARTER |SHADOW )/;
+  /^(?:\d+ )?(?:Error from |Transfer (?:in|out)put files failure|The (?:job|system) |Job |Docker |Failed to |Cannot expand|Spooling |Unable to |SYSTEM_PERIODIC|via condor_|STARTER |SHADOW )/;
 
 /** Whether a text that is no event log begins like hold reasons, or is what `condor_q -hold` prints. */
 export const hasReasons = (text: string): boolean =>
@@ -62,7 +62,10 @@ function splitReasons(lines: readonly string[]): { job: string; reason: string }
   // What comes before the first belongs to it.
   return starts.map((start, at) => ({
     job: `Reason ${at + 1}`,
-    reason: lines.slice(at === 0 ? 0 : start, starts[at + 1]).join('\n'),
+    reason: lines
+      .slice(at === 0 ? 0 : start, starts[at + 1])
+      .join('\n')
+      .replace(/^\s*\d+ (?=[A-Zv])/, ''),
   }));
 }
 
@@ -117,6 +120,8 @@ function withLikelyCode(said: ReportedReason): ReportedReason {
   if (said.code !== undefined || codeRowOf(said) !== undefined) return said;
   const own = ownWords.find(([words]) => words.test(said.reason))?.[1];
   if (own !== undefined) return { ...said, code: own };
+  // What a batch system behind a grid job says is about no transfer.
+  if (/\bBLAH_JOB_/.test(said.reason)) return said;
   const known = new Set(codeRows.flatMap((row) => (row.phrases === undefined ? [] : (row.codes ?? []))));
   const code = [...known].find((one) => codeRowOf({ ...said, code: one })?.phrases !== undefined);
   return { ...said, code };

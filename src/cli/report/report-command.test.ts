@@ -115,7 +115,7 @@ test('of files that are no logs it is said what to use instead', async (t) => {
     ['logs.zip', /unpack it first/],
     ['flow.dag.dagman.out', /read with its DAG: use that/],
     ['flow.dag.rescue001', /read with its DAG: use that/],
-    ['q.json', /`condor_q -l` or `condor_history -l`, not as JSON/],
+    ['q.json', /condor_q -l \| updraft why -, or condor_history -l/],
     ['out.txt', /use the event log/],
   ] as const)
     await assert.rejects(runCommand(report, [name], { cwd }), (fault) => {

@@ -268,6 +268,23 @@ test('a job of a node with several is explained alone, also by an earlier id', a
   assert.match(out, /^13\.1 \(B\) held: /);
 });
 
+test('tables and dumps of the queue that Updraft does not read are recognized, and the fix names those it reads', async (t) => {
+  const cwd = await temporaryFolder(t, {
+    'nobatch.txt':
+      ' ID       OWNER  SUBMITTED     RUN_TIME ST PRI SIZE CMD\n12.0      ada    5/31 18:05  14+17:40:01 R  0   7.3  x.sh\n',
+    'history.txt':
+      ' ID     OWNER    SUBMITTED   RUN_TIME   ST   COMPLETED CMD\n51.0    ada     11/18 01:10   0+00:00:03 C  11/18 01:10 sh -c x\n',
+    'q.json': '[\n{\n  "ClusterId": 51,\n  "ProcId": 0\n}\n]\n',
+    'q.xml':
+      '<?xml version="1.0"?>\n<classads>\n<c>\n    <a n="ClusterId"><i>51</i></a>\n</c>\n</classads>\n',
+  });
+  for (const file of ['nobatch.txt', 'history.txt', 'q.json', 'q.xml'])
+    await assert.rejects(runCommand(why, [file], { cwd }), {
+      message: `${file} has jobs as condor_q or condor_history prints them, and no events`,
+      fix: /condor_q -l/,
+    });
+});
+
 test('a job whose id two logs share is named as reports name it, its commands as HTCondor takes them', async (t) => {
   const log = (host: string, user: string): string =>
     `000 (1.000.000) 2026-01-01 10:00:00 Job submitted from host: <${host}>\n...\n` +
