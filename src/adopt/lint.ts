@@ -50,10 +50,18 @@ export function lintWrapper(file: string, text: string): Finding[] {
 export function lintSubmission(facts: SubmitFacts, hide = hideSecretsOf(quotedTexts(facts))): Finding[] {
   const { wrapper } = facts;
   const findings = [
-    ...alikeAsOne(oncePerFile(inOrder(applyRules(submitRules, facts)))),
+    ...alikeAsOne(oncePerFile(inOrder(withoutFollowing(applyRules(submitRules, facts))))),
     ...(wrapper === undefined ? [] : lintWrapper(wrapper.file, wrapper.text)),
   ];
   return sortFindings(hideInFindings(findings, hide));
+}
+
+/** A comment in a value explains what else is found in its line; a secret stays one. */
+function withoutFollowing(findings: readonly Finding[]): Finding[] {
+  const lineOf = ({ file = '', line = 0 }: Finding): string => `${file}:${line}`;
+  const isComment = ({ rule }: Finding): boolean => rule === 'comment-in-value';
+  const commented = new Set(findings.filter(isComment).map(lineOf));
+  return findings.filter((one) => isComment(one) || /-secret$/.test(one.rule) || !commented.has(lineOf(one)));
 }
 
 /** The same finding at many queue statements becomes one, at the first of them. */

@@ -23,14 +23,13 @@ export function parseSubmit(text: string, context: ReaderContext): Submission {
     reader.note('utf-16', 'the file is in UTF-16, which HTCondor cannot read', start);
     reader.stopped = true;
   } else {
-    // Trimming the first line removes it, so the rest is read as it was meant.
     if (text.startsWith('\ufeff'))
       reader.note(
         'byte-order-mark',
         'an invisible byte order mark begins the file: HTCondor refuses it',
         start,
       );
-    readText(reader, text, context.file, 0);
+    readText(reader, text.replace(/^\uFEFF/, ''), context.file, 0);
   }
   const { submission } = reader;
   // HTCondor 25 queues one job; only then is there something for the rules to look at.
@@ -56,11 +55,23 @@ function readText(reader: SubmitReader, text: string, file: string, depth: numbe
   }
 }
 
+/** A line as it was meant. */
+const withPlainBlanks = (line: string): string =>
+  line
+    .replaceAll(/"[^"]*"|[\u00A0\u2000-\u200B\u202F\u3000\uFEFF]/g, (part) =>
+      part.startsWith('"') ? part : ' ',
+    )
+    .trim();
+
 function readLine(reader: SubmitReader, line: LogicalLine, lines: Lines, branches: IfStack): void {
   const place = { file: lines.file, line: line.line };
-  const text = branches.depth > 0 ? line.text.replace(/^:\s*/, '') : line.text;
+  const plain = withPlainBlanks(line.text);
+  const text = branches.depth > 0 ? plain.replace(/^:\s*/, '') : plain;
   try {
     if (readBranch(reader, text, branches) || !branches.taken) return;
+    if (plain !== line.text)
+      reader.note('syntax', 'a no-break space is not a blank for HTCondor: type a blank instead', place);
+    if (text === '' || text.startsWith('#')) return;
     if (line.commentInside !== undefined) reader.oddComment({ ...place, line: line.commentInside });
     readStatement(reader, text, place, lines);
   } catch (error) {
@@ -114,7 +125,7 @@ function readAssignment(reader: SubmitReader, text: string, place: SourceLine): 
   const before = reader.macros.get(name.toLowerCase())?.value ?? '';
   const joined = append === undefined || before === '' ? rest : before + joiner(append) + rest;
   if (sign !== '') reader.assign(`MY.${name}`, sign === '-' ? '' : rest, place);
-  else if (!/^[\w.]+$/.test(name)) reader.stop(`\`${name}\` is not a name`, place);
+  else if (!/^[\w.]+$/.test(name)) reader.stop(`\`${written}\` is not a valid name`, place);
   else reader.assign(name, expandSelf(joined, name, before), place);
 }
 

@@ -137,8 +137,11 @@ export function logicalLines(text: string): LogicalLine[] {
   return joined;
 }
 
+/** Without the blanks at both ends that HTCondor takes for blanks: no others of Unicode. */
+const trimBlanks = (text: string): string => text.replaceAll(/^[ \t-\r]+|[ \t-\r]+$/g, '');
+
 function readPiece(raw: string, first: boolean): { piece: string; continues: boolean; comment: boolean } {
-  const trimmed = raw.trim();
+  const trimmed = trimBlanks(raw);
   const comment = trimmed.startsWith('#');
   if (comment && first) return { piece: trimmed, continues: false, comment };
   const kept = comment ? trimmed.slice(-1) : trimmed;

@@ -51,11 +51,14 @@ export function whereSet({ queue }: Batch, ...names: string[]): SourceLine {
 export const assignmentOf = (queue: SubmittedQueue, name: string): Assignment | undefined =>
   queue.inForce.get(name.toLowerCase());
 
-/** A command's value without quotes around it; undefined when unset or empty. */
+/** A command's value; undefined when unset or empty. */
 export function valueOf({ job }: Batch, command: string): string | undefined {
   const value = job.commands[command]?.trim();
   return value === undefined || value === '' ? undefined : value;
 }
+
+/** A text without the quotes around it. */
+export const unquoted = (text: string): string => text.replace(/^(["'])(.*)\1$/s, '$2');
 
 /** The value of an attribute set by `+Name` or `MY.Name`, in any case. */
 export function attributeValue({ job }: Batch, name: string): string | undefined {
@@ -121,7 +124,7 @@ export function parseQuantity(
   text: string,
   plainUnit: 'k' | 'm',
 ): { bytes: number; hasUnit: boolean } | undefined {
-  const match = /^\s*(\d+(?:\.\d*)?)\s*(?:([kmgt])b?)?\s*(?:,|$)/i.exec(text);
+  const match = /^\s*(\d+(?:\.\d*)?|\.\d+)\s*(?:([kmgt])b?)?\s*(?:,|$)/i.exec(text);
   if (match === null) return undefined;
   const unit = match[2]?.toLowerCase();
   return { bytes: Number(match[1]) * (factors[unit ?? plainUnit] ?? 1), hasUnit: unit !== undefined };
@@ -139,6 +142,6 @@ export function submittedImage(batch: Batch): string | undefined {
   return (
     valueOf(batch, 'container_image') ??
     /^"([^"]+)"$/.exec(attributeValue(batch, 'SingularityImage') ?? '')?.[1] ??
-    (docker === undefined ? undefined : `docker://${docker.replace(/^docker:\/\//, '')}`)
+    (docker === undefined ? undefined : `docker://${unquoted(docker).replace(/^docker:\/\//, '')}`)
   );
 }

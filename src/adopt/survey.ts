@@ -94,7 +94,7 @@ function pathsOf(submission: Submission): Set<string> {
       const written = fileList(raw('transfer_input_files'));
       for (const [index, name] of inputs.entries())
         if (!isOpen(written.length === inputs.length ? (written[index] ?? '') : written.join())) add(name);
-      add(known('container_image'));
+      for (const command of ['container_image', 'input', 'x509userproxy']) add(known(command));
       for (const name of [known('output'), known('error'), known('log')])
         if (name !== undefined && name !== '') add(path.posix.dirname(name));
       if (paths.size > maxNames) return paths;

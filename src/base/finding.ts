@@ -15,7 +15,7 @@ export interface Found {
   /** What to do, in words; the lines to write follow, each on a line of its own. */
   fix: string;
   place?: SourceLine | undefined;
-  /** Where the rule's own would say too much. */
+  /** Where the rule's own would say too much or too little. */
   level?: Level;
   /** Lines of the file, shown as they are. */
   excerpt?: readonly string[];

@@ -13,7 +13,7 @@ const binary = /^(=\?=|=!=|==|!=|<=|<<|>>>|>>|>=|&&|\|\||\?\s*:|[-+*/%<>&|^]|is|
 const unary = /^[-+!~]$/;
 const maxDepth = 200;
 
-const equalSign = '`=` is no operator: equal is `==`';
+const equalSign = '`=` is not an operator: equal is `==`';
 
 class NotAnExpression extends Error {}
 
@@ -155,6 +155,6 @@ function skipGap(text: string, at: number): number {
 }
 
 const unreadable = (rest: string): string =>
-  /^["']/.test(rest) ? `a quote is never closed: \`${clipped(rest)}\`` : `\`${clipped(rest)}\` is no ClassAd`;
+  /^["']/.test(rest) ? `a quote is never closed: \`${clipped(rest)}\`` : `\`${clipped(rest)}\` is not valid`;
 
 const clipped = (text: string): string => (text.length > 30 ? `${text.slice(0, 30)}…` : text);

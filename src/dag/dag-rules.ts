@@ -213,7 +213,7 @@ function brokenScripts({ dag, files }: DagFacts): Found[] {
     }
   return [...broken.values()].map(({ found, script, nodes }) => ({
     ...found,
-    message: `${found.message}, so that ${nodesText(nodes)} ${nodes.length === 1 ? 'fails' : 'fail'}`,
+    message: `${found.message}, so ${nodesText(nodes)} ${nodes.length === 1 ? 'fails' : 'fail'}`,
     place: script.place,
   }));
 }

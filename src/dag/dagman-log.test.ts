@@ -13,9 +13,9 @@ function read(text: string): DagmanAccount {
   return log.account;
 }
 
-test('.dagman.out says which scripts failed, and what was tried again', () => {
-  const { nodes, rescue } = read(readFileSync(fixture, 'utf8'));
-  assert.equal(rescue, undefined);
+test('.dagman.out says which scripts failed, what was tried again, and how it ended', () => {
+  const { nodes, end, rescue } = read(readFileSync(fixture, 'utf8'));
+  assert.deepEqual([end?.how, end?.isNews, rescue], ['exited with status 0', false, undefined]);
   assert.deepEqual(
     [...nodes].map(([name, { job, retries, scripts }]) => [
       name,
@@ -28,7 +28,12 @@ test('.dagman.out says which scripts failed, and what was tried again', () => {
       ['inspect', undefined, 0, ['PRE failed with status 4 11/16/26 14:07:57']],
       ['train_a', 'failed with status 3', 1, []],
       ['train_b', 'completed successfully', 1, []],
-      ['publish', 'completed successfully', 0, ['POST failed with status 2 11/16/26 14:08:12']],
+      [
+        'publish',
+        'completed successfully, but its POST script failed with status 2',
+        0,
+        ['POST failed with status 2 11/16/26 14:08:12'],
+      ],
       ['notify', 'completed successfully', 0, []],
     ],
   );

@@ -1,24 +1,36 @@
 import type { Dagman } from './dag.ts';
-import type { DagRun } from './not-submitted.ts';
+import { nodeIn } from './dag-run.ts';
+import { type DagRun, isDoneAnyway } from './not-submitted.ts';
 
 /** A job of the logs: its node as its DAGMan names it, and the DAG file if that is known. */
 interface NodeJob {
   node?: string;
   dag?: string;
+  outcome?: string;
 }
 
-/** The jobs with their nodes named as in `run`, whose inner DAGs have logs of their own. */
-export function nodeJobs<Job extends NodeJob>({ dag, shownAs }: DagRun, jobs: readonly Job[]): Job[] {
-  if (dag.dagmans.length === 1) return [...jobs];
+/**
+ * The jobs with their nodes named as in `run`, whose inner DAGs have logs of their own. `asDone` makes a success of one
+ * whose node DAGMan counts as done.
+ */
+export function nodeJobs<Job extends NodeJob>(
+  run: DagRun,
+  jobs: readonly Job[],
+  asDone: (job: Job) => Job,
+): Job[] {
+  const { dag, shownAs } = run;
   const byFile = new Map(dag.dagmans.map((dagman) => [shownAs(dagman.file), dagman]));
-  return jobs.map((job) => {
-    const { node } = job;
-    if (node === undefined) return job;
-    const submitter =
-      byFile.get(job.dag ?? '') ?? dag.dagmans.find((one) => dag.byName.has(one.prefix + node));
-    const name = `${submitter?.prefix ?? ''}${node}`;
+  return jobs.flatMap((job) => {
+    const { node = '' } = job;
+    const submitter = byFile.get(job.dag ?? '') ?? dag.dagmans.find((one) => nodeIn(dag, one, node));
     // One that has its name in `run` already keeps it.
-    return dag.byName.has(name) ? { ...job, node: name } : job;
+    const known = (submitter && nodeIn(dag, submitter, node)) ?? dag.byName.get(node);
+    // One of another DAG file that DAGMan ran together with this one is left out.
+    if (known === undefined) return /^\d+\./.test(node) ? [] : job;
+    const named = known.name === node ? job : { ...job, node: known.name };
+    // Nothing waits for a SERVICE node: DAGMan removes its job at the end.
+    const isEnded = known.type === 'service' && job.outcome === 'removed';
+    return isEnded || isDoneAnyway(run, known.name) ? asDone(named) : named;
   });
 }
 
@@ -38,3 +50,9 @@ export function startedInner({ dag }: DagRun, jobs: readonly NodeJob[]): Set<str
   }
   return new Set([...started].flatMap(({ node }) => node?.name ?? []));
 }
+
+/** How DAGMans ended where the nodes do not show it, the main one first, in words that follow `DAGMan`. */
+export const dagmanEnds = ({ ends }: DagRun): string[] =>
+  [...ends].flatMap(([{ node }, { how, isNews }]) =>
+    isNews ? [node === undefined ? how : `of ${node.name} ${how}`] : [],
+  );

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { DagNode } from './dag.ts';
-import { type DagRun, type NodeState, notSubmittedReasons, notSubmittedText } from './not-submitted.ts';
+import type { NodeState } from './dagman-log.ts';
+import { type DagRun, notSubmittedReasons, notSubmittedText } from './not-submitted.ts';
 import { readDag } from './read-dag.ts';
 
 function run(text: string): DagRun {
@@ -9,6 +10,8 @@ function run(text: string): DagRun {
     dag: readDag('a.dag', text, () => undefined),
     accounts: new Map(),
     done: new Set(),
+    clusters: undefined,
+    ends: new Map(),
     shownAs: (file) => file,
   };
 }
@@ -30,9 +33,10 @@ test('a node waits for the failure above it, else for what has not ended; nodes 
   assert.deepEqual(why(dag, { A: 'done', B: 'active' }, 'C', 'E', 'F'), [
     'it waits for B, which has not ended',
     'it waits for B, which has not ended',
-    'DAGMan has not come to it',
+    'DAGMan has not reached it yet',
   ]);
   assert.deepEqual(why(dag, { A: 'active', B: 'failed' }, 'E'), ['it waits for B, which failed']);
+  assert.deepEqual(why(dag, { A: 'active', B: 'removed' }, 'E'), ['it waits for B, which was removed']);
 });
 
 test('a NOOP node has no job, but waits like any other', () => {

@@ -1,5 +1,6 @@
-import type { Dag, DagNode } from './dag.ts';
-import type { FailedScript, NodeAccount } from './dagman-log.ts';
+import type { ScriptTime } from './dag-command.ts';
+import type { Dag, Dagman, DagNode } from './dag.ts';
+import type { DagmanEnd, FailedScript, NodeAccount, NodeState } from './dagman-log.ts';
 
 /** A DAG with what is known of its latest run. */
 export interface DagRun {
@@ -8,33 +9,36 @@ export interface DagRun {
   accounts: ReadonlyMap<string, NodeAccount>;
   /** Nodes that the rescue files of the latest run mark as done. */
   done: ReadonlySet<string>;
+  /** The DAG file that submitted a cluster, as the logs were named; undefined without `.dagman.out`. */
+  clusters: ReadonlyMap<number, string> | undefined;
+  /** How DAGMans ended that do not run any more. */
+  ends: ReadonlyMap<Dagman, DagmanEnd>;
   /** A file of the DAG as the logs were named. */
   shownAs: (file: string) => string;
 }
 
-/** How a node that has jobs in the logs ended. */
-export type NodeState = 'done' | 'failed' | 'active';
-
 /** The state of a node with several jobs: DAGMan needs all of them, and gives up at the first failure. */
 export const worseState = (a: NodeState | undefined, b: NodeState): NodeState =>
-  (['failed', 'active'] as const).find((state) => a === state || b === state) ?? b;
+  (['failed', 'removed', 'active'] as const).find((state) => a === state || b === state) ?? b;
 
 /** Why the job of a node is in no log. */
 export type NotSubmitted =
-  | { why: 'done' }
+  /** Marked as DONE, or by a script: PRE by PRE_SKIP, or POST after PRE had failed. */
+  | { why: 'done'; by?: ScriptTime }
   /** It needs none, and nothing that it waits for is known to hold it back. */
   | { why: 'noop' }
   /** By `.dagman.out` it has one, but that log was not read. */
-  | { why: 'not-logged'; state: 'submitted' | 'succeeded' | 'failed'; how: string }
+  | ({ why: 'not-logged'; hold: NodeAccount['hold'] } & NonNullable<NodeAccount['job']>)
   | { why: 'pre-failed'; script: FailedScript }
   | { why: 'submit-failed'; text: string; at: string }
   /** `root`: the node that must be repaired first. */
-  | { why: 'parent-failed'; root: DagNode }
-  | { why: 'not-yet'; waitsFor: DagNode | undefined };
+  | { why: 'parent-failed'; root: DagNode; wasRemoved: boolean }
+  | { why: 'not-yet'; waitsFor: DagNode | undefined; dagman: DagmanEnd | undefined };
 
 /** What holds back the children of a node: the first node to repair, else one that has not ended. */
 interface Blocker {
   failed?: DagNode;
+  wasRemoved?: boolean;
   active?: DagNode;
 }
 
@@ -57,11 +61,14 @@ export function notSubmittedReasons(
     },
   );
   return (node) => {
-    const { failed, active } = waits.get(node.index)?.own ?? {};
+    const { failed, active, wasRemoved = false } = waits.get(node.index)?.own ?? {};
     const own = ownReason(run, node);
     if (own !== undefined) return own;
-    if (failed !== undefined) return { why: 'parent-failed', root: failed };
-    return node.noop && active === undefined ? { why: 'noop' } : { why: 'not-yet', waitsFor: active };
+    if (failed !== undefined) return { why: 'parent-failed', root: failed, wasRemoved };
+    const dagman = run.ends.get(node.dagman);
+    return node.noop && active === undefined && dagman === undefined
+      ? { why: 'noop' }
+      : { why: 'not-yet', waitsFor: active, dagman };
   };
 }
 
@@ -74,45 +81,53 @@ function firstOf(blockers: readonly Blocker[]): Blocker {
 }
 
 /** Undefined for a node that waits itself. */
-function blockerOf(run: DagRun, node: DagNode, state: NodeState | undefined): Blocker | undefined {
-  if (state === 'failed') return { failed: node };
+function blockerOf(run: DagRun, node: DagNode, logged: NodeState | undefined): Blocker | undefined {
+  const state = logged ?? stateOf(ownReason(run, node));
+  if (state === undefined) return undefined;
   if (state === 'active') return { active: node };
-  if (state === 'done') return {};
-  const reason = ownReason(run, node);
-  if (reason?.why === 'not-logged' && reason.state === 'submitted') return { active: node };
-  if (reason?.why === 'done' || (reason?.why === 'not-logged' && reason.state === 'succeeded')) return {};
-  return reason === undefined ? undefined : { failed: node };
+  return state === 'done' ? {} : { failed: node, wasRemoved: state === 'removed' };
+}
+
+function stateOf(reason: NotSubmitted | undefined): NodeState | undefined {
+  if (reason?.why === 'not-logged') return reason.state;
+  if (reason?.why === 'done' || reason?.why === 'noop') return 'done';
+  return reason && 'failed';
 }
 
 /** What is known of the node itself. */
 function ownReason({ accounts, done }: DagRun, node: DagNode): NotSubmitted | undefined {
   if (node.done || done.has(node.name)) return { why: 'done' };
-  const { scripts = [], submitError, job } = accounts.get(node.name) ?? {};
+  const { scripts = [], submitError, job, hold, doneBy } = accounts.get(node.name) ?? {};
+  if (job !== undefined)
+    return node.noop && job.state === 'done' ? { why: 'noop' } : { why: 'not-logged', ...job, hold };
+  if (doneBy !== undefined) return { why: 'done', by: doneBy };
   const script = scripts.findLast(({ when }) => when === 'PRE');
   if (script !== undefined) return { why: 'pre-failed', script };
-  if (submitError !== undefined) return { why: 'submit-failed', ...submitError };
-  if (job !== undefined) return { why: 'not-logged', ...job };
-  return undefined;
+  return submitError === undefined ? undefined : { why: 'submit-failed', ...submitError };
 }
+
+/** Whether DAGMan counts the node as done, whatever its jobs did. */
+export const isDoneAnyway = ({ accounts, done }: DagRun, name: string): boolean =>
+  done.has(name) || accounts.get(name)?.doneBy !== undefined;
 
 /** The same in words that follow the node's name: `its PRE script failed with status 4`. */
 export function notSubmittedText(reason: NotSubmitted): string {
   switch (reason.why) {
     case 'done':
-      return 'it is marked as DONE';
+      if (reason.by === undefined) return 'it is marked as DONE';
+      return `its ${reason.by} script ended it as done${reason.by === 'PRE' ? ' (PRE_SKIP)' : ''}`;
     case 'noop':
       return 'it is a NOOP node, which has no job';
     case 'not-logged':
-      return `its job ${reason.how || 'was submitted'}, but its log was not found`;
+      return `its job ${reason.how || 'was submitted'}; its log was not found`;
     case 'pre-failed':
       return `its PRE script ${reason.script.how}`;
     case 'submit-failed':
       return 'its job could not be submitted';
     case 'parent-failed':
-      return `it waits for ${reason.root.name}, which failed`;
+      return `it waits for ${reason.root.name}, which ${reason.wasRemoved ? 'was removed' : 'failed'}`;
     case 'not-yet':
-      return reason.waitsFor === undefined
-        ? 'DAGMan has not come to it'
-        : `it waits for ${reason.waitsFor.name}, which has not ended`;
+      if (reason.waitsFor !== undefined) return `it waits for ${reason.waitsFor.name}, which has not ended`;
+      return `DAGMan ${reason.dagman?.how ?? 'has not reached it yet'}`;
   }
 }

@@ -10,7 +10,7 @@ import type { Resource, Termination } from '../eventlog/details.ts';
 import type { EventOf, LogEvent } from '../eventlog/events.ts';
 import { ownCopy } from '../eventlog/log-text.ts';
 import { decodeLive } from '../journal/codec.ts';
-import type { AttemptEnd, AttemptHistory, UsedResource } from './history.ts';
+import { type AttemptEnd, type AttemptHistory, endAsDone, type UsedResource } from './history.ts';
 import { maxTextChars, type JobFold, type EventReason } from './job-fold.ts';
 import { gpuModels, machineOf, intern, siteOf } from './worker.ts';
 
@@ -180,7 +180,10 @@ function endings(job: JobFold, event: LogEvent): boolean {
     }
     case 'post-script-terminated': {
       const { termination } = event.details;
-      if (job.ended === 'success' && termination !== undefined && exitCause(termination, false) !== 'none')
+      if (termination === undefined || job.attempt !== undefined) return true;
+      const isGood = exitCause(termination, false) === 'none';
+      if (isGood && job.ended !== 'success') job.finish(endAsDone(job.job).outcome, undefined, '');
+      else if (!isGood && job.ended === 'success')
         job.finish('failed', 'script-failed', `the POST script of its node ${describe(termination)}`);
       return true;
     }

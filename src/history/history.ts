@@ -213,6 +213,21 @@ export interface JobDetails {
   removal?: { reason: string; evidence: Evidence; wasHeld: boolean };
 }
 
+/** Makes a job that has left the queue a success, in place: DAGMan counts its node as done, whatever it did. */
+export function endAsDone(job: JobHistory): JobHistory {
+  if (job.outcome === 'running' || job.outcome === 'held') return job;
+  const last = job.attempts.at(-1);
+  if (last !== undefined) {
+    last.ending = 'success';
+    delete last.cause;
+  }
+  job.outcome = 'success';
+  delete job.cause;
+  delete job.reason;
+  delete job.details?.removal;
+  return job;
+}
+
 /**
  * Whether a word is the id or the cluster of a job, as logs or reports write it, also of one before DAGMan tried its node
  * again. Several logs may have an id: `12.3` are all of them, `12.3#2` is the second.

@@ -89,8 +89,8 @@ export class LogFold {
   /** Returns whether the event is new. `at`: its time, if the log's own zone is wrong. */
   add(event: LogEvent, at = event.time): boolean {
     this.#learn(event);
-    // An event of a whole cluster belongs to no job.
-    if (event.proc < 0) {
+    // An event of a whole cluster belongs to no job, nor does one of a DAG's node that has none.
+    if (event.proc < 0 || event.proc === nodeWithoutJob) {
       if (event.cluster < 0) this.facts.jobless += 1;
       return false;
     }
@@ -215,7 +215,12 @@ export class LogFold {
     // DAGMan's own log has only its latest run: an earlier one is known by the log alone.
     const before = node === undefined ? undefined : (this.#nodes.get(key) ?? this.#nodes.get(byLog));
     const place = `${node ?? ''} ${dag ?? this.#logName ?? ''}`;
-    if (before !== undefined && (before.ended !== 'success' || this.#isRetried(place, event.cluster))) {
+    // In a run of a DAG, a node has another cluster only if it is tried again.
+    const isSameRun = dag !== undefined && before?.job.dag === dag;
+    if (
+      before !== undefined &&
+      (isSameRun || before.ended !== 'success' || this.#isRetried(place, event.cluster))
+    ) {
       if (before.attempt === undefined) {
         before.advance(at ?? before.now);
         this.#resubmit(before, id);
@@ -250,6 +255,9 @@ export class LogFold {
 /** Milliseconds since the first event of a job: a small number takes no memory of its own. */
 const sinceFirst = ({ job }: JobFold, at: number | undefined): number | undefined =>
   at === undefined ? undefined : at - job.from;
+
+/** The process number in DAGMan's events of NOOP nodes, and of nodes that PRE_SKIP ends. */
+const nodeWithoutJob = 2_147_483_647;
 
 /** The note in the submit events of Updraft's own jobs. */
 const ourNote = /^Updraft run /;

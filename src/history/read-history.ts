@@ -7,6 +7,11 @@ import { LogFold, type FoldOptions } from './log-fold.ts';
 
 export interface HistoryOptions extends Omit<FoldOptions, 'evidence' | 'dagOf'> {
   signal?: AbortSignal | undefined;
+  /**
+   * The DAG whose jobs are read: the DAG files of its clusters, as DAGMan says. Logs may have jobs of other DAGs too, and of
+   * earlier runs. Without DAGMan's words, its own logs name the clusters; without those, all are read.
+   */
+  ofDag?: { clusters: ReadonlyMap<number, string> | undefined } | undefined;
   /** Default: all events. */
   only?: ((event: LogEvent) => boolean) | undefined;
   /** Whether to keep evidence for explanations. */
@@ -30,11 +35,12 @@ const eventsPerCollection = 100_000;
 /** Reads logs in any order, also of the same jobs; memory grows with the number of jobs, not with the logs. */
 export async function readHistory(
   sources: readonly LogSource[],
-  { signal, only, evidence = false, ...options }: HistoryOptions = {},
+  { signal, only, ofDag, evidence = false, ...options }: HistoryOptions = {},
 ): Promise<ReadHistory> {
-  const fold = new LogFold({ ...options, dagOf: await submittersOf(sources, signal) });
+  const { dagOf, clusters } = await submittersOf(sources, ofDag, signal);
+  const fold = new LogFold({ ...options, dagOf });
   const add = (event: LogEvent): void => {
-    if (only === undefined || only(event)) fold.add(event);
+    if (only?.(event) !== false && clusters?.has(event.cluster) !== false) fold.add(event);
     else fold.facts.events += 1;
     if (fold.facts.events % eventsPerCollection === 0) collectGarbageSoon();
   };
@@ -114,20 +120,26 @@ const isGuessed = ({ isYearless, moment }: LogBeginning): boolean => isYearless 
 const ofDagman = '.nodes.log';
 const isOfDagman = ({ name }: LogSource): boolean => name.endsWith(ofDagman);
 
-/** By DAGMan's own logs: which DAG submitted a job. The logs of nodes do not say it. */
+/** By DAGMan's own logs: which DAG submitted a job, and the clusters of `ofDag`. The logs of nodes do not say it. */
 async function submittersOf(
   sources: readonly LogSource[],
+  ofDag: HistoryOptions['ofDag'],
   signal: AbortSignal | undefined,
-): Promise<FoldOptions['dagOf']> {
-  if (sources.length < 2 || !sources.some(isOfDagman)) return undefined;
+): Promise<Pick<FoldOptions, 'dagOf'> & { clusters?: ReadonlySet<number> }> {
+  const hasDagmans = sources.length > 1 && sources.some(isOfDagman);
+  if (!hasDagmans && ofDag?.clusters === undefined) return {};
   const keyOf = ({ cluster, timeText }: LogEvent): string => `${cluster} ${timeText}`;
   const dags = new Map<string, string>();
+  const clusters = new Set(ofDag?.clusters?.keys());
   for (const source of sources.filter(isOfDagman)) {
     const dag = source.name.slice(0, -ofDagman.length);
     const learn = (event: LogEvent): void => {
-      if (event.kind === 'submit') dags.set(keyOf(event), dag);
+      if (event.kind !== 'submit') return;
+      dags.set(keyOf(event), dag);
+      clusters.add(event.cluster);
     };
     await scanLog(source, learn, { signal });
   }
-  return (submitted) => dags.get(keyOf(submitted));
+  const dagOf = (event: LogEvent) => dags.get(keyOf(event)) ?? ofDag?.clusters?.get(event.cluster);
+  return ofDag === undefined ? { dagOf } : { dagOf, clusters };
 }

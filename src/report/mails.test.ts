@@ -197,7 +197,13 @@ test('the mail about a DAG names nodes without a job, each exit code, and the co
           exited(`${index + 1}.000`, index + 3),
       )
       .join(''),
-    'my.dag.dagman.out': '01/01/26 10:00:00 PRE Script of Node C failed with status 9\n',
+    'my.dag.dagman.out': [
+      'Event: ULOG_SUBMIT for HTCondor Node A (1.0.0) {01/01/26 10:00:00}',
+      'Event: ULOG_SUBMIT for HTCondor Node B (2.0.0) {01/01/26 10:00:00}',
+      'PRE Script of Node C failed with status 9',
+    ]
+      .map((line) => `01/01/26 10:00:00 ${line}\n`)
+      .join(''),
   });
   const { out } = await runCommand(report, ['my.dag', '--mail'], { cwd });
   assert.match(out, /^To: the owner of my\.dag\nSubject: All 3 of your jobs need your help\n/);

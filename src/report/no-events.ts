@@ -36,8 +36,9 @@ function fixOf(names: readonly string[]): string {
   if (areAll(/\.(?:py|sh|ipynb)$/))
     return 'a script is checked with the submit file that runs it: name that, or choose both on the page';
   if (areAll(/\.(?:zip|(?:sub|dag)\.gz)$/i)) return 'unpack it first';
-  if (areAll(/\.(?:dagman\.out|rescue\d{3})$/))
-    return 'it is read with its DAG: use that, with this file beside it';
+  const [, dag] = /^(.*)\.(?:dagman\.out|rescue\d{3})$/.exec(names[0] ?? '') ?? [];
+  if (dag !== undefined)
+    return `use the DAG file, ${printable(dag)}: what DAGMan wrote beside it is read too`;
   return areAll(/^stdin$/)
     ? 'give it the event log of the jobs (`log` in their submit file); a hold reason: updraft why --reason -'
     : 'use the event log of the jobs (`log` in their submit file), not their output';

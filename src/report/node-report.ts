@@ -1,6 +1,7 @@
 import { type Dagman, type DagNode, parentsIn } from '../dag/dag.ts';
-import { startedInner } from '../dag/node-jobs.ts';
-import { type DagRun, type NodeState, notSubmittedReasons, notSubmittedText } from '../dag/not-submitted.ts';
+import { dagmanEnds, startedInner } from '../dag/node-jobs.ts';
+import type { NodeState } from '../dag/dagman-log.ts';
+import { type DagRun, notSubmittedReasons, notSubmittedText } from '../dag/not-submitted.ts';
 import type { JobHistory } from '../history/history.ts';
 import { lossColumns, slotColumns, sumOver } from './columns.ts';
 import type { JobRow, RowOutcome } from './ledger.ts';
@@ -8,6 +9,8 @@ import { jobLabels } from './section.ts';
 
 /** The nodes of a DAG: which cost most, which decided how long it took, and which have no job. */
 export interface NodeReport {
+  /** How DAGMan itself ended, where the nodes do not show it: `was removed`. */
+  ends: string[];
   /** The DAG file; null if only logs were read. */
   file: string | null;
   /** How many the DAG has; without its file, those with jobs. */
@@ -64,6 +67,7 @@ export function nodeReport(
     }))
     .sort((a, b) => b.slotSeconds - a.slotSeconds);
   return {
+    ends: run === undefined ? [] : dagmanEnds(run),
     file: run === undefined ? null : run.shownAs(run.dag.file),
     nodes: run?.dag.nodes.length ?? costs.length,
     costs,
@@ -123,6 +127,7 @@ function stateOf(times: ReadonlyMap<string, NodeTimes>): (name: string) => NodeS
     const outcome = times.get(name)?.outcome;
     if (outcome === undefined) return undefined;
     if (isGood(outcome)) return 'done';
+    if (outcome === 'removed') return 'removed';
     return outcome === 'running' || outcome === 'waiting' || outcome === 'held' ? 'active' : 'failed';
   };
 }
@@ -132,8 +137,9 @@ function criticalPath({ dag }: DagRun, times: ReadonlyMap<string, NodeTimes>): P
   if (dag.graph.cycle() !== undefined) return [];
   const began = [...times.values()].reduce((first, { from }) => Math.min(first, from), Infinity);
   const latest = (nodes: readonly DagNode[]): NodeTimes | undefined =>
-    nodes.reduce<NodeTimes | undefined>((last, { name }) => {
-      const one = times.get(name);
+    nodes.reduce<NodeTimes | undefined>((last, { name, type }) => {
+      // Nothing waits for a SERVICE node.
+      const one = type === 'service' ? undefined : times.get(name);
       return one !== undefined && (last === undefined || one.to > last.to) ? one : last;
     }, undefined);
   const before = (node: DagNode): NodeTimes | undefined =>

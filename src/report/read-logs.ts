@@ -4,7 +4,7 @@ import { nodeJobs, startedInner } from '../dag/node-jobs.ts';
 import type { DagRun } from '../dag/not-submitted.ts';
 import { damageNotes, type LogSource } from '../eventlog/scan-log.ts';
 import { ledgerOf, type Ledger } from './ledger.ts';
-import type { JobHistory } from '../history/history.ts';
+import { endAsDone, type JobHistory } from '../history/history.ts';
 import { type HistoryOptions, readHistory } from '../history/read-history.ts';
 import { logReport, type LogReport } from './log-report.ts';
 import { noEventsFault } from './no-events.ts';
@@ -29,14 +29,16 @@ export async function readLogs(
   { signal, evidence, isPlaceEnough, dag, fileOwners, ...validity }: LogOptions = {},
 ): Promise<ReadLogs> {
   const logs = [...new Set(sources.map(({ name, partOf = name }) => partOf))];
-  const history = await readHistory(sources, { signal, evidence, isPlaceEnough });
+  const history = await readHistory(sources, { signal, evidence, isPlaceEnough, ofDag: dag });
   const { jobs: read, facts, garbledBytes } = history;
   if (facts.events === 0 && garbledBytes > 0) throw noEventsFault(logs, history.garbledStart);
   if (fileOwners !== undefined) nameOwners(read, logs, fileOwners);
   const { jobs, suspects } = judgeJobs(dag === undefined ? read : onSlots(dag, read), validity);
   const ledger = ledgerOf(jobs, facts, new Set(suspects.map(({ job }) => job)));
   if (jobs.length > 10_000) collectGarbageSoon();
-  const notes = [...damageNotes(sources), ...notesOn(ledger, garbledBytes, hasJobs(dag))];
+  // DAGMan may say so of jobs whose logs are not here.
+  const isSubmitted = (dag?.clusters?.size ?? 0) > 0;
+  const notes = [...damageNotes(sources), ...notesOn(ledger, garbledBytes, isSubmitted)];
   return { jobs, ledger, report: logReport(jobs, ledger, { logs, notes, suspects, dag }) };
 }
 
@@ -54,14 +56,10 @@ function nameOwners(
 
 /** The jobs of a DAG's nodes; that of a SUBDAG node is DAGMan itself, and counts only if it started nothing. */
 function onSlots(dag: DagRun, read: readonly JobHistory[]): JobHistory[] {
-  const jobs = nodeJobs(dag, read);
+  const jobs = nodeJobs(dag, read, endAsDone);
   const started = startedInner(dag, jobs);
   return jobs.filter(({ node = '' }) => !started.has(node));
 }
-
-/** Whether DAGMan says that it has submitted jobs, whose logs are not here. */
-const hasJobs = (dag: DagRun | undefined): boolean =>
-  [...(dag?.accounts.values() ?? [])].some(({ job }) => job !== undefined);
 
 function notesOn({ facts, sum, slotMillis }: Ledger, garbledBytes: number, isSubmitted: boolean): string[] {
   const { events, cut, backwards, repeated, jobless, hasTransfers, guessedYear } = facts;

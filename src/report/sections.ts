@@ -101,6 +101,7 @@ function summarySection(report: LogReport): Section {
   const rest = Object.entries(others).filter(([, count]) => count > 0);
   const words = rest.map(([name, count]) => `${count} ${outcomeLabels[name] ?? name}`).join(', ');
   return sectionTable('summary', 'Summary', '|', [
+    ...(report.dag?.ends ?? []).map((end) => ['DAGMan', end]),
     ...whenRow(report),
     ...nodeRow(report),
     [

@@ -1,17 +1,19 @@
 import { adviceFor, causeTitle, sentence, type Cause } from '../codes/causes.ts';
+import { shellQuote } from '../base/shell-quote.ts';
 import type { DagNode } from '../dag/dag.ts';
-import type { FailedScript } from '../dag/dagman-log.ts';
+import type { DagmanEnd, FailedScript } from '../dag/dagman-log.ts';
 import { type DagRun, type NotSubmitted, notSubmittedText } from '../dag/not-submitted.ts';
 import type { Evidence, Explanation, JobStatus } from '../diagnosis/explanation.ts';
 import { safeLine } from '../diagnosis/quote-event.ts';
+import { explainReason } from './explain-reason.ts';
 
-/** Explains why a node of a DAG has no job in the logs. Pure. */
-export function explainNode(run: DagRun, node: DagNode, reason: NotSubmitted): Explanation {
+/** Explains why a node of a DAG has no job in the logs. `file`: the DAG as a command names it. Pure. */
+export function explainNode(run: DagRun, node: DagNode, reason: NotSubmitted, file: string): Explanation {
   const why = notSubmittedText(reason);
   const explain = (
     standing: JobStatus,
     cause: Cause,
-    more: { because?: string[]; evidence?: Evidence[]; advice?: string[] } = {},
+    more: { because?: string[]; evidence?: Evidence[] | undefined; advice?: string[] } = {},
   ): Explanation => ({
     job: node.name,
     node: node.name,
@@ -29,9 +31,13 @@ export function explainNode(run: DagRun, node: DagNode, reason: NotSubmitted): E
     case 'noop':
       return explain('succeeded', 'none', { advice: [] });
     case 'not-logged': {
-      const standing = { submitted: 'waiting', succeeded: 'succeeded', failed: 'failed' } as const;
-      return explain(standing[reason.state], reason.state === 'failed' ? 'unknown' : 'none', {
-        advice: ['DAGMan’s .dagman.out says no more: name the event log of the job, if there is one.'],
+      const { state, hold } = reason;
+      const held = hold && explainReason(hold.text);
+      const standing = held !== undefined && state === 'active' ? 'held' : standings[state];
+      return explain(standing, held?.cause ?? (state === 'active' || state === 'done' ? 'none' : 'unknown'), {
+        because: [sentence(why), ...(held?.because ?? [])],
+        evidence: hold && [{ file: out, at: hold.at, lines: [safeLine(hold.text)] }],
+        advice: [...(held?.advice ?? []), noMore],
       });
     }
     case 'pre-failed':
@@ -43,23 +49,29 @@ export function explainNode(run: DagRun, node: DagNode, reason: NotSubmitted): E
       return explain('failed', 'node-blocked', {
         because: [`DAGMan could not submit its job: ${safeLine(reason.text)}`],
         evidence: [{ file: out, at: reason.at, lines: [safeLine(reason.text)] }],
-        advice: [`Check its submit file: updraft adopt ${run.dag.file}`],
+        advice: [`Check its submit file: updraft adopt ${shellQuote(file)}`],
       });
     case 'parent-failed':
       return explain('waiting', 'node-blocked', {
         because: [`It was not submitted: ${why}.`],
         advice: [
-          `See why that one failed: updraft why ${run.dag.file} ${reason.root.name}`,
-          adviceFor('node-blocked'),
+          `See why: updraft why ${shellQuote(file)} ${shellQuote(reason.root.name)}`,
+          toContinue(run.ends.get(node.dagman)),
         ],
       });
     case 'not-yet':
       return explain('waiting', 'node-blocked', {
-        because: [`It was not submitted yet: ${why}.`],
-        advice: [],
+        because: [`It was not submitted${reason.dagman === undefined ? ' yet' : ''}: ${why}.`],
+        advice: reason.dagman === undefined ? [] : [toContinue(reason.dagman)],
       });
   }
 }
+
+/** How to run what is left of a DAG. */
+export const toContinue = (end: DagmanEnd | undefined): string => end?.advice ?? adviceFor('node-blocked');
+
+const standings = { active: 'waiting', done: 'succeeded', failed: 'failed', removed: 'removed' } as const;
+const noMore = 'DAGMan’s .dagman.out says no more: name the event log of the job, if there is one.';
 
 function preFailure({ scripts }: DagNode, { how, notStarted }: FailedScript): string[] {
   const command = scripts.get('PRE')?.command;

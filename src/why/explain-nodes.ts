@@ -1,16 +1,19 @@
 import { nodeJobs, startedInner } from '../dag/node-jobs.ts';
-import { type DagRun, type NodeState, notSubmittedReasons, worseState } from '../dag/not-submitted.ts';
+import type { DagNode } from '../dag/dag.ts';
+import type { NodeState } from '../dag/dagman-log.ts';
+import { type DagRun, notSubmittedReasons, worseState } from '../dag/not-submitted.ts';
 import type { Explanation } from '../diagnosis/explanation.ts';
-import type { JobHistory } from '../history/history.ts';
-import { explainNode } from './explain-node.ts';
+import { endAsDone, type JobHistory } from '../history/history.ts';
+import { explainNode, toContinue } from './explain-node.ts';
 import { explainStory } from './explain-story.ts';
 
 /** Explains the nodes of a DAG, also those that have no job. `file`: the DAG as a command names it. Pure. */
 export function explainNodes(run: DagRun, read: readonly JobHistory[], file: string): Explanation[] {
   const { dag } = run;
-  const jobs = nodeJobs(run, read)
-    .filter(({ node }) => node !== undefined && dag.byName.has(node))
-    .map((job) => explainStory(job));
+  const jobs = nodeJobs(run, read, endAsDone).flatMap((job) => {
+    const node = dag.byName.get(job.node ?? '');
+    return node === undefined ? [] : [inDag(run, node, explainStory(job))];
+  });
   const states = new Map<string, NodeState>();
   for (const { node = '', standing } of jobs)
     states.set(node, worseState(states.get(node), stateOf(standing)));
@@ -18,11 +21,25 @@ export function explainNodes(run: DagRun, read: readonly JobHistory[], file: str
   const started = startedInner(run, jobs);
   const explained = dag.nodes
     .filter((node) => !states.has(node.name) && !started.has(node.name))
-    .map((node) => explainNode(run, node, reasonOf(node)));
+    .map((node) => explainNode(run, node, reasonOf(node), file));
   return [
     ...jobs.map((one) => (started.has(one.node ?? '') ? withInner(one, jobs, file) : one)),
     ...explained,
   ];
+}
+
+/** What DAGMan did to a job, rather than a user. */
+function inDag({ ends }: DagRun, { type, dagman }: DagNode, one: Explanation): Explanation {
+  if (type === 'service' && one.standing === 'succeeded')
+    return { ...one, because: ['It is a SERVICE node: DAGMan ended it with the DAG.'], advice: [] };
+  const end = ends.get(dagman);
+  if (one.standing !== 'removed' || one.cause !== 'user' || end?.isNews !== true) return one;
+  return {
+    ...one,
+    title: 'it was removed with its DAG',
+    because: [`DAGMan ${end.how}: the job was removed with its DAG.`, ...one.because.slice(1)],
+    advice: [toContinue(end)],
+  };
 }
 
 /** The job of a SUBDAG node is DAGMan: it fails because a node of the inner DAG did. */
@@ -40,5 +57,5 @@ function withInner(of: Explanation, jobs: readonly Explanation[], file: string):
 
 function stateOf(standing: Explanation['standing']): NodeState {
   if (standing === 'succeeded') return 'done';
-  return standing === 'failed' || standing === 'removed' ? 'failed' : 'active';
+  return standing === 'failed' || standing === 'removed' ? standing : 'active';
 }

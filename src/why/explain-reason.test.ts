@@ -99,6 +99,21 @@ test('words about folders and batch systems are not about transfers, also withou
   assert.equal(cause('BLAH_JOB_SUBMIT timed out'), 'unknown');
 });
 
+test('a reason that mail has wrapped keeps its figures, also in a table', () => {
+  const words = [
+    'Error from slot1@e1: Job has',
+    'gone over cgroup memory limit of 4096 megabytes. Last',
+    'usage: 4080',
+  ];
+  const row = `12345.0   ada     11/16 09:12 ${words.join('\n')}`;
+  for (const pasted of [words.join('\n'), `> ${row.replaceAll('\n', '\n> ')}\n>\n> Thanks, Ada\n`]) {
+    const [one, ...others] = explainReasons(pasted);
+    assert.equal(others.length, 0, pasted);
+    assert.match(one?.because.join(' ') ?? '', /4096 MB requested/, pasted);
+    assert.doesNotMatch(JSON.stringify(one), /Thanks/);
+  }
+});
+
 test('a table of condor_q -hold and ads of condor_q -l are read with Windows line ends and quoted in a mail', () => {
   const table = [
     ' ID    OWNER HELD_SINCE  HOLD_REASON',

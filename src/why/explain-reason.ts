@@ -1,3 +1,4 @@
+import { unnamedJob } from './explanation-view.ts';
 import { firstFew } from '../base/printable.ts';
 import { causeTitle } from '../codes/causes.ts';
 import { codeRowOf, codeRows } from '../codes/codes.ts';
@@ -52,13 +53,17 @@ const linesOf = (pasted: string): string[] =>
 
 /** The reasons of a table, or one for each line that begins like one; else all is one reason. */
 function splitReasons(lines: readonly string[]): { job: string; reason: string }[] {
-  const rows = lines.flatMap((line) => {
+  const rows = lines.flatMap((line, at) => {
     const [, job, reason = ''] = holdRow.exec(line) ?? [];
-    return job === undefined ? [] : [{ job, reason }];
+    if (job === undefined) return [];
+    // Mail wraps long rows.
+    let end = at + 1;
+    while (/\S/.test(lines[end] ?? '') && !holdRow.test(lines[end] ?? '')) end++;
+    return [{ job, reason: [reason, ...lines.slice(at + 1, end)].join('\n') }];
   });
   if (rows.length > 0) return rows;
   const starts = [...lines.keys()].filter((at) => opening.test(lines[at]?.trimStart() ?? ''));
-  if (starts.length < 2) return [{ job: 'This job', reason: lines.join('\n') }];
+  if (starts.length < 2) return [{ job: unnamedJob, reason: lines.join('\n') }];
   // What comes before the first belongs to it.
   return starts.map((start, at) => ({
     job: `Reason ${at + 1}`,
@@ -73,7 +78,7 @@ export function explainReason(pasted: string): Explanation {
   const said = withLikelyCode(readReason(pasted));
   const diagnosis = diagnose({ ...said, resources: [] });
   return {
-    job: 'This job',
+    job: unnamedJob,
     standing: 'held',
     cause: diagnosis.cause,
     title: causeTitle(diagnosis.cause),
@@ -94,7 +99,7 @@ function readReason(pasted: string): ReportedReason {
   return {
     code: numberOf(code),
     subcode: numberOf(subcode),
-    reason: (quoted ?? pasted.replace(codes, '')).trim(),
+    reason: (quoted ?? pasted.replace(codes, '')).trim().replaceAll(/\s*\n\s*/g, ' '),
   };
 }
 

@@ -90,9 +90,14 @@ function explainExit(job: JobHistory, last: AttemptHistory, rules: RunRules | un
   };
 }
 
-/** How the program ended; the POST script of a DAG node may still make it a failure. */
-function lastDiagnosis({ outcome, reason }: JobHistory, last: AttemptHistory): Diagnosis {
+/** How the program ended; the POST script of a DAG node may still make it a failure, or a success. */
+function lastDiagnosis({ outcome, reason, node }: JobHistory, last: AttemptHistory): Diagnosis {
   const diagnosis = attemptDiagnosis(last) ?? nothingWrong;
+  if (outcome === 'success' && node !== undefined && diagnosis.cause !== 'none')
+    return {
+      ...nothingWrong,
+      because: [...diagnosis.because, 'But its POST script succeeded: the node is done.'],
+    };
   if (outcome !== 'failed' || diagnosis.cause !== 'none') return diagnosis;
   const script = `But ${safeLine(reason ?? 'the POST script of its node failed')}.`;
   return {

@@ -23,7 +23,7 @@ export function viewExplanation(explanation: Explanation, verbose = false): Expl
     log === undefined ? '' : ` of ${printable(log)}`,
   ].join('');
   return {
-    headline: `${explainedLabel(explanation)}${named} ${standing}: ${title}`,
+    headline: `${explainedLabel(explanation)}${named} ${explanation.job === unnamedJob ? 'is ' : ''}${standing}: ${title}`,
     why: because.map((sentence) => (raised === '' ? sentence : sentence.replace(`: ${raised}`, ''))),
     traceback,
     log: different(verbose ? evidence : notSaid(evidence, because))
@@ -34,6 +34,9 @@ export function viewExplanation(explanation: Explanation, verbose = false): Expl
     fix: advice,
   };
 }
+
+/** The job of a pasted hold reason that does not name it. */
+export const unnamedJob = 'This job';
 
 /** The job that an explanation is about, as people read it. */
 export const explainedLabel = ({ job, name }: Headline): string => printable(jobLabel(job, name));

@@ -4,6 +4,7 @@ import {
   perBatch,
   transfersNothing,
   whereSet,
+  unquoted,
   valueOf,
   type Batch,
   type SubmitFacts,
@@ -15,26 +16,15 @@ export const containerRules: Rule<SubmitFacts>[] = [
   {
     name: 'no-image',
     level: 'error',
-    about:
-      'A container job names no image, so HTCondor refuses the file, or one that is not there, so the job is held.',
+    about: 'The image is not there, so the job is held, or HTCondor refuses its kind of URL.',
     check: perBatch(missingImage),
   },
   {
     name: 'two-images',
     level: 'warning',
     about:
-      '`+SingularityImage` and `container_image` are both set: unless the pool says otherwise, HTCondor uses the first.',
-    check: perBatch((batch) =>
-      attributeValue(batch, 'SingularityImage') !== undefined &&
-      valueOf(batch, 'container_image') !== undefined
-        ? {
-            message:
-              '`+SingularityImage` and `container_image` are both set: unless the pool says otherwise, HTCondor uses the first',
-            fix: 'keep only `container_image`',
-            place: whereSet(batch, 'MY.SingularityImage'),
-          }
-        : undefined,
-    ),
+      '`+SingularityImage` and `container_image` are both set: unless the pool says otherwise, HTCondor uses the first. With `docker_image` or `universe = docker`, HTCondor refuses the file.',
+    check: perBatch(twoImages),
   },
   {
     name: 'singularity-image',
@@ -47,7 +37,7 @@ export const containerRules: Rule<SubmitFacts>[] = [
       return {
         message:
           '`+SingularityImage` adds no requirement: a machine without Apptainer accepts the job and runs it outside the image',
-        fix: `container_image = ${image.replaceAll('"', '')}`,
+        fix: `container_image = ${unquoted(image)}`,
         place: whereSet(batch, 'MY.SingularityImage'),
       };
     }),
@@ -62,7 +52,7 @@ export const containerRules: Rule<SubmitFacts>[] = [
       return {
         message:
           '`docker_image` only runs where Docker is installed; most multi-site pools only have Apptainer',
-        fix: `remove \`docker_image\` and \`universe = docker\`, and write:\ncontainer_image = docker://${image.replace(/^docker:\/\//, '')}`,
+        fix: `remove \`docker_image\` and \`universe = docker\`, and write:\ncontainer_image = docker://${unquoted(image).replace(/^docker:\/\//, '')}`,
         place: whereSet(batch, 'docker_image'),
       };
     }),
@@ -75,16 +65,33 @@ export const containerRules: Rule<SubmitFacts>[] = [
   },
 ];
 
-function missingImage(batch: Batch, facts: SubmitFacts): RuleResult {
-  const universe = valueOf(batch, 'universe')?.toLowerCase() ?? '';
-  const image = valueOf(batch, 'container_image');
-  const isNamed = image !== undefined || valueOf(batch, 'docker_image') !== undefined;
-  const needed = universe === 'docker' ? 'docker_image' : 'container_image';
-  if (/^(container|docker)$/.test(universe) && !isNamed)
+function twoImages(batch: Batch): RuleResult {
+  if (valueOf(batch, 'container_image') === undefined) return [];
+  const isDocker = /^docker$/i.test(valueOf(batch, 'universe') ?? '');
+  const other = valueOf(batch, 'docker_image') !== undefined ? 'docker_image' : 'universe';
+  if (isDocker || other === 'docker_image')
     return {
-      message: `\`universe = ${universe}\` without \`${needed}\`: HTCondor refuses the file`,
-      fix: `${needed} = ${universe === 'docker' ? '' : 'docker://'}pytorch/pytorch:2.5.1-cuda12.1-cudnn9-runtime`,
-      place: whereSet(batch, 'universe'),
+      level: 'error',
+      message: `\`container_image\` with \`${other === 'universe' ? 'universe = docker' : other}\`: HTCondor refuses the file`,
+      fix: 'keep only `container_image`, without `docker_image` and `universe = docker`',
+      place: whereSet(batch, other),
+    };
+  if (attributeValue(batch, 'SingularityImage') === undefined) return [];
+  return {
+    message:
+      '`+SingularityImage` and `container_image` are both set: unless the pool says otherwise, HTCondor uses the first',
+    fix: 'keep only `container_image`',
+    place: whereSet(batch, 'MY.SingularityImage'),
+  };
+}
+
+function missingImage(batch: Batch, facts: SubmitFacts): RuleResult {
+  const image = valueOf(batch, 'container_image');
+  if (image !== undefined && /^(library|shub):\/\//i.test(image))
+    return {
+      message: `\`container_image = ${image}\`: HTCondor does not know such URLs, and refuses the file`,
+      fix: `run \`apptainer pull image.sif ${image}\`, and write:\ncontainer_image = image.sif`,
+      place: whereSet(batch, 'container_image'),
     };
   // An absolute path may be on a file system that workers share.
   const isSent =
@@ -102,6 +109,9 @@ function missingImage(batch: Batch, facts: SubmitFacts): RuleResult {
 }
 
 function imageFix(image: string): string {
+  const plain = unquoted(image);
+  if (plain !== image)
+    return `HTCondor takes the quotes as part of the name; write:\ncontainer_image = ${plain}`;
   if (/\.(?:sif|img|simg|tar|tar\.gz)$/i.test(image))
     return 'build it, or correct its name: a relative path begins where condor_submit runs, or at initialdir';
   // With one slash or none, it is the name of a file.
@@ -111,7 +121,7 @@ function imageFix(image: string): string {
 
 function mutableImage(batch: Batch): RuleResult {
   const name = ['container_image', 'docker_image'].find((command) => {
-    const image = valueOf(batch, command) ?? '';
+    const image = unquoted(valueOf(batch, command) ?? '');
     const isRegistry = command === 'docker_image' || /^(docker|oras):\/\//.test(image);
     return (
       image !== '' && isRegistry && !/@sha256:|:(?!latest$)[\w.-]+$/.test(image.replace(/^\w+:\/\//, ''))

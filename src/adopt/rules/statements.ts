@@ -1,5 +1,5 @@
 import { splitArguments, BadQuoting, splitEnvironment } from '../split-arguments.ts';
-import { batches, whereSet, valueOf, type Batch, type SubmitFacts } from '../submit-facts.ts';
+import { batches, unquoted, whereSet, valueOf, type Batch, type SubmitFacts } from '../submit-facts.ts';
 import { isSecretName } from '../../base/file-without-secrets.ts';
 import type { Found, Rule } from '../../base/finding.ts';
 import type { Assignment, ReadingProblem, Submission } from '../submission.ts';
@@ -153,19 +153,6 @@ export const statementRules: Rule<SubmitFacts>[] = [
     check: unquotedAttributes,
   },
   {
-    name: 'old-universe',
-    level: 'error',
-    about: 'HTCondor no longer has this universe.',
-    check: (facts) =>
-      batches(facts)
-        .filter((batch) => /^(standard|pvm|mpi|globus)$/i.test(valueOf(batch, 'universe') ?? ''))
-        .map((batch) => ({
-          message: `the universe "${valueOf(batch, 'universe') ?? ''}" no longer exists in HTCondor`,
-          fix: 'use `universe = vanilla`, or `container` with `container_image`',
-          place: whereSet(batch, 'universe'),
-        })),
-  },
-  {
     name: 'not-read',
     level: 'note',
     about:
@@ -311,12 +298,12 @@ function unquotedAttributes({ submission }: SubmitFacts): Found[] {
     .filter(
       ({ attribute, value }) =>
         attribute !== undefined &&
-        /^[A-Za-z_][\w-]*$/.test(value) &&
+        /^([A-Za-z_][\w-]*|'[^']*')$/.test(value) &&
         !/^(true|false|undefined|error)$/i.test(value),
     )
     .map(({ attribute, name, value, place }) => ({
       message: `\`${attribute ?? ''}\` is set to the attribute \`${value}\`, not to that text`,
-      fix: `if you mean the text:\n${name.replace(/^MY\./, '+')} = "${value}"`,
+      fix: `if you mean the text:\n${name.replace(/^MY\./, '+')} = "${unquoted(value)}"`,
       place,
     }));
 }

@@ -55,8 +55,8 @@ export const transferRules: Rule<SubmitFacts>[] = [
   {
     name: 'input-missing',
     level: 'error',
-    about: 'An input file does not exist: the job is held before it starts.',
-    check: perBatch(missingInputs),
+    about: 'An input file does not exist: the job is held before it starts, or HTCondor refuses the file.',
+    check: perBatch((...of) => [missingInputs(...of), missingFiles(...of)].flatMap((found) => found ?? [])),
   },
   {
     name: 'input-too-large',
@@ -86,7 +86,7 @@ export const transferRules: Rule<SubmitFacts>[] = [
   {
     name: 'transfer-off',
     level: 'error',
-    about: 'Files are listed for transfer while transfer is switched off.',
+    about: 'The file says what or when to transfer while transfer is switched off.',
     check: perBatch(transferOff),
   },
   {
@@ -95,7 +95,7 @@ export const transferRules: Rule<SubmitFacts>[] = [
     about:
       '`should_transfer_files = IF_NEEDED` transfers nothing where HTCondor believes the file system is shared.',
     check: perBatch((batch) =>
-      /^if_needed$/i.test(valueOf(batch, 'should_transfer_files') ?? '')
+      /^(if_needed|auto)$/i.test(valueOf(batch, 'should_transfer_files') ?? '')
         ? {
             message:
               'IF_NEEDED: nothing is transferred to a worker with the same file system domain, shared or not',
@@ -229,6 +229,21 @@ function missingInputs(first: Batch, facts: SubmitFacts): RuleResult {
   });
 }
 
+function missingFiles(batch: Batch, facts: SubmitFacts): RuleResult {
+  const isThere = transfersNothing(batch) || /^false$/i.test(valueOf(batch, 'transfer_input') ?? '');
+  return [...(isThere ? [] : ['input']), 'x509userproxy'].flatMap((command) => {
+    const name = valueOf(batch, command) ?? '';
+    // `$(Node)` numbers the processes of a parallel job.
+    const isOpen = /\$\(node\)/i.test(batch.queue.inForce.get(command)?.value ?? '');
+    if (name === '' || isOpen || factOf(facts, batch, name)?.kind !== 'missing') return [];
+    return {
+      message: `\`${command}\`: ${name} does not exist: ${command === 'input' ? 'the job would be held with code 13' : 'HTCondor refuses the file'}`,
+      fix: 'create it, or correct its name',
+      place: whereSet(batch, command),
+    };
+  });
+}
+
 /** What the access point itself sends: local inputs, the executable and a local image; URLs do not count. */
 function sentBytes(batch: Batch, facts: SubmitFacts): number {
   const image = valueOf(batch, 'container_image');
@@ -293,13 +308,14 @@ function noOutputs(batch: Batch): RuleResult {
 }
 
 function transferOff(batch: Batch): RuleResult {
-  const lists = ['transfer_input_files', 'transfer_output_files'].filter(
+  const set = ['transfer_input_files', 'transfer_output_files', 'when_to_transfer_output'].filter(
     (name) => valueOf(batch, name) !== undefined,
   );
-  if (!refusesTransfer(batch) || lists.length === 0) return [];
+  if (!refusesTransfer(batch) || set.length === 0) return [];
+  const names = `\`${set.join('`, `')}\``;
   return {
-    message: `\`${lists.join('` and `')}\` conflicts with should_transfer_files = NO: HTCondor refuses the file`,
-    fix: 'remove the list, or write:\nshould_transfer_files = YES',
+    message: `${names} ${set.length === 1 ? 'conflicts' : 'conflict'} with should_transfer_files = NO: HTCondor refuses the file`,
+    fix: `remove ${names}, or write:\nshould_transfer_files = YES`,
     place: whereSet(batch, 'should_transfer_files'),
   };
 }

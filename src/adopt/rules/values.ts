@@ -1,39 +1,71 @@
-import { batches, perBatch, valueOf, whereSet, type Batch, type SubmitFacts } from '../submit-facts.ts';
+import {
+  assignmentOf,
+  batches,
+  perBatch,
+  unquoted,
+  valueOf,
+  whereSet,
+  type Batch,
+  type SubmitFacts,
+} from '../submit-facts.ts';
 import type { Found, Rule } from '../../base/finding.ts';
+import { whyNoExpression } from '../../classad/expression.ts';
 import { secretInOption, secretInVariable } from '../../base/printable.ts';
 import { textWithoutSecrets } from '../../base/file-without-secrets.ts';
 import { wordsOf } from '../split-arguments.ts';
 import { canonicalCommand } from '../submit-commands.ts';
+import { isExpression } from './expressions.ts';
 
-/** Commands that take one of a few words; HTCondor refuses any other. */
-const choices: Record<string, readonly string[]> = {
-  should_transfer_files: ['YES', 'NO', 'IF_NEEDED', 'TRUE', 'FALSE', 'ALWAYS', 'NEVER'],
-  // HTCondor 25 takes the words after the first three, too.
-  when_to_transfer_output: [
-    ...['ON_EXIT', 'ON_EXIT_OR_EVICT', 'ON_SUCCESS'],
-    ...['YES', 'NO', 'TRUE', 'FALSE', 'ALWAYS', 'NEVER', 'IF_NEEDED'],
+type Form = readonly [commands: RegExp, expected: string, accepts: RegExp | ((value: string) => boolean)];
+
+/** What HTCondor accepts as the values of commands that are no files, texts or expressions: it refuses any others. */
+const forms: readonly Form[] = [
+  [/^should_transfer_files$/, 'YES, NO or IF_NEEDED', /^(yes|no|if_needed|true|false|always|never|auto)$/i],
+  [
+    /^when_to_transfer_output$/,
+    'ON_EXIT, ON_EXIT_OR_EVICT or ON_SUCCESS',
+    // HTCondor 25 takes the words after these three, too.
+    /^(on_exit|on_exit_or_evict|on_success|yes|no|if_needed|true|false|always|never|auto)$/i,
   ],
-  notification: ['NEVER', 'COMPLETE', 'ERROR', 'ALWAYS', 'START'],
-  universe: [
-    ...['VANILLA', 'CONTAINER', 'DOCKER', 'LOCAL', 'SCHEDULER', 'GRID', 'JAVA', 'VM', 'PARALLEL'],
-    // These no longer exist, which is another finding.
-    ...['STANDARD', 'PVM', 'MPI', 'GLOBUS'],
+  [/^notification$/, 'NEVER, COMPLETE, ERROR, ALWAYS or START', /^(never|complete|error|always|start)$/i],
+  [
+    /^universe$/,
+    '`vanilla`, or `container` with `container_image`',
+    /^(vanilla|container|docker|local|scheduler|grid|java|vm|parallel|5|7|9|1[0-3])$/i,
   ],
+  [
+    /^(remove_|hold_)?kill_sig$/,
+    'SIGTERM or another signal',
+    /^(SIG(ABRT|ALRM|BUS|CHLD|CONT|FPE|HUP|ILL|INT|IO|KILL|PIPE|PROF|QUIT|SEGV|STOP|SYS|TERM|TRAP|TSTP|TTIN|TTOU|URG|USR1|USR2|WINCH|XCPU|XFSZ)|([1-9]|[12]\d|3[01])(\.\d*)?)$/i,
+  ],
+  [/^accounting_group(_user)?$/, 'a name without blanks', /^\S+$/],
+  [
+    /^concurrency_limits$/,
+    'names with commas between them, such as licence, disk:2',
+    /^[\s,]*([a-z_]\w*(\.[a-z_]\w*)?(:[^\s,]*)?([\s,]+|$))*$/i,
+  ],
+  [/^cuda_version$/, 'a version such as 12.1', /^\d+(\.\d+)?$/],
+  [/^skip_filechecks$/, 'true, false or warn', (value) => /^warn$/i.test(value) || isConstant(value)],
+  [
+    /^(preserve_relative_paths|transfer_(output|input|error|container)|stream_(output|error|input)|nice_user|encrypt_execute_directory|run_as_owner|hold|log_xml|load_profile|want_io_proxy|want_job_networking|container_is_common|erase_output_and_error_on_restart|skip_if_dataflow|manifest|docker_override_entrypoint|allow_(arguments|environment)_v1)$/,
+    'true or false',
+    isConstant,
+  ],
+  [
+    /^(max_retries|success_exit_code|checkpoint_exit_code|priority|max_idle|max_materialize|core_size|match_list_length)$/,
+    'a number',
+    isConstant,
+  ],
+];
+
+const exampleImage = 'pytorch/pytorch:2.5.1-cuda12.1-cudnn9-runtime';
+/** Universes that HTCondor refuses without another command. */
+const companions: Record<string, string> = {
+  container: `container_image = docker://${exampleImage}`,
+  docker: `docker_image = ${exampleImage}`,
+  parallel: 'machine_count = 2',
+  grid: 'grid_resource = batch slurm',
 };
-
-/** Commands that take an expression of numbers or booleans; HTCondor refuses any other word, also `yes`. */
-const literals = {
-  'true or false':
-    /^(preserve_relative_paths|transfer_(output|input|error|container)|stream_(output|error|input)|nice_user|encrypt_execute_directory|run_as_owner|hold|skip_filechecks|log_xml)$/,
-  'a number': /^(max_retries|success_exit_code|checkpoint_exit_code|priority|max_idle|max_materialize)$/,
-};
-
-/** Signals that HTCondor knows, always with `SIG`. */
-const signals =
-  /^SIG(ABRT|ALRM|BUS|CHLD|CONT|FPE|HUP|ILL|INT|IO|KILL|PIPE|PROF|QUIT|SEGV|STOP|SYS|TERM|TRAP|TSTP|TTIN|TTOU|URG|USR1|USR2|WINCH|XCPU|XFSZ)$/i;
-
-/** Commands whose value is a name or a quantity: a `#` in it was meant as a comment. */
-const plain = /^(log|output|error|input|initialdir|executable|universe|container_image)$/;
 
 /** How a job gets a secret. */
 export const sendSecret =
@@ -44,34 +76,15 @@ export const valueRules: Rule<SubmitFacts>[] = [
   {
     name: 'bad-value',
     level: 'error',
-    about: 'A command that takes one of a few words has another one, and HTCondor refuses the file.',
-    check: perBatch((batch) => [
-      ...badWords(batch),
-      ...badSignals(batch),
-      ...Object.entries(choices).flatMap(([command, words]) => {
-        const value = valueOf(batch, command)?.replace(/^"(.*)"$/, '$1');
-        if (value === undefined || value.includes('$') || words.includes(value.toUpperCase())) return [];
-        return {
-          message: `\`${command}\` is \`${value}\`: HTCondor refuses the file`,
-          fix: `use ${words.slice(0, 3).join(', ')}`,
-          place: whereSet(batch, command),
-        };
-      }),
-    ]),
+    about: 'HTCondor does not accept the value of a command, or not without another, and refuses the file.',
+    check: perBatch((batch) => [badWords(batch), withoutCompanion(batch)].flat()),
   },
   {
     name: 'comment-in-value',
     level: 'warning',
     about:
-      'A comment follows a value on its line; HTCondor has no such comments, so it is part of the value.',
-    check: ({ submission }) =>
-      submission.assignments
-        .filter(({ command, value }) => plain.test(command ?? '') && /\s#/.test(value))
-        .map(({ name, value, place }) => ({
-          message: `\`${value.slice(value.search(/\s#/)).trim()}\` is part of the value: HTCondor allows comments only on their own lines`,
-          fix: `put the comment on the line above:\n${name} = ${value.slice(0, value.search(/\s#/)).trim()}`,
-          place,
-        })),
+      'A comment follows a value on its line, and is part of the value; an error where HTCondor then refuses the file, or the jobs fail.',
+    check: commentsInValues,
   },
   {
     name: 'command-as-attribute',
@@ -93,41 +106,87 @@ export const valueRules: Rule<SubmitFacts>[] = [
   },
 ];
 
-function badWords(batch: Batch): Found[] {
-  return Object.entries(literals).flatMap(([expected, commands]) =>
-    Object.entries(batch.job.commands)
-      .filter(([command, value]) => commands.test(command) && /^[a-z]+$/i.test(value.trim()))
-      .filter(([, value]) => !/^(true|false)$/i.test(value.trim()))
-      .map(([command, value]) => ({
-        message: `\`${command}\` is \`${value}\`: HTCondor refuses the file`,
-        fix: `use ${expected}`,
-        place: whereSet(batch, command),
-      })),
-  );
+/** Commands whose value is read by people, or may well have a `#`. */
+const free = /^(description|batch_name|submit_event_(user_)?notes|shell)$/;
+/** Besides those that HTCondor reads itself: with a `#` in these, it refuses the file, or the jobs fail. */
+const fatal =
+  /^(executable|initialdir|input|arguments|environment|container_image|transfer_(input|output|checkpoint)_files)$/;
+
+function commentsInValues({ submission }: SubmitFacts): Found[] {
+  return submission.assignments.flatMap((assignment) => {
+    const { name, command = '', attribute, value, place } = assignment;
+    const at = withoutTexts(value).search(/\s#/);
+    const isPlain = /^(arguments|environment)$/.test(command) && !value.startsWith('"');
+    const isMacro = command === '' && attribute === undefined;
+    if (at === -1 || isMacro || (isPlain && command === 'arguments') || free.test(command)) return [];
+    const isRead = attribute !== undefined || isExpression(command) || formOf(command) !== undefined;
+    const isUsed = submission.queues.some((queue) => assignmentOf(queue, command || name) === assignment);
+    const isFatal = isUsed && (isRead || (fatal.test(command) && !isPlain));
+    return {
+      ...(isFatal ? { level: 'error' as const } : {}),
+      message: `\`${value.slice(at).trim()}\` is part of the value: HTCondor allows comments only on their own lines${isFatal && isRead ? ', and refuses the file' : ''}`,
+      fix: `put the comment on the line above:\n${name.replace(/^MY\./i, '+')} = ${value.slice(0, at).trim()}`,
+      place,
+    };
+  });
 }
 
-const badSignals = (batch: Batch): Found[] =>
-  ['kill_sig', 'remove_kill_sig', 'hold_kill_sig'].flatMap((command) => {
-    const value = valueOf(batch, command) ?? 'SIGTERM';
-    if (value.includes('$') || signals.test(value) || /^([1-9]|[12]\d|3[01])$/.test(value)) return [];
-    const plain = `SIG${value.replaceAll('"', '').replace(/^SIG/i, '').toUpperCase()}`;
+/** Of the same length, with nothing in its quotes. */
+const withoutTexts = (value: string): string =>
+  value.replaceAll(/"(?:[^"\\]|\\.)*"/gs, (text) => `"${'_'.repeat(text.length - 2)}"`);
+
+function badWords(batch: Batch): Found[] {
+  return Object.entries(batch.job.commands).flatMap(([command, value]) => {
+    const [, expected = '', form = /^/] = formOf(command) ?? [];
+    const accepts = (one: string): boolean => (form instanceof RegExp ? form.test(one) : form(one));
+    const text = value.trim();
+    if (text === '' || text.includes('$') || accepts(text)) return [];
+    const plain = unquoted(text.replace(/\s*;$/, ''))
+      .replaceAll(/(?<=\d),(?=\d{3}\b)/g, '')
+      .replace(/^(y|yes|on|t)$/i, 'true')
+      .replace(/^(n|no|off|f)$/i, 'false');
+    const meant = [plain, `SIG${plain.toUpperCase()}`].find(accepts);
     return {
-      message: `\`${command}\` is \`${value}\`, which is not a signal: HTCondor refuses the file`,
-      fix: `${command} = ${signals.test(plain) ? plain : 'SIGTERM'}`,
+      message: `\`${command}\` is \`${text}\`: HTCondor refuses the file`,
+      fix: meant === undefined ? `use ${expected}` : `${command} = ${meant}`,
       place: whereSet(batch, command),
     };
   });
+}
+
+const formOf = (command: string): Form | undefined => forms.find(([commands]) => commands.test(command));
+
+/** Whether an expression has a value, as a number or boolean, without the job; true where only HTCondor can know. */
+function isConstant(value: string): boolean {
+  const bare = withoutTexts(value).replaceAll(/"_*"/g, '""');
+  if (whyNoExpression(value) !== undefined || /^(""$|\{)/.test(bare)) return false;
+  const isOpen = /&&|\|\||\?|=!=|\b(is|isnt)\b|\w\s*\(/i.test(bare);
+  return isOpen || (bare.match(/(?<![\w.])[a-z_]\w*/gi) ?? []).every((word) => /^(true|false)$/i.test(word));
+}
+
+function withoutCompanion(batch: Batch): Found | [] {
+  const universe = valueOf(batch, 'universe')?.toLowerCase() ?? '';
+  const line = companions[universe] ?? '';
+  const [command = ''] = line.split(' ');
+  const either = command.endsWith('_image') ? ['container_image', 'docker_image'] : [command];
+  if (line === '' || either.some((one) => valueOf(batch, one) !== undefined)) return [];
+  return {
+    message: `\`universe = ${universe}\` without \`${command}\`: HTCondor refuses the file`,
+    fix: `write what fits, such as:\n${line}`,
+    place: whereSet(batch, 'universe'),
+  };
+}
 
 function attributesForCommands({ submission }: SubmitFacts): Found[] {
-  return submission.assignments
-    .filter(({ attribute = '' }) =>
-      /^(request_\w+|requirements|docker_image|container_image)$/i.test(attribute),
-    )
-    .map(({ attribute = '', value, place }) => ({
-      message: `\`+${attribute}\` only sets an attribute of that name: HTCondor does not read it as the command \`${canonicalCommand(attribute) ?? attribute.toLowerCase()}\``,
-      fix: `${canonicalCommand(attribute) ?? attribute.toLowerCase()} = ${value}`,
+  return submission.assignments.flatMap(({ attribute = '', value, place }) => {
+    if (!/^(request_\w+|requirements|docker_image|container_image)$/i.test(attribute)) return [];
+    const command = canonicalCommand(attribute) ?? attribute.toLowerCase();
+    return {
+      message: `\`+${attribute}\` only sets an attribute of that name: HTCondor does not read it as the command \`${command}\``,
+      fix: `${command} = ${unquoted(value)}`,
       place,
-    }));
+    };
+  });
 }
 
 const secretsOf = (batch: Batch, namesIn: (word: string) => string[]): Found[] =>

@@ -189,9 +189,10 @@ test('where only .dagman.out is left, it says how the jobs ended', async (t) => 
   assert.deepEqual(
     (JSON.parse(out) as LogReport).dag?.notSubmitted.map(({ why: reason, nodes }) => [reason, nodes.length]),
     [
-      ['its job completed successfully, but its log was not found', 4],
-      ['its job failed with status 3, but its log was not found', 1],
+      ['its job completed successfully; its log was not found', 3],
+      ['its job failed with status 3; its log was not found', 1],
       ['its PRE script failed with status 4', 1],
+      ['its job completed successfully, but its POST script failed with status 2; its log was not found', 1],
       ['it waits for train_a, which failed', 2],
     ],
   );
@@ -246,7 +247,7 @@ test('a DAG whose nodes could not be submitted: why says the reason, and report 
   const explained = await runCommand(why, ['a.dag'], { cwd, columns: 200 });
   assert.match(explained.out, /why {2}B: DAGMan could not submit its job: .*can't open file items\.txt/);
   const reported = await runCommand(report, ['a.dag'], { cwd, columns: 200 });
-  assert.match(reported.out, /its job completed successfully, but its log was not found +A\n/);
+  assert.match(reported.out, /its job completed successfully; its log was not found +A\n/);
   assert.doesNotMatch(reported.out, /no job has been submitted yet/);
 });
 

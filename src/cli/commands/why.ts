@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 import { firstFew, printable } from '../../base/printable.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { clip, wrap } from '../../base/text-table.ts';
+import { dagmanEnds } from '../../dag/node-jobs.ts';
 import type { Explanation } from '../../diagnosis/explanation.ts';
 import { damageNotes, headBytes, isEventLog, type LogSource } from '../../eventlog/scan-log.ts';
 import { Fault } from '../../fault/fault.ts';
@@ -31,7 +32,7 @@ import { jobsToExplain } from '../why/explain-log.ts';
 import { explainRun } from '../why/explain-run.ts';
 import { nearest } from '../../base/nearest.ts';
 import { explainNodes } from '../../why/explain-nodes.ts';
-import { readDagLogs } from '../report/dag-source.ts';
+import { type DagLogs, readDagLogs } from '../report/dag-source.ts';
 
 export function configure(command: Command, cli: Cli): void {
   command
@@ -111,8 +112,11 @@ async function pastedReasons(source: LogSource): Promise<string | undefined> {
 }
 
 async function whyDag(cli: Cli, file: string, node: string | undefined, view: View): Promise<void> {
-  const explanations = await explainDag(cli, file, node);
-  show(cli, explanations, view, { dag: path.resolve(cli.cwd, file) });
+  const dag = await readDagLogs(cli, file);
+  const explanations = await explainDag(cli, dag, file, node);
+  const ends = dagmanEnds(dag.run);
+  if (!view.json) for (const end of ends) cli.out(`${wrap(`DAGMan ${end}.`, textWidth(cli)).join('\n')}\n\n`);
+  show(cli, explanations, view, { dag: path.resolve(cli.cwd, file), dagman: ends });
   if (view.json) return;
   const example = groupExplanations(explanations)[0]?.example;
   const isJob = example?.siblings === true;
@@ -306,13 +310,17 @@ const quotedLine = (line: string, width: number): string[] =>
     : wrap(line.trim(), width, `${margin}  `, `${margin}    `);
 
 /** Explains the nodes of a DAG, also those that have no job; with the name of a node or the id of a job, only that one. */
-async function explainDag(cli: Cli, file: string, name: string | undefined): Promise<Explanation[]> {
-  const { run, logs } = await readDagLogs(cli, file);
+async function explainDag(
+  cli: Cli,
+  { run, logs }: DagLogs,
+  file: string,
+  name: string | undefined,
+): Promise<Explanation[]> {
   const { byName } = run.dag;
   const read =
     logs.length === 0
       ? []
-      : (await jobsToExplain(logs, undefined, { signal: cli.signal, isQuoted: true })).jobs;
+      : (await jobsToExplain(logs, undefined, { signal: cli.signal, isQuoted: true, ofDag: run })).jobs;
   const explained = explainNodes(run, read, file);
   if (name === undefined) return explained;
   if (byName.has(name)) return explained.filter(({ node }) => node === name);

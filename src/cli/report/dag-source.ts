@@ -7,8 +7,9 @@ import { readDagRun } from '../../dag/dag-run.ts';
 import { nodeLogs } from '../../dag/node-logs.ts';
 import type { DagRun } from '../../dag/not-submitted.ts';
 import { readDag } from '../../dag/read-dag.ts';
-import { logSources } from '../../eventlog/log-sources.ts';
+import { logFile, logSources } from '../../eventlog/log-sources.ts';
 import type { LogSource } from '../../eventlog/scan-log.ts';
+import { readHistory } from '../../history/read-history.ts';
 import { notADag } from '../adopt/dag-file.ts';
 import type { Cli } from '../cli.ts';
 import { pathKind } from '../find-run.ts';
@@ -45,7 +46,13 @@ export async function readDagLogs(cli: Cli, word: string): Promise<DagLogs> {
   // A node's name says enough: its log need not be named.
   const logs = sources.map((source) => ({ ...source, partOf: word }));
   const lines = (one: string): AsyncIterable<string> => linesOf(path.resolve(folder, one));
-  return { run: await readDagRun(dag, { read, lines, shownAs }), logs };
+  const holdIn = async (one: string) => {
+    const log = await logFile(path.resolve(folder, one)).catch(() => undefined);
+    const jobs = log === undefined ? [] : (await readHistory([log], { signal: cli.signal })).jobs;
+    const { id = '', outcome, reason = 'its log does not say why' } = jobs.at(-1) ?? {};
+    return outcome === 'held' ? { id, reason } : undefined;
+  };
+  return { run: await readDagRun(dag, { read, lines, holdIn, shownAs }), logs };
 }
 
 async function* linesOf(file: string): AsyncGenerator<string, void, void> {

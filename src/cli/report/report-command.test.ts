@@ -113,8 +113,8 @@ test('of files that are no logs it is said what to use instead', async (t) => {
   const cwd = await temporaryFolder(t, files);
   for (const [name, fix] of [
     ['logs.zip', /unpack it first/],
-    ['flow.dag.dagman.out', /read with its DAG: use that/],
-    ['flow.dag.rescue001', /read with its DAG: use that/],
+    ['flow.dag.dagman.out', /use the DAG file, flow\.dag/],
+    ['flow.dag.rescue001', /use the DAG file, flow\.dag/],
     ['q.json', /condor_q -l \| updraft why -, or condor_history -l/],
     ['out.txt', /use the event log/],
   ] as const)

@@ -3,7 +3,7 @@ import type { LogSource } from '../../eventlog/scan-log.ts';
 import { Fault } from '../../fault/fault.ts';
 import { hasNumber, type JobHistory } from '../../history/history.ts';
 import { readAds } from '../../history/read-ads.ts';
-import { readHistory, type ReadHistory } from '../../history/read-history.ts';
+import { type HistoryOptions, readHistory, type ReadHistory } from '../../history/read-history.ts';
 import { noEventsFault } from '../../report/no-events.ts';
 import type { LogEvent } from '../../eventlog/events.ts';
 
@@ -38,7 +38,7 @@ export async function jobsToExplain(
   );
 }
 
-interface ReadingOptions {
+interface ReadingOptions extends Pick<HistoryOptions, 'ofDag'> {
   signal: AbortSignal;
   isQuoted: boolean;
 }
@@ -48,11 +48,11 @@ const isNamedJob = (job: JobHistory, word: string): boolean => job.node === word
 async function jobsOfLogs(
   sources: readonly LogSource[],
   word: string | undefined,
-  { signal, isQuoted }: ReadingOptions,
+  { signal, isQuoted, ofDag }: ReadingOptions,
 ): Promise<JobHistory[]> {
   const chosen = word === undefined ? undefined : new ChosenJobs(word);
   const read = (isPlaceEnough: boolean): Promise<ReadHistory> =>
-    readHistory(sources, { evidence: true, isPlaceEnough, only: chosen?.has, signal });
+    readHistory(sources, { evidence: true, isPlaceEnough, only: chosen?.has, signal, ofDag });
   const bytes = sources.reduce((sum, { size = NaN }) => sum + size, 0);
   const isPlaceEnough = chosen === undefined && !isQuoted && bytes > manyBytes;
   let history = await read(isPlaceEnough);
@@ -61,7 +61,7 @@ async function jobsOfLogs(
     history = await read(false);
   }
   if (isPlaceEnough && history.jobs.length === 1) history = await read(false);
-  if (history.jobs.length > 0) return chosen?.ofNode(history.jobs) ?? history.jobs;
+  if (history.jobs.length > 0 || ofDag !== undefined) return chosen?.ofNode(history.jobs) ?? history.jobs;
   const names = [...new Set(sources.map(({ name }) => name))];
   throw chosen !== undefined && history.facts.events > 0
     ? chosen.fault(firstFew(names.map(printable), maxNamed))

@@ -11,7 +11,7 @@ export const aboutImages = (image: string): Fateful[] => [
     before: 'is held (13)',
   })),
   {
-    rule: 'no-image',
+    rule: 'bad-value',
     does: isInImage,
     lines: ['universe = container'],
     line: `container_image = docker://${image}`,

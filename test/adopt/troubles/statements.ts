@@ -17,8 +17,9 @@ const refused: Omit<Fateful, 'before'>[] = [
       ...['queue n from (', '1', '2', ')'],
     ],
   },
-  { rule: 'old-universe', lines: ['universe = standard'], line: /universe = vanilla/ },
-  ...['FOO', 'usr1', '"SIGTERM"', '64'].map((word) => ({ rule: 'bad-value', lines: [`kill_sig = ${word}`] })),
+  { rule: 'bad-value', lines: ['universe = standard'], line: 'universe = vanilla' },
+  ...['usr1', '"SIGTERM"'].map((word) => ({ rule: 'bad-value', lines: [`kill_sig = ${word}`] })),
+  { rule: 'bad-value', lines: ['kill_sig = FOO'], line: 'kill_sig = SIGTERM' },
   ...['YES', 'IF_NEEDED'].map((word) => ({
     rule: 'bad-value',
     lines: ['should_transfer_files = MAYBE'],
@@ -26,7 +27,7 @@ const refused: Omit<Fateful, 'before'>[] = [
   })),
   { rule: 'bad-value', lines: ['stream_output = yes'], line: 'stream_output = false' },
   { rule: 'bad-expression', lines: ['request_memory = 1 gigs'] },
-  { rule: 'bad-expression', lines: ['request_cpus = 1 # one for loading'] },
+  { rule: 'comment-in-value', lines: ['request_cpus = 1 # one for loading'] },
   { rule: 'bad-expression', lines: ['+SingularityBind = /data:/data'] },
   { rule: 'bad-expression', lines: ['periodic_hold_reason = too long'] },
   {
