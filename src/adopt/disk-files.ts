@@ -4,7 +4,7 @@ import { errorReason, tried } from '../base/error-reason.ts';
 import { Fault } from '../fault/fault.ts';
 import type { FileFact, ListedName, SubmitFiles } from './submit-files.ts';
 import type { SubmitFacts } from './submit-facts.ts';
-import { survey, type SurveyOptions } from './survey.ts';
+import { surveyWhereItFits, type SurveyOptions } from './survey.ts';
 
 /** Larger than any submit file or list written by hand. */
 const maxTextBytes = 16 << 20;
@@ -26,32 +26,10 @@ export function diskFiles(folder: string): SubmitFiles {
   };
 }
 
-/** Folders above the submit file in which its executable is looked for. */
-const maxLevels = 6;
-
-/**
- * Surveys a submit file on this machine. `condor_submit` is assumed to run in its folder, or in the nearest folder
- * above it from which its executable is found.
- */
+/** Surveys a submit file on this machine. */
 export function surveyOnDisk(options: Omit<SurveyOptions, 'text' | 'files' | 'fitting'>): SubmitFacts {
-  const { file } = options;
-  const text = submitText(file);
-  const own = path.dirname(file);
-  const facts = survey({ ...options, text, files: diskFiles(own) });
-  const fitting = folderAbove(own, facts);
-  return fitting === undefined ? facts : survey({ ...options, text, files: diskFiles(fitting), fitting });
-}
-
-function folderAbove(own: string, { submission, files }: SubmitFacts): string | undefined {
-  const name = submission.queues[0]?.jobs[0]?.commands['executable']?.trim() ?? '';
-  if (path.isAbsolute(name) || files.get(path.posix.normalize(name))?.kind !== 'missing') return undefined;
-  for (
-    let [folder, level] = [path.dirname(own), 0];
-    level < maxLevels;
-    folder = path.dirname(folder), level++
-  )
-    if (statOf(path.join(folder, name))?.isFile() === true) return folder;
-  return undefined;
+  const text = submitText(options.file);
+  return surveyWhereItFits({ ...options, text, files: diskFiles(path.dirname(options.file)) });
 }
 
 function submitText(file: string): string {

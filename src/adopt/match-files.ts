@@ -4,9 +4,6 @@ import type { ListedName, SubmitFiles } from './submit-files.ts';
 /** Folders to list and names to test for one pattern; more would take too long. */
 const maxLooks = 30_000;
 
-/** The search would list too many folders or entries. */
-class TooMany extends Error {}
-
 /**
  * What a shell pattern matches, sorted, folders with a trailing slash. Undefined where a folder's entries are unknown
  * or too many.
@@ -16,57 +13,31 @@ export function filesMatching(
   pattern: string,
   of: 'files' | 'dirs' | 'any',
 ): string[] | undefined {
-  const search = new Search(files);
-  try {
-    const found = search.find(pattern);
-    return found
-      .filter(({ isFolder }) => of === 'any' || isFolder === (of === 'dirs'))
-      .map(({ name, isFolder }) => (isFolder ? `${name}/` : name))
-      .sort();
-  } catch (error) {
-    if (error instanceof TooMany) return undefined;
-    throw error;
+  let found: ListedName[] = [{ name: pattern.startsWith('/') ? '/' : '', isFolder: true }];
+  let left = maxLooks;
+  for (const part of pattern.split('/').filter((one) => one !== '')) {
+    const isMatch = /[*?[]/.test(part) ? globTest(part) : undefined;
+    const below: ListedName[] = [];
+    for (const { name } of found.filter(({ isFolder }) => isFolder)) {
+      const entries =
+        isMatch === undefined ? entryOf(files, name, part) : files.list(name === '' ? '.' : name);
+      left -= 1 + (entries?.length ?? 0);
+      if (entries === undefined || left < 0) return undefined;
+      const before = name === '' || name.endsWith('/') ? name : `${name}/`;
+      for (const entry of entries)
+        if (isMatch?.(entry.name) !== false) below.push({ ...entry, name: before + entry.name });
+    }
+    found = below;
   }
+  return found
+    .filter(({ isFolder }) => of === 'any' || isFolder === (of === 'dirs'))
+    .map(({ name, isFolder }) => (isFolder ? `${name}/` : name))
+    .sort();
 }
 
-class Search {
-  readonly #files: SubmitFiles;
-  #left = maxLooks;
-
-  constructor(files: SubmitFiles) {
-    this.#files = files;
-  }
-
-  find(pattern: string): ListedName[] {
-    let found: ListedName[] = [{ name: pattern.startsWith('/') ? '/' : '', isFolder: true }];
-    for (const part of pattern.split('/').filter((one) => one !== ''))
-      found = found.flatMap((parent) => (parent.isFolder ? this.#below(parent.name, part) : []));
-    return found;
-  }
-
-  #below(parent: string, part: string): ListedName[] {
-    this.#spend(1);
-    if (!/[*?[]/.test(part)) {
-      const name = path.posix.join(parent, part);
-      const fact = this.#files.stat(name);
-      return fact === undefined || fact.kind === 'missing'
-        ? []
-        : [{ name, isFolder: fact.kind === 'folder' }];
-    }
-    const entries = this.#files.list(parent === '' ? '.' : parent);
-    if (entries === undefined) throw new TooMany();
-    this.#spend(entries.length);
-    const isMatch = globTest(part);
-    const before = parent === '' || parent.endsWith('/') ? parent : `${parent}/`;
-    return entries
-      .filter(({ name }) => isMatch(name))
-      .map(({ name, isFolder }) => ({ name: before + name, isFolder }));
-  }
-
-  #spend(looks: number): void {
-    this.#left -= looks;
-    if (this.#left < 0) throw new TooMany();
-  }
+function entryOf(files: SubmitFiles, folder: string, name: string): ListedName[] {
+  const { kind = 'missing' } = files.stat(path.posix.join(folder, name)) ?? {};
+  return kind === 'missing' ? [] : [{ name, isFolder: kind === 'folder' }];
 }
 
 /** Any text, or a test of one character. */

@@ -135,7 +135,8 @@ function matchingItems(
   const lists: string[][] = [];
   for (const pattern of patterns) {
     const names = filesMatching(files, pattern, of);
-    if (names === undefined) {
+    // Where nothing is known of other files, none is not the same as no such file.
+    if (names === undefined || (names.length === 0 && files.stat(pattern) === undefined)) {
       reader.note('missing', `the files that match \`${pattern}\` are unknown or too many`, place);
       return undefined;
     }

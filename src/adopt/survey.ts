@@ -11,7 +11,7 @@ import {
 } from './submit-facts.ts';
 import { parseSubmit } from './parse-submit.ts';
 import type { Submission } from './submission.ts';
-import type { FileFact, SubmitFiles } from './submit-files.ts';
+import { type FileFact, filesFrom, type SubmitFiles } from './submit-files.ts';
 import type { GivenValue } from './submit-reader.ts';
 import { opennessOf } from './undefined-names.ts';
 
@@ -57,6 +57,21 @@ export function survey(options: SurveyOptions): SubmitFacts {
     limits,
     ...defined({ wrapper: wrapperOf(files, submission), usage, folder: fitting }),
   };
+}
+
+/** Folders above the submit file in which its executable is looked for. */
+const maxLevels = 6;
+
+/** As `survey`; `condor_submit` runs in the file's folder, or in the nearest above it that has the executable. */
+export function surveyWhereItFits(options: Omit<SurveyOptions, 'fitting'>): SubmitFacts {
+  const facts = survey(options);
+  const name = facts.submission.queues[0]?.jobs[0]?.commands['executable']?.trim() ?? '';
+  if (path.isAbsolute(name) || facts.files.get(path.posix.normalize(name))?.kind !== 'missing') return facts;
+  const above = Array.from({ length: maxLevels }, (_, level) => `..${'/..'.repeat(level)}`);
+  const folder = above.find((one) => options.files.stat(path.posix.join(one, name))?.kind === 'file');
+  if (folder === undefined) return facts;
+  const fitting = path.join(path.dirname(options.file), folder);
+  return survey({ ...options, files: filesFrom(options.files, folder), fitting });
 }
 
 /** Every local path that some job names, as rules look it up; not those that the command line or a DAG completes. */

@@ -1,7 +1,8 @@
 import { posix } from 'node:path';
 import { parseSubmit } from '../adopt/parse-submit.ts';
+import { filesFrom } from '../adopt/submit-files.ts';
 import type { Dag, DagNode } from './dag.ts';
-import { type DescriptionContext, filesFrom, givenTo, type NodeGroup, nodeGroups } from './node-outcomes.ts';
+import { type DescriptionContext, givenTo, type NodeGroup, nodeGroups } from './node-outcomes.ts';
 
 /** Nodes whose log's name is worked out; more would take too long, and `.nodes.log` has their events. */
 const maxNodes = 5000;

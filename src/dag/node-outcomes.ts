@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import type { SubmitFacts } from '../adopt/submit-facts.ts';
-import type { SubmitFiles } from '../adopt/submit-files.ts';
+import { filesFrom, type SubmitFiles } from '../adopt/submit-files.ts';
 import type { GivenValue } from '../adopt/submit-reader.ts';
 import { survey, type SurveyOptions } from '../adopt/survey.ts';
 import type { InlineDescription } from './dag-command.ts';
@@ -29,16 +29,6 @@ export type DescriptionContext = Omit<SurveyOptions, 'file' | 'text' | 'cwd' | '
 
 /** Submit descriptions that are read; more VARS would hardly show more. Of too many, a sample shows as much. */
 const [maxOutcomes, maxSample] = [400, 100];
-
-/** The files as they are named from a folder inside the DAG's. */
-export function filesFrom(files: SubmitFiles, folder: string): SubmitFiles {
-  const place = (name: string): string => (posix.isAbsolute(name) ? name : posix.join(folder, name));
-  return {
-    read: (name) => files.read(place(name)),
-    stat: (name) => files.stat(place(name)),
-    list: (name) => files.list(place(name)),
-  };
-}
 
 /** The nodes that submit jobs, by what they submit. */
 export function nodeGroups(dag: Dag, files: SubmitFiles): NodeGroup[] {
@@ -74,6 +64,7 @@ export function nodeOutcomes(
 ): { outcomes: NodeOutcome[]; isPartial: boolean } {
   const alike = groups
     .filter(({ isMissing }) => !isMissing)
+    .filter(({ file, inline }) => inline !== undefined || context.files.stat(file) !== undefined)
     .flatMap((group) =>
       [...Map.groupBy(group.nodes, (node) => outcomeKey(waits, node)).values()].map((nodes) => ({
         group,

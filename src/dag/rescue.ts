@@ -1,3 +1,5 @@
+import { counted } from '../base/counted.ts';
+import { firstFew, printable } from '../base/printable.ts';
 import type { Dag, Dagman, DagNode } from './dag.ts';
 import { parseDag } from './parse-dag.ts';
 
@@ -53,4 +55,23 @@ export function readRescue(file: string, text: string, dag: Dag, dagman: Dagman)
       nodeOf(node) === undefined ? [{ name: node, line }] : [],
     ),
   };
+}
+
+/** What `condor_submit_dag` would do with the newest rescue file, or an inner DAG with its own. */
+export function rescueLines({ file, dagman, failed, rerun, done }: Rescue): string[] {
+  const who = dagman.node === undefined ? 'condor_submit_dag' : printable(dagman.node.name);
+  const names = (nodes: readonly DagNode[]): string =>
+    firstFew(
+      nodes.map(({ name }) => printable(name)),
+      8,
+    );
+  const again = rerun.filter(({ name }) => failed.includes(name));
+  const others = rerun.filter(({ name }) => !failed.includes(name));
+  const total = counted(rerun.length + done.length, 'node');
+  return [
+    `${who} would use ${printable(file)} and run ${rerun.length} of ${total}`,
+    ...(again.length === 0 ? [] : [`  failed before: ${names(again)}`]),
+    ...(others.length === 0 ? [] : [`  not done: ${names(others)}`]),
+    ...(done.length === 0 ? [] : [`  done, not run again: ${names(done)}`]),
+  ];
 }

@@ -5,7 +5,7 @@ import { counted } from '../base/counted.ts';
 import { applyRules, type Finding, sortFindings } from '../base/finding.ts';
 import { printable } from '../base/printable.ts';
 import { type DagFacts, dagRules, nodesText } from './dag-rules.ts';
-import type { Dag, DagNode } from './dag.ts';
+import type { Dag, DagNode, DagProblemKind } from './dag.ts';
 import {
   type DescriptionContext,
   nodeGroups,
@@ -27,12 +27,21 @@ export interface DagSurveyOptions extends DescriptionContext {
 /** Reads a DAG with its rescue file and its nodes' submit files. Runs nothing. */
 export function surveyDag(options: DagSurveyOptions): DagFacts {
   const { file, text, folder, files } = options;
-  const dag = readDag(file, text, (name) => files.read(name));
+  const unknown = new Set<string>();
+  const dag = readDag(file, text, (name) => {
+    const part = files.read(name);
+    if (part === undefined && files.stat(name) === undefined) unknown.add(name);
+    return part;
+  });
+  // What is not known to be missing may have the nodes that others name.
+  if (unknown.size > 0) dag.problems = dag.problems.filter(({ kind }) => !partProblems.has(kind));
   const groups = nodeGroups(dag, files);
   const { rescues, done } = rescuesOf(dag, options);
   const waits = waitsIn(dag, done);
   return { dag, folder, files, groups, waits, rescues, ...nodeOutcomes(dag, groups, waits, options) };
 }
+
+const partProblems = new Set<DagProblemKind>(['missing-file', 'unknown-node']);
 
 /** Of the DAG and of inner DAGs that would run, and all nodes that are marked as done. */
 function rescuesOf(dag: Dag, { files }: DagSurveyOptions): { rescues: Rescue[]; done: Set<DagNode> } {

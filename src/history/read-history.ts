@@ -45,10 +45,10 @@ export async function readHistory(
     if (fold.facts.events % eventsPerCollection === 0) collectGarbageSoon();
   };
   let garbledBytes = 0;
-  let garbledStart: Uint8Array | undefined;
+  const start: number[] = [];
   const onGarbled = ({ bytes }: { bytes: Uint8Array }): void => {
     garbledBytes += bytes.length;
-    garbledStart ??= bytes.slice(0, startBytes);
+    start.push(...bytes.subarray(0, startBytes - start.length));
   };
   const isOneOfMany = new Set(sources.map(({ name, partOf = name }) => partOf)).size > 1;
   const logs = await sortByTime(sources, signal);
@@ -66,7 +66,7 @@ export async function readHistory(
   const jobs = fold.finish();
   // What reading leaves behind is a third of all, and what follows needs room.
   if (jobs.length > 10_000) releaseMemory();
-  return { jobs, facts: fold.facts, garbledBytes, garbledStart: garbledStart ?? new Uint8Array() };
+  return { jobs, facts: fold.facts, garbledBytes, garbledStart: Uint8Array.from(start) };
 }
 
 interface DatedLog {

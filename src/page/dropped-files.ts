@@ -5,6 +5,8 @@ const maxFiles = 20_000;
 
 export interface FoundFiles {
   files: DroppedFile[];
+  /** Folders in the drop, empty ones too; a dialog names none. */
+  folders: string[];
   /** Names of what could not be opened. */
   unread: string[];
   /** There were more files than are looked at. */
@@ -15,7 +17,7 @@ export interface FoundFiles {
 export function chosenFiles(list: FileList | null): FoundFiles {
   const all = [...(list ?? [])];
   const files = all.slice(0, maxFiles).map((file) => dropped(file, file.webkitRelativePath));
-  return { files, unread: [], isCut: all.length > maxFiles };
+  return { files, folders: [], unread: [], isCut: all.length > maxFiles };
 }
 
 /** Everything in a drop, folders included. Items are empty after the event, so each is asked before the first `await`. */
@@ -29,7 +31,7 @@ export async function droppedFiles({ items }: DataTransfer): Promise<FoundFiles>
       .catch(() => null);
     return { entry: entry as FileSystemDirectoryEntry, handle };
   });
-  const found: FoundFiles = { files: [], unread: [], isCut: false };
+  const found: FoundFiles = { files: [], folders: [], unread: [], isCut: false };
   for (const one of taken)
     if (one instanceof File) add(found, one, '');
     else if (one !== null) {
@@ -47,8 +49,14 @@ function add(found: FoundFiles, file: File, path: string): void {
 }
 
 /** What cannot be opened must not hide the rest: a dangling link, a folder of someone else. */
-async function attempt(found: FoundFiles, path: string, act: () => Promise<void>): Promise<void> {
+async function attempt(
+  found: FoundFiles,
+  path: string,
+  isFolder: boolean,
+  act: () => Promise<void>,
+): Promise<void> {
   if (found.isCut) return;
+  if (isFolder) found.folders.push(path);
   await act().catch(() => found.unread.push(path));
 }
 
@@ -57,13 +65,13 @@ const addHandle = (
   path: string,
   found: FoundFiles,
 ): Promise<void> =>
-  attempt(found, path, async () => {
+  attempt(found, path, handle.kind === 'directory', async () => {
     if (handle.kind === 'file') add(found, await handle.getFile(), path);
     else for await (const inner of handle.values()) await addHandle(inner, `${path}/${inner.name}`, found);
   });
 
 const addEntry = (entry: FileSystemEntry, found: FoundFiles): Promise<void> =>
-  attempt(found, entry.fullPath.replace(/^\//, ''), async () => {
+  attempt(found, entry.fullPath.replace(/^\//, ''), entry.isDirectory, async () => {
     if (entry.isDirectory)
       for (const inner of await listed(entry as FileSystemDirectoryEntry)) await addEntry(inner, found);
     else {

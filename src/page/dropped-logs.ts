@@ -1,3 +1,4 @@
+import { isSubmitFile } from '../adopt/submit-files.ts';
 import { defined } from '../base/defined.ts';
 import { shellQuote } from '../base/shell-quote.ts';
 import { isDag } from '../dag/is-dag.ts';
@@ -9,43 +10,44 @@ import { isJobAds } from '../history/read-ads.ts';
 import { hasReasons } from '../why/explain-reason.ts';
 import type { DroppedFile } from './messages.ts';
 
-/** What the files are, by their content. */
+/** What the files are, by content and name. */
 export interface SortedFiles {
   logs: DroppedFile[];
   /** What `condor_q -l`, `condor_q -hold` or `condor_history -l` has printed, or hold reasons. */
   ads: DroppedFile[];
   dags: DroppedFile[];
   submits: DroppedFile[];
+  /** Must be unpacked first. */
+  packed: DroppedFile[];
   others: DroppedFile[];
 }
 
-/** `faults`: why the page cannot unpack some of them. */
-export async function sortFiles(
-  files: readonly DroppedFile[],
-): Promise<SortedFiles & { faults: readonly Fault[] }> {
-  const sorted: SortedFiles = { logs: [], ads: [], dags: [], submits: [], others: [] };
-  const faults: Fault[] = [];
+export async function sortFiles(files: readonly DroppedFile[]): Promise<SortedFiles> {
+  const sorted: SortedFiles = { logs: [], ads: [], dags: [], submits: [], packed: [], others: [] };
   const damaged: DroppedFile[] = [];
   for (const file of files) {
     const head = await headOf(file).catch(asFault);
-    if (!(head instanceof Fault)) sorted[kindOf(file, head)].push(file);
+    if (!(head instanceof Fault)) sorted[kindOf(file.name, head)].push(file);
     else if (head.kind === 'data-corrupt') damaged.push({ ...file, damage: 'nothing can be unpacked' });
-    else faults.push(head);
+    else sorted.packed.push(file);
   }
   // Beside logs it is noted as one of them.
   sorted[sorted.logs.length > 0 ? 'logs' : 'others'].push(...damaged);
-  return { ...sorted, faults };
+  return sorted;
 }
 
-function kindOf(file: DroppedFile, head: Uint8Array): keyof SortedFiles {
+function kindOf(name: string, head: Uint8Array): keyof SortedFiles {
   if (isEventLog(head)) return 'logs';
+  if (/\.zip$/i.test(name)) return 'packed';
   const text = latin1Text(head, 0, head.length);
   if (text === '' || text.includes('\0')) return 'others';
   if (isJobAds(text)) return 'ads';
   // A rescue file is read with its DAG.
-  if (/\.rescue\d{3}$/.test(file.name)) return 'others';
-  if (isDag(file.name, text)) return 'dags';
-  if (isSubmitFile(file.name, text)) return 'submits';
+  if (/\.rescue\d{3}$/.test(name)) return 'others';
+  const plain = name.replace(/\.gz$/i, '');
+  const kind = isDag(plain, text) ? 'dags' : isSubmitFile(plain, text) ? 'submits' : undefined;
+  // HTCondor reads neither compressed.
+  if (kind !== undefined) return plain === name ? kind : 'packed';
   return hasReasons(text) ? 'ads' : 'others';
 }
 
@@ -54,10 +56,6 @@ async function headOf(file: DroppedFile): Promise<Uint8Array> {
   for await (const piece of uncompressed({ ...file, blob })) return piece.subarray(0, headBytes);
   return new Uint8Array();
 }
-
-const isSubmitFile = (name: string, text: string): boolean =>
-  /\.(sub|submit|condor|jdl)$/i.test(name) ||
-  (/^[ \t]*queue\b/im.test(text) && /^[ \t]*\w+[ \t]*=/m.test(text));
 
 /** A log from a file; `onRead` is called with the bytes of the file that have been read. */
 export function logFrom(file: DroppedFile, onRead: (bytes: number) => void, partOf?: string): LogSource {

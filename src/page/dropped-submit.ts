@@ -1,74 +1,105 @@
-import path from 'node:path';
+import { posix } from 'node:path';
 import { findingsHeadline, groupFindings } from '../adopt/finding-groups.ts';
+import { hideSecretsOf, quotedTexts } from '../adopt/hide-secrets.ts';
 import { lintSubmission } from '../adopt/lint.ts';
-import type { SubmitFiles } from '../adopt/submit-files.ts';
-import { survey } from '../adopt/survey.ts';
+import type { SubmitFacts } from '../adopt/submit-facts.ts';
+import { type FileFact, filesFrom } from '../adopt/submit-files.ts';
+import { surveyWhereItFits } from '../adopt/survey.ts';
+import { firstFew, printable } from '../base/printable.ts';
+import { submitFile } from '../dag/dag.ts';
+import { readDagRun } from '../dag/dag-run.ts';
+import type { DagRun } from '../dag/not-submitted.ts';
+import { readDag } from '../dag/read-dag.ts';
+import { rescueLines } from '../dag/rescue.ts';
 import { lintDag, shownDag, surveyDag } from '../dag/survey-dag.ts';
 import { limitsAt } from '../pool/submit-limits.ts';
-import type { AdoptedFile, DroppedFile, ChosenPool } from './messages.ts';
-
-/** Larger than any submit file, script or list written by hand. */
-const maxTextBytes = 4 << 20;
-
-/** All of them together: a folder may be full of results. */
-const maxTextsBytes = 128 << 20;
-
-/** The texts of the files, the first ones first, that are small enough to be scripts or lists, by name. */
-export async function readTexts(files: readonly DroppedFile[]): Promise<Map<string, string>> {
-  const texts = new Map<string, string>();
-  let left = maxTextsBytes;
-  for (const { name, blob } of files) {
-    if (blob.size > Math.min(maxTextBytes, left)) continue;
-    left -= blob.size;
-    // One that cannot be read is as one that was not dropped.
-    const bytes = await blob.arrayBuffer().catch(() => undefined);
-    // As HTCondor reads it: with a byte order mark.
-    const text =
-      bytes === undefined ? undefined : new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
-    if (text !== undefined) texts.set(name, text);
-  }
-  return texts;
-}
+import { type Drop, filesIn } from './drop.ts';
+import type { SortedFiles } from './dropped-logs.ts';
+import type { AdoptedFile, ChosenPool, DroppedFile } from './messages.ts';
 
 /** What `adopt` finds in a submit file, by the files that were dropped with it. */
-export function lintDropped(file: string, texts: Texts, now: Date, pool: ChosenPool): AdoptedFile {
-  const text = texts.get(file) ?? '';
-  const facts = survey({ file, text, ...contextOf(file, texts, now, pool) });
+export function lintDropped(file: string, drop: Drop, now: Date, pool: ChosenPool): AdoptedFile {
+  const text = drop.texts.get(file) ?? '';
+  const { asked, context } = contextOf(file, drop, now, pool);
+  const facts = surveyWhereItFits({ file, text, ...context });
   const findings = lintSubmission(facts);
-  const name = path.posix.basename(file);
+  const name = posix.basename(file);
   const { wrapper } = facts;
   return {
     headline: findingsHeadline(name, facts.submission, findings),
+    notes: notDropped(asked, [facts]),
     groups: groupFindings(findings, [...(wrapper === undefined ? [] : [wrapper]), { file: name, text }]),
   };
 }
 
 /** What `adopt` finds in a DAG and in its nodes' submit files that were dropped with it. */
-export function lintDroppedDag(file: string, texts: Texts, now: Date, pool: ChosenPool): AdoptedFile {
-  const context = contextOf(file, texts, now, pool);
-  const name = path.posix.basename(file);
-  const facts = surveyDag({ file: name, text: texts.get(file) ?? '', folder: undefined, ...context });
-  return shownDag(facts, lintDag(facts));
+export function lintDroppedDag(file: string, drop: Drop, now: Date, pool: ChosenPool): AdoptedFile {
+  const { asked, context } = contextOf(file, drop, now, pool);
+  const name = posix.basename(file);
+  const facts = surveyDag({ file: name, text: drop.texts.get(file) ?? '', folder: undefined, ...context });
+  const shown = shownDag(facts, lintDag(facts));
+  const known = facts.outcomes.map((one) => one.facts);
+  return { ...shown, notes: [...notDropped(asked, known), ...facts.rescues.flatMap(rescueLines)] };
 }
 
-export type Texts = ReadonlyMap<string, string>;
+function contextOf(file: string, drop: Drop, now: Date, pool: ChosenPool) {
+  const files = filesFrom(filesIn(drop), posix.dirname(file));
+  const asked = new Map<string, FileFact | undefined>();
+  const stat = (name: string): FileFact | undefined => asked.set(name, files.stat(name)).get(name);
+  return { asked, context: { files: { ...files, stat }, env: {}, now, limits: limitsAt(pool) } };
+}
 
-const contextOf = (file: string, texts: Texts, now: Date, pool: ChosenPool) => ({
-  files: filesBeside(path.posix.dirname(file), texts),
-  env: {},
-  now,
-  limits: limitsAt(pool),
-});
+const maxNamed = 8;
 
-/** What was dropped is there; of anything else it is unknown whether it exists. */
-function filesBeside(folder: string, texts: Texts): SubmitFiles {
-  const read = (name: string): string | undefined => texts.get(path.posix.join(folder, name));
-  return {
-    read,
-    stat: (name) => {
-      const text = read(name);
-      return text === undefined ? undefined : { kind: 'file', bytes: text.length };
-    },
-    list: () => undefined,
+function notDropped(
+  asked: ReadonlyMap<string, FileFact | undefined>,
+  facts: readonly SubmitFacts[],
+): string[] {
+  // An executable that is missing is also looked for in folders above; a rescue file need not be there.
+  const isGuess = (name: string): boolean =>
+    asked.get(name.replace(/^(?:\.\.\/)+/, '')) !== undefined || /\.rescue\d{3}$/.test(name);
+  const names = [...asked].flatMap(([name, fact]) => (fact === undefined && !isGuess(name) ? [name] : []));
+  if (names.length === 0) return [];
+  const hide = hideSecretsOf(facts.flatMap(quotedTexts));
+  const shown = names.map((name) => hide(printable(name)));
+  return [`Not checked, because not dropped: ${firstFew(shown, maxNamed)}.`];
+}
+
+/** The DAGs that no other of the dropped ones is made of, and the submit files that none of them names. */
+export function mainFiles(
+  { dags, submits }: Pick<SortedFiles, 'dags' | 'submits'>,
+  { texts }: Drop,
+): { mains: DroppedFile[]; alone: DroppedFile[] } {
+  const [parts, ofNodes] = [new Set<string>(), new Set<string>()];
+  for (const { name } of dags) {
+    const { nodes } = readDag(posix.basename(name), texts.get(name) ?? '', (one) => {
+      const part = beside(name, one);
+      if (part !== name) parts.add(part);
+      return texts.get(part);
+    });
+    for (const node of nodes) ofNodes.add(beside(name, submitFile(node)));
+  }
+  const mains = dags.filter(({ name }) => !parts.has(name));
+  const alone = submits.filter(({ name }) => !ofNodes.has(name));
+  return { mains: mains.length === 0 ? [...dags] : mains, alone };
+}
+
+/** A DAG with what was dropped of its latest run. */
+export async function droppedRun(
+  { name }: DroppedFile,
+  { texts, named }: Drop,
+  files: readonly DroppedFile[],
+): Promise<DagRun> {
+  const shownAs = (one: string): string => beside(name, one);
+  const read = (one: string): string | undefined => texts.get(shownAs(one));
+  const dag = readDag(posix.basename(name), texts.get(name) ?? '', read);
+  const lines = async function* (one: string): AsyncGenerator<string, void, void> {
+    named.add(shownAs(one));
+    const file = files.find((other) => other.name === shownAs(one));
+    if (file !== undefined) yield* (await file.blob.text()).split('\n');
   };
+  return readDagRun(dag, { read, lines, shownAs });
 }
+
+/** A file that is named from the folder of another. */
+const beside = (file: string, name: string): string => posix.join(posix.dirname(file), name);

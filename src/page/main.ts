@@ -1,3 +1,4 @@
+import { firstFew } from '../base/printable.ts';
 import { html } from '../dashboard/page/dom.ts';
 import { isEventLog } from '../eventlog/scan-log.ts';
 import type { GroupingName } from '../report/groupings.ts';
@@ -9,10 +10,9 @@ import {
   faultView,
   findingsView,
   groupsView,
-  ignoredView,
+  namesView,
   reportView,
   showGrouped,
-  unreadView,
   whyView,
 } from './views.ts';
 
@@ -25,6 +25,10 @@ const inputs = [part('files'), part('folder')] as HTMLInputElement[];
 
 const workerUrl = URL.createObjectURL(new Blob([part('worker').textContent], { type: 'text/javascript' }));
 let worker = startWorker();
+const ignoredTitle = 'Not read: no event log, submit file or DAG, nor needed to check one';
+const packedMessage = 'not read, because packed: ';
+const packedFix =
+  'unpack first (`xz -dk`, `bzip2 -dk`, `zstd -dk`, `gunzip -k`, `unzip`), then drop everything again';
 /** The pool that submit files are for. */
 let pool: ChosenPool = 'htcondor';
 /** Counts what was asked for, so that what is found too late is ignored. */
@@ -81,11 +85,12 @@ function begin(): void {
   part('cancel').focus();
 }
 
-function readFiles({ files, unread, isCut }: FoundFiles): void {
+function readFiles({ files, folders, unread, isCut }: FoundFiles): void {
   begin();
   if (isCut) result.append(faultView(`only the first ${files.length} files were looked at`, ''));
-  if (unread.length > 0) result.append(unreadView(unread));
-  if (files.length > 0) ask({ ask: 'files', files, pool });
+  if (unread.length > 0) result.append(namesView('Not read, because the browser could not open it', unread));
+  const isWhole = !isCut && unread.length === 0;
+  if (files.length > 0) ask({ ask: 'files', files, folders: isWhole ? folders : undefined, pool });
   else take({ is: 'fault', message: 'nothing to read', fix: 'choose files, or the folder, with a button' });
 }
 
@@ -126,7 +131,9 @@ function take(answer: PageAnswer): void {
       showFindings(answer);
       break;
     case 'ignored':
-      result.append(ignoredView(answer.names));
+      if (answer.packed.length > 0)
+        result.prepend(faultView(packedMessage + firstFew(answer.packed, 8), packedFix));
+      if (answer.names.length > 0) result.append(namesView(ignoredTitle, answer.names));
       break;
     case 'why':
       showWhy(whyView(answer.views, answer.command));
@@ -201,7 +208,7 @@ const pastedFile = (text: string): DroppedFile => ({
 const on = (id: string, event: string, act: () => void): void => part(id).addEventListener(event, act);
 on('choose', 'click', () => inputs[0]?.click());
 on('choose-folder', 'click', () => inputs[1]?.click());
-on('sample', 'click', () => readFiles({ files: [sampleFile()], unread: [], isCut: false }));
+on('sample', 'click', () => readFiles({ files: [sampleFile()], folders: [], unread: [], isCut: false }));
 on('cancel', 'click', cancel);
 on('restart', 'click', cancel);
 part('progress').addEventListener('keydown', ({ key }) => {
@@ -213,7 +220,7 @@ part('paste').addEventListener('submit', (event) => {
   event.preventDefault();
   const text = reason.value;
   if (isEventLog(new TextEncoder().encode(text.trimStart())))
-    readFiles({ files: [pastedFile(text.trimStart())], unread: [], isCut: false });
+    readFiles({ files: [pastedFile(text.trimStart())], folders: [], unread: [], isCut: false });
   else if (text.trim() !== '') ask({ ask: 'reason', text });
 });
 

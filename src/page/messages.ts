@@ -17,7 +17,7 @@ export type ChosenPool = 'htcondor' | 'ospool' | 'chtc';
 
 /** What the page asks its worker. */
 export type PageRequest =
-  | { ask: 'files'; files: DroppedFile[]; pool: ChosenPool }
+  | { ask: 'files'; files: DroppedFile[]; folders: string[] | undefined; pool: ChosenPool }
   | { ask: 'job'; word: string }
   | { ask: 'reason'; text: string }
   | { ask: 'by'; by: GroupingName }
@@ -32,12 +32,14 @@ export type PageAnswer =
   | { is: 'why'; views: ExplanationView[]; command: string }
   | { is: 'no-job'; message: string }
   | { is: 'findings'; name: string; pool: ChosenPool; adopted: AdoptedFile[] }
-  | { is: 'ignored'; names: string[] }
+  | { is: 'ignored'; names: string[]; packed: string[] }
   | { is: 'fault'; message: string; fix: string }
   | { is: 'done'; command: string };
 
 /** What `adopt` found in a submit file or DAG. */
 export interface AdoptedFile {
   headline: string;
+  /** What was not checked, and what a rescue file would run. */
+  notes: string[];
   groups: FindingGroup[];
 }

@@ -179,11 +179,12 @@ export const findingsView = (
     ...adopted.map(adoptedView),
   );
 
-const adoptedView = ({ headline, groups }: AdoptedFile): HTMLElement =>
+const adoptedView = ({ headline, notes, groups }: AdoptedFile): HTMLElement =>
   html(
     'section',
     {},
     html('h2', {}, headline),
+    ...sentences(notes),
     ...groups.flatMap(({ level, title, findings }) =>
       // What is only worth adding is a sentence, not a heading.
       findings.length === 0
@@ -205,13 +206,8 @@ function findingView({ place, rule, lines, message, fix }: ShownFinding): HTMLEl
   );
 }
 
-export const ignoredView = (names: readonly string[]): HTMLElement =>
-  namesView('Not read, because neither event log nor submit file', names);
-
-export const unreadView = (names: readonly string[]): HTMLElement =>
-  namesView('Not read, because the browser could not open it', names);
-
-const namesView = (title: string, names: readonly string[]): HTMLElement =>
+/** What was not read, to be opened. */
+export const namesView = (title: string, names: readonly string[]): HTMLElement =>
   html(
     'details',
     {},

@@ -16,9 +16,9 @@ import { explainReasons } from '../why/explain-reason.ts';
 import { explainStory } from '../why/explain-story.ts';
 import { viewExplanation } from '../why/explanation-view.ts';
 import { groupExplanations } from '../why/group-explanations.ts';
-import { droppedRun, mainDags } from './dropped-dag.ts';
+import { readDrop, unreadFiles, type Drop } from './drop.ts';
 import { logFrom, sortFiles } from './dropped-logs.ts';
-import { lintDropped, lintDroppedDag, readTexts, type Texts } from './dropped-submit.ts';
+import { droppedRun, lintDropped, lintDroppedDag, mainFiles } from './dropped-submit.ts';
 import type { DroppedFile, PageAnswer, PageRequest, ChosenPool } from './messages.ts';
 
 type Explanation = ReturnType<typeof explainStory>;
@@ -31,7 +31,7 @@ let read: ReadLogs | undefined;
 const fromAds: Explanation[] = [];
 let dag: { file: string; run: DagRun } | undefined;
 let names: readonly string[] = [];
-let adopted: { files: readonly DroppedFile[]; texts: Texts; lint: typeof lintDropped } | undefined;
+let adopted: { name: string; drop: Drop; lint: typeof lintDropped }[] = [];
 /** The logs, if they are read again for the lines that show a job's cause. */
 let unquoted: readonly LogSource[] | undefined;
 /** Logs of more bytes are read without those lines, which takes half the time. */
@@ -45,50 +45,49 @@ addEventListener('message', ({ data }: MessageEvent<PageRequest>) => {
 });
 
 async function answer(request: PageRequest): Promise<void> {
-  if (request.ask === 'files') await readFiles(request.files, request.pool);
+  if (request.ask === 'files') await readFiles(request);
   else if (request.ask === 'job') await explainJob(request.word);
   else if (request.ask === 'by') groupBy(request.by);
   else if (request.ask === 'pool') adoptAll(request.pool);
   else explainPasted(request.text);
 }
 
-async function readFiles(files: readonly DroppedFile[], pool: ChosenPool): Promise<void> {
+async function readFiles({ files, folders, pool }: PageRequest & { ask: 'files' }): Promise<void> {
   say({ is: 'progress', share: 0, doing: `Looking at ${counted(files.length, 'file')} …` });
-  const { logs, ads, dags, submits, others, faults } = await sortFiles(files);
+  const sorted = await sortFiles(files);
+  const { logs, ads, dags, submits, packed, others } = sorted;
   const isNothing = logs.length + ads.length + dags.length + submits.length === 0;
-  const texts =
-    dags.length + submits.length === 0 ? undefined : await readTexts([...dags, ...submits, ...others]);
-  const mains = texts === undefined ? [] : mainDags(dags, texts);
+  const isAdopted = dags.length + submits.length > 0;
+  const texts = isAdopted ? [...dags, ...submits, ...others] : [];
+  const drop = await readDrop(texts, [...logs, ...ads, ...packed], folders);
+  const { mains, alone } = mainFiles(sorted, drop);
   const [only, ...more] = mains;
-  if (only !== undefined && more.length === 0 && texts !== undefined)
-    dag = { file: only.name, run: await droppedRun(only, texts, files) };
+  if (only !== undefined && more.length === 0)
+    dag = { file: only.name, run: await droppedRun(only, drop, files) };
   const commands: string[] = [];
   // A file that is no log is reported as the command line reports it.
   if (logs.length > 0 || isNothing) commands.push(await reportOn(isNothing ? files : logs));
   await readAll(ads);
   if (read !== undefined || ads.length > 0) explainAll(ads);
   if (read === undefined && ads.length > 0) commands.push(`updraft why ${namesOf(names)}`);
-  if (texts !== undefined) {
-    adopted =
-      mains.length > 0
-        ? { files: mains, texts, lint: lintDroppedDag }
-        : { files: submits, texts, lint: lintDropped };
-    adoptAll(pool);
-    commands.push(...adopted.files.map(({ name }) => `updraft adopt ${fileWord(name)}`));
-  } else if (!isNothing && others.length > 0) say({ is: 'ignored', names: others.map(({ name }) => name) });
-  if (!isNothing) for (const { message, fix = '' } of faults) say({ is: 'fault', message, fix });
+  adopted = [
+    ...mains.map(({ name }) => ({ name, drop, lint: lintDroppedDag })),
+    ...alone.map(({ name }) => ({ name, drop, lint: lintDropped })),
+  ];
+  adoptAll(pool);
+  commands.push(...adopted.map(({ name }) => `updraft adopt ${fileWord(name)}`));
+  say({ is: 'ignored', ...unreadFiles(sorted, drop) });
   say({ is: 'done', command: commands.join('; ') });
 }
 
-/** Says what is wrong in each DAG; without one, in each submit file. */
+/** Says what is wrong in each DAG, and in each submit file that is in none of them. */
 function adoptAll(pool: ChosenPool): void {
-  if (adopted === undefined) return;
-  const { files, texts, lint } = adopted;
+  if (adopted.length === 0) return;
   say({
     is: 'findings',
-    name: nameOf(files.map(({ name }) => name)),
+    name: nameOf(adopted.map(({ name }) => name)),
     pool,
-    adopted: files.map(({ name }) => lint(name, texts, new Date(), pool)),
+    adopted: adopted.map(({ name, drop, lint }) => lint(name, drop, new Date(), pool)),
   });
 }
 

@@ -9,6 +9,7 @@ import { survey } from '../../src/adopt/survey.ts';
 import { draftSubmitted } from '../../src/cli/adopt/draft-submitted.ts';
 import { renderJob } from '../../src/cli/init/render-job.ts';
 import { limitsAt } from '../../src/pool/submit-limits.ts';
+import { readDrop, type Drop } from '../../src/page/drop.ts';
 import { lintDropped, lintDroppedDag } from '../../src/page/dropped-submit.ts';
 import { runCommand } from '../cli/run-command.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -62,11 +63,21 @@ const submitFile = (command: string, value: string): string =>
 
 const now = new Date(0);
 
-test('no secret of a submit file is in anything that the page shows of it', () => {
+const dropOf = (texts: Record<string, string>): Promise<Drop> => {
+  const files = Object.entries(texts).map(([name, text]) => ({ name, blob: new Blob([text]), writtenAt: 0 }));
+  return readDrop(files, [], []);
+};
+
+test('no secret of a submit file is in anything that the page shows of it', async () => {
   for (const command of commands)
     for (const value of values) {
       const text = submitFile(command, value);
-      const shown = lintDropped('/a/job.sub', new Map([['/a/job.sub', text], ['/a/run.sh', script]]), now, 'ospool'); // prettier-ignore
+      const shown = lintDropped(
+        'job.sub',
+        await dropOf({ 'job.sub': text, 'run.sh': script }),
+        now,
+        'ospool',
+      );
       assert.doesNotMatch(JSON.stringify(shown), leak, text);
     }
 });
@@ -121,11 +132,11 @@ test('a secret in the arguments is reported, and the job file says how to give i
   assert.doesNotMatch(all + written, leak);
 });
 
-test('a word of the environment without a name is not shown, in the line or in what HTCondor says of it', () => {
+test('a word of the environment without a name is not shown, in the line or in what HTCondor says of it', async () => {
   for (const value of ['"A=1 planted"', 'planted', 'A=1;planted', '"A=1 planted2 C"', `"A='x planted"`]) {
     const line = `environment = ${value}`;
     const text = `executable = run.sh\n${line}\nqueue\n`;
-    const shown = lintDropped('/a/job.sub', new Map([['/a/job.sub', text]]), now, 'ospool');
+    const shown = lintDropped('job.sub', await dropOf({ 'job.sub': text }), now, 'ospool');
     assert.match(JSON.stringify(shown), /"bad-quoting"/);
     assert.doesNotMatch(JSON.stringify(shown), leak, value);
     const refusal = "Missing '=' after environment variable 'planted'.";
@@ -139,7 +150,7 @@ test('a word of the environment without a name is not shown, in the line or in w
     assert.equal(lineWithoutSecrets(line), line);
 });
 
-test('no secret of a DAG is in anything that the page shows of it', () => {
+test('no secret of a DAG is in anything that the page shows of it', async () => {
   const dag = [
     'JOB A a.sub',
     'VARS A token="Planted41" args="--password Planted42"',
@@ -149,13 +160,13 @@ test('no secret of a DAG is in anything that the page shows of it', () => {
     'PARENT A CHILD C',
   ].join('\n');
   for (const value of values) {
-    const texts = new Map([
-      ['/a/a.dag', dag],
-      ['/a/a.sub', submitFile('arguments', `${value} $(args)`)],
-      ['/a/run.sh', script],
-      ['/a/check.sh', script],
-    ]);
-    assert.doesNotMatch(JSON.stringify(lintDroppedDag('/a/a.dag', texts, now, 'htcondor')), leak, value);
+    const drop = await dropOf({
+      'a.dag': dag,
+      'a.sub': submitFile('arguments', `${value} $(args)`),
+      'run.sh': script,
+      'check.sh': script,
+    });
+    assert.doesNotMatch(JSON.stringify(lintDroppedDag('a.dag', drop, now, 'htcondor')), leak, value);
   }
 });
 

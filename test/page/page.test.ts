@@ -329,6 +329,27 @@ test('a DAG that is dropped with its files and logs is reported by node, its inn
   assert.deepEqual(tab.errors, []);
 });
 
+test('a dropped folder is checked as a whole, and packed logs in it are named first', async (t) => {
+  const tab = await opened(t);
+  if (tab === undefined) return;
+  const folder = await temporaryFolder(t, {
+    'p/job.sub': 'executable = run.sh\noutput = logs/out\nerror = none/err\nlog = a.log\nqueue\n',
+    'p/run.sh': '#!/bin/bash\nset -e\npython3 train.py\n',
+    'p/b.log.bz2': 'BZh91AY',
+    'p/README.md': 'executable = run.sh\nqueue\n',
+  });
+  await mkdir(path.join(folder, 'p/logs'));
+  await cp(path.join(logs, 'normal.log'), path.join(folder, 'p/a.log'));
+  await drop(tab, [path.join(folder, 'p')]);
+  await tab.until(`!document.querySelector('#result').hidden`);
+  const said = await tab.text('#result');
+  assert.ok(said.indexOf('not read, because packed: p/b.log.bz2') < said.indexOf('Summary'));
+  assert.match(said, /Not read: no event log[^]+: 1$/);
+  assert.match(await tab.text('#findings'), /folder-missing[^]+none/);
+  assert.doesNotMatch(await tab.text('#findings'), /README|logs does not exist|Not checked/);
+  assert.deepEqual(tab.errors, []);
+});
+
 test('a pasted hold reason is explained', async (t) => {
   const tab = await opened(t);
   if (tab === undefined) return;
@@ -421,7 +442,7 @@ for (const [name, file, content, message] of [
     'a text that is no log',
     'notes.txt',
     'Dear all,\n\nsee you on Monday.\n',
-    /no HTCondor event in notes\.txt[^]+fix: name the event log/,
+    /no HTCondor event in notes\.txt[^]+fix: use the event log/,
   ],
   [
     'a damaged .gz',
@@ -461,8 +482,9 @@ test('beside a log that is read, one that the page cannot unpack is named, with 
   const packed = await written(t, 'b c.log.zst', Uint8Array.from([0x28, 0xb5, 0x2f, 0xfd, 0, 0, 0, 4]));
   await choose(tab, path.join(logs, 'normal.log'), packed);
   await tab.untilText('#summary', 'success');
-  await tab.untilText('#result .fault', "zstd -dk 'b c.log.zst'");
-  assert.doesNotMatch(await tab.text('#result'), /Not read, because neither/);
+  await tab.untilText('#result .fault', 'packed: b c.log.zst');
+  await tab.untilText('#result .fault', 'zstd -dk');
+  assert.doesNotMatch(await tab.text('#result'), /Not read:/);
   assert.deepEqual(tab.errors, []);
 });
 

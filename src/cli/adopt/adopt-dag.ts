@@ -1,9 +1,6 @@
-import { counted } from '../../base/counted.ts';
 import type { Finding } from '../../base/finding.ts';
-import { firstFew, printable } from '../../base/printable.ts';
 import type { DagFacts } from '../../dag/dag-rules.ts';
-import type { DagNode } from '../../dag/dag.ts';
-import type { Rescue } from '../../dag/rescue.ts';
+import { type Rescue, rescueLines } from '../../dag/rescue.ts';
 import { lintDag, shownDag } from '../../dag/survey-dag.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { ProfileName } from '../../job/spec.ts';
@@ -37,25 +34,6 @@ export async function adoptDag(
 function text(facts: DagFacts, findings: readonly Finding[], width: number): string {
   const { headline, groups } = shownDag(facts, findings);
   return findingsText(headline, groups, facts.rescues.flatMap(rescueLines), width);
-}
-
-/** What `condor_submit_dag` would do with the newest rescue file, or an inner DAG with its own. */
-function rescueLines({ file, dagman, failed, rerun, done }: Rescue): string[] {
-  const who = dagman.node === undefined ? 'condor_submit_dag' : printable(dagman.node.name);
-  const names = (nodes: readonly DagNode[]): string =>
-    firstFew(
-      nodes.map(({ name }) => printable(name)),
-      8,
-    );
-  const again = rerun.filter(({ name }) => failed.includes(name));
-  const others = rerun.filter(({ name }) => !failed.includes(name));
-  const total = counted(rerun.length + done.length, 'node');
-  return [
-    `${who} would use ${printable(file)} and run ${rerun.length} of ${total}`,
-    ...(again.length === 0 ? [] : [`  failed before: ${names(again)}`]),
-    ...(others.length === 0 ? [] : [`  not done: ${names(others)}`]),
-    ...(done.length === 0 ? [] : [`  done, not run again: ${names(done)}`]),
-  ];
 }
 
 const rescueJson = (rescue: Rescue | undefined): Record<string, unknown> | null =>

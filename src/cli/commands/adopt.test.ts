@@ -53,7 +53,7 @@ test('an error is shown with its line and its fix, and ends with exit code 3', a
   assert.match(stdout, /^job\.sub: 1 job; 1 error, 0 warnings, 0 notes\n/);
   assert.match(
     stdout,
-    / job\.sub:9 {2}bad-value\n {6}\| notification = Sometimes\n.*refuses the file\n {6}fix: use NEVER, COMPLETE, ERROR\n/,
+    / job\.sub:9 {2}bad-value\n {6}\| notification = Sometimes\n.*refuses the file\n {6}fix: use NEVER, COMPLETE, ERROR, ALWAYS or START\n/,
   );
   assert.match(stderr, /fix: apply the fixes above, then run: updraft adopt 'sub dir\/job\.sub'/);
 });

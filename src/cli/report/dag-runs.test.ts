@@ -363,6 +363,6 @@ test('what DAGMan writes beside a DAG leads to the DAG', async (t) => {
   const cwd = await temporaryFolder(t, { 'a.dag': 'JOB A a.sub\n', 'a.dag.dagman.out': dagmanOut() });
   for (const command of [why, report])
     await assert.rejects(runCommand(command, ['a.dag.dagman.out'], { cwd }), {
-      fix: 'name the DAG file, a.dag: what DAGMan wrote beside it is read too',
+      fix: 'use the DAG file, a.dag: what DAGMan wrote beside it is read too',
     });
 });

@@ -102,6 +102,29 @@ test('hold reasons with markup, quotes, emoji, controls and 10 kB are shown as t
   assert.ok((JSON.parse(json) as LogReport).failures[0]?.example?.reason.startsWith('<script>'));
 });
 
+test('of files that are no logs it is said what to use instead', async (t) => {
+  const files = {
+    'logs.zip': 'PK',
+    'flow.dag.dagman.out': '11/16/26 09:12:00 Bootstrapping...\n',
+    'flow.dag.rescue001': 'DONE A\n',
+    'q.json': '[\n{ "ClusterId": 7, "ProcId": 0 }\n]\n',
+    'out.txt': 'epoch 1\n',
+  };
+  const cwd = await temporaryFolder(t, files);
+  for (const [name, fix] of [
+    ['logs.zip', /unpack it first/],
+    ['flow.dag.dagman.out', /use the DAG file, flow\.dag/],
+    ['flow.dag.rescue001', /use the DAG file, flow\.dag/],
+    ['q.json', /condor_q -l \| updraft why -, or condor_history -l/],
+    ['out.txt', /use the event log/],
+  ] as const)
+    await assert.rejects(runCommand(report, [name], { cwd }), (fault) => {
+      assert.ok(fault instanceof Fault);
+      assert.match(fault.fix ?? '', fix);
+      return true;
+    });
+});
+
 test('a folder, a binary file and a missing file are refused by name', async (t) => {
   const cwd = await temporaryFolder(t, { 'sub/x': '', 'a.log': whole });
   await writeFile(
