@@ -19,7 +19,7 @@ const [any, notZero] = [/^/, /^(?!0$)/];
 const otherwise: readonly [name: RegExp, value: RegExp, instead: string][] = [
   [/^should_transfer_files$/, /^(no|false|never)$/i, 'jobs get only `files`, and return only `outputs`'],
   [/^when_to_transfer_output$/, /_or_evict$/i, 'only what is in `checkpoint` survives an eviction'],
-  [/^transfer_output_remaps$/, any, 'results return to a folder of each job, by the names that it gave them'],
+  [/^(transfer_output_remaps|output_destination)$/, any, 'results return to a folder of each job'],
   [/^input$/, /^(?!\/dev\/null$)/, 'name the file in `files`, and end `command` with `< FILE`'],
   [/^universe$/, any, 'each job runs on one worker, in the vanilla universe'],
   [/^(max_retries|retry_until)$/, notZero, 'a failed training is not repeated: loop in `command`'],
