@@ -111,7 +111,8 @@ export function groupOf(first: Batch, others: readonly Batch[], notes: Notes): B
   for (const { queue } of all) {
     if (queue.total === undefined)
       notes.open.push({ what: 'run.matrix', why: `the items of \`${queue.text}\` are unknown here` });
-    else if (queue.total > queue.jobs.length)
+    // Jobs without items are counted, not listed.
+    else if (queue.total > queue.jobs.length && Object.keys(queue.jobs[0]?.item ?? {}).length > 0)
       notes.hints.push(`matrix: only the first ${queue.jobs.length} of ${queue.total} jobs are listed`);
   }
   return all;

@@ -2,6 +2,7 @@ import path from 'node:path';
 import { textWithoutSecrets } from '../../base/file-without-secrets.ts';
 import { withoutSecrets } from '../../base/printable.ts';
 import { markedName } from '../../adopt/resolve-jobs.ts';
+import { wordsOf } from '../../adopt/split-arguments.ts';
 import { type Batch, fileList, isUrl } from '../../adopt/submit-facts.ts';
 import type { SubmittedJob } from '../../adopt/submission.ts';
 import { isInside } from '../../job/inside.ts';
@@ -49,11 +50,21 @@ export function draftInputs(all: readonly Batch[], notes: Notes): { files: strin
   if (local.length > Math.max(...lists.map((list) => list.filter(({ name }) => !isUrl(name)).length)))
     notes.hints.push('files: every job is sent the files of all jobs');
   const files = filesOf(local, notes);
+  const keepsPaths = ({ job }: Batch): boolean =>
+    /^true$/i.test(job.commands['preserve_relative_paths'] ?? '');
+  if (!all.every(keepsPaths))
+    for (const name of files.filter((one) => one.includes('/')))
+      notes.hints.push(`files: ${name} stays in its folder, where HTCondor puts it at the top`);
   return { files, data: dataOf(known.filter(isUrl), files, notes) };
 }
 
-const sentProgram = ({ commands }: SubmittedJob): Input[] =>
-  isSent(commands) ? [{ name: commands['executable']?.trim() ?? '' }] : [];
+/** The program; of an interpreter, its script, which HTCondor finds where the worker shares the folder. */
+function sentProgram({ commands }: SubmittedJob): Input[] {
+  if (isSent(commands)) return [{ name: commands['executable']?.trim() ?? '' }];
+  const [script = ''] = wordsOf('arguments', commands['arguments']);
+  const isScript = isInside(script) && /^[^-].*\.(sh|bash|py|R|jl|pl|m)$/.test(script);
+  return isScript ? [{ name: script }] : [];
+}
 
 function inputsOfJob({ commands }: SubmittedJob, template: SubmittedJob | undefined): Input[] {
   const folder = commands['initialdir']?.trim() ?? '';
@@ -75,8 +86,6 @@ function filesOf(local: readonly string[], notes: Notes): string[] {
         ? `\`${name}\` is the whole folder: name what the job needs of it`
         : `${name} is not beside the job file: copy it there`,
     });
-  for (const name of inside.filter((one) => one.includes('/')))
-    notes.hints.push(`files: ${name} stays in its folder, where HTCondor puts it at the top`);
   return inside;
 }
 

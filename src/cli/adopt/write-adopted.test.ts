@@ -10,7 +10,12 @@ import * as adopt from '../commands/adopt.ts';
 /** Writes a job file for these lines, and returns it, its plan and what was said. */
 async function written(t: TestContext, ...lines: string[]) {
   const text = ['executable = run.sh', ...lines, ''].join('\n');
-  const cwd = await temporaryFolder(t, { 'job.sub': text, 'run.sh': '#!/bin/sh\n', 'in.txt': 'x' });
+  const cwd = await temporaryFolder(t, {
+    'job.sub': text,
+    'run.sh': '#!/bin/sh\n',
+    'in.txt': 'x',
+    'data/in.txt': 'x',
+  });
   const { err } = await runCommand(adopt, ['job.sub', '--write'], {
     cwd,
     env: { PATH: '/nowhere', HOME: cwd },
@@ -149,4 +154,18 @@ test('attributes are carried over as texts, and never with a secret', async (t) 
     said.includes('not carried over: +WandbKey: it looks like a secret, which belongs in [train.secrets]'),
   );
   assert.deepEqual(spec.pool?.submit, { '+Str': 'a"b' });
+});
+
+test("an interpreter's script is sent, kept paths and plain counts lose nothing", async (t) => {
+  const { said, spec } = await written(
+    t,
+    'executable = /bin/sh',
+    'arguments = run.sh',
+    'transfer_input_files = data/in.txt',
+    'preserve_relative_paths = true',
+    'queue 14715',
+  );
+  assert.deepEqual(spec.train.files, ['run.sh', 'data/in.txt']);
+  assert.equal(spec.run.jobs, 14_715);
+  assert.doesNotMatch(said.join('\n'), /at the top|are listed/);
 });
