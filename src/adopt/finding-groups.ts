@@ -1,8 +1,10 @@
 import { counted } from '../base/counted.ts';
+import { textWithoutSecrets } from '../base/file-without-secrets.ts';
 import type { Finding, Level } from '../base/finding.ts';
 import { printable, printableLines } from '../base/printable.ts';
 import { lineWithoutSecrets } from './hide-secrets.ts';
 import type { Submission } from './submission.ts';
+import { isScript } from './submit-files.ts';
 
 /** The findings of one level, as they are shown. */
 export interface FindingGroup {
@@ -60,13 +62,15 @@ function shown(
   { file = '', line = 0, rule, message, fix, excerpt = [] }: Finding,
   texts: ReadonlyMap<string, readonly string[]>,
 ): ShownFinding {
+  const [first = ''] = texts.get(file) ?? [];
+  const clean = isScript(file, first) ? textWithoutSecrets : lineWithoutSecrets;
   const text = texts.get(file)?.[line - 1]?.trim() ?? '';
   // A line of UTF-16 cannot be read as text.
   const source = text === '' || text.includes('\0') ? [] : [text];
   return {
     place: `${printable(file)}:${Math.max(line, 1)}`,
     rule,
-    lines: (excerpt.length === 0 ? source : excerpt).map((one) => printableLines(lineWithoutSecrets(one))),
+    lines: (excerpt.length === 0 ? source : excerpt).map((one) => printableLines(clean(one))),
     message: printable(message),
     fix: fix.split('\n').map(printable).join('\n'),
   };

@@ -10,16 +10,18 @@ const isUnlikeWords = (secret: string): boolean => secret.length >= 6 && /[^A-Za
 /** What only names a secret. */
 const isReference = (value: string): boolean => /^(?:\$|\.{0,2}\/|~|\w+:\/\/)/.test(value);
 
+/** As `quotedTexts` writes it; a script may begin with `env=…`. */
+const environmentText = /^env(?:ironment)? = (.*)$/is;
 const environmentLine = /^(\s*env(?:ironment)?\s*=)(.*)$/is;
 
 const secretsOf = (texts: readonly string[]): Set<string> =>
   new Set(
     [...new Set(texts)]
-      .flatMap((text) => [...secretsIn(text), ...namelessWords(environmentLine.exec(text)?.[2] ?? '')])
+      .flatMap((text) => [...secretsIn(text), ...namelessWords(environmentText.exec(text)?.[1] ?? '')])
       .filter((one) => !isReference(one)),
   );
 
-/** A line of a submit file or script as it may be shown. */
+/** A line of a submit file as it may be shown. */
 export const lineWithoutSecrets = (line: string): string =>
   textWithoutSecrets(
     line.replace(environmentLine, (_, start: string, value: string) => {

@@ -44,11 +44,15 @@ const otherNames =
 
 export const isNamedOtherwise = (name: string): boolean => otherNames.test(name);
 
+/** Whether a file is a script, by its name or first line. */
+export const isScript = (name: string, text: string): boolean =>
+  isNamedOtherwise(name) || /^#!(?!.*condor_submit)/.test(text);
+
 /** Whether a file is a submit file: by its name, or if most lines before its `queue` are commands. */
 export function isSubmitFile(name: string, text: string): boolean {
   if (/\.(?:sub|submit|condor|jdl)$/i.test(name)) return true;
   const queue = text.search(/^[ \t]*queue\b/im);
-  if (queue < 0 || isNamedOtherwise(name) || /^#!(?!.*condor_submit)/.test(text)) return false;
+  if (queue < 0 || isScript(name, text)) return false;
   const lines = text
     .slice(0, queue)
     .split('\n')

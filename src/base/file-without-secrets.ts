@@ -6,13 +6,17 @@ import {
   secretInAddress,
   placedSecrets,
   type SecretRule,
+  userOption,
 } from './printable.ts';
+
+const { option, gap, inQuotes, word } = commandLine;
+const inPassword = '[^\\s"\'`/.]';
 
 /** In place of a secret in a file. */
 export const removed = '[removed]';
 
-/** The end of a name; what is before it is kept anyway, and searching it would take long in a huge word. */
-const secretName = `(?:${accessToken}|secret|passw(?:or)?d|passphrase|pwd(?![\\s"'=:]{1,6}[/~])|api[_-]?key|access[_-]?key|private[_-]?key|auth[_-]?key|account[_-]?key|key-data|[_-]pass(?![a-z])|credential|authorization|cookie|_key)(?![\\w-]{0,64}(?:file|path|dir|type|expir|name|url))[\\w-]{0,64}`;
+/** The end of a name; what is before it is kept anyway, and searching it would take long in a huge word. `PWD=/folder` is a folder. */
+const secretName = `(?:${accessToken}|secret|passw(?:or)?d|passphrase|pwd(?<!(?<![\\w.;-])(?:old)?pwd(?==["']?[/~]))|api[_-]?key|access[_-]?key|private[_-]?key|auth[_-]?key|account[_-]?key|key-data|[_-]pass(?![a-z])|credential|authorization|cookie|_key)(?![\\w-]{0,64}(?:file|path|dir|type|expir|name|url))[\\w-]{0,64}`;
 const secretNamePattern = new RegExp(`^[\\w.-]*${secretName}$`, 'i');
 /** Whether a variable or key of this name has a secret; the working folder is none. */
 export const isSecretName = (name: string): boolean =>
@@ -67,14 +71,24 @@ const files: readonly SecretRule[] = [
   {
     what: 'secret by its name',
     pattern: new RegExp(
-      `(\\b(?:passw(?:or)?d|passphrase|pwd|pw)\\b(?: (?:is|was)|[^\\n:=]{0,40}:)[ \\t]*["'\`]?)(?=[^\\s"'\`]*\\d)${commandLine.word}`,
+      `(\\b(?:passw(?:or)?d|passphrase|pwd|pw)\\b(?: (?:is|was)|[^\\n:=]{0,40}:)[ \\t]*["'\`]?)(?=[^\\s"'\`]*\\d)${word}`,
       'gi',
+    ),
+  },
+  // Of any program: `-u me:word`, not two numbers, and `-p`, if it looks like a password.
+  {
+    what: 'login',
+    pattern: new RegExp(
+      `(${userOption})(?!//|\\[removed\\]|(?<=[\\s"'u]\\d{1,9}:)\\d+(?!\\S))(?:${inQuotes}|${word})`,
+      'g',
     ),
   },
   {
     what: 'login',
-    pattern:
-      /((?<![\w-])-p)(?=[^\s"'`/.]*[a-z])(?=[^\s"'`/.]*[A-Z])(?=[^\s"'`/.]*\d)[^\s"'`/.]{8,}(?![^\s"'`])/g,
+    pattern: new RegExp(
+      `(${option}p(?:${gap})?)(?=${inPassword}{0,64}[a-z])(?=${inPassword}{0,64}[A-Z])(?=${inPassword}{0,64}\\d)${inPassword}{8,}[^\\s"'\`/]*`,
+      'g',
+    ),
   },
   // What follows a word for a key, in any sentence.
   {

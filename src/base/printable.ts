@@ -81,34 +81,47 @@ export const secretForms: readonly SecretRule[] = [
 ];
 
 const inWord = '[^\\s"\'`,;()<>]';
-/** Not a plain word, the name of an error, code (`token: List[Int64]`), a path or a URL. */
-const unlikeWords = `(?![./~$]|\\w+://|\\w+(?:Error|Exception|Token)\\b|\\w[\\w.]*[[(])(?:(?=${inWord}*\\d)(?=${inWord}*[A-Za-z])|(?=${inWord}*[A-Z]{2}[a-z]))${inWord}{6,}`;
+/** Not a plain word, the name of an error, code (`token: List[Int64]`), a path or a URL. Looks ahead only so far: a word may be huge. */
+const unlikeWords = `(?![./~$]|\\w+://|\\w+(?:Error|Exception|Token)\\b|\\w[\\w.]*[[(])(?:(?=${inWord}{0,99}\\d)(?=${inWord}{0,99}[A-Za-z])|(?=${inWord}{0,99}[A-Z]{2}[a-z]))${inWord}{6,}`;
 /** `token: …`, `password …`. */
 const secretInSentence = new RegExp(
   `((?<![\\w/-])(?:[Tt]oken|TOKEN|[Ss]ecret|[Pp]assw(?:or)?d|PASSWORD|[Pp]assphrase|[Aa][Pp][Ii][_ -]?[Kk]ey)["']?(?:\\s*:\\s*|=|\\s*=\\s*(?=["'])|\\s+(?:(?:is|was)\\s+)?)["'\`]?)${unlikeWords}`,
   'g',
 );
+const scheme = '(?:Basic|Bearer|Digest|Negotiate|Token|OAuth|[Aa][Pp][Ii]-?[Kk]ey)';
 /** `Authorization: Basic …`, `X-Auth-Token: …`, `access_token: …`; not what a sentence says of them: `Authorization: denied`. */
 const secretInField = new RegExp(
-  `((?:\\b(?:[Aa]uthorization|AUTHORIZATION)\\\\*["']?\\s*:\\s*\\\\*["']?(?:Basic|Bearer|Digest|Negotiate|Token|OAuth|[Aa][Pp][Ii]-?[Kk]ey) +|\\bBasic +(?=[\\w+/]*[a-z][\\w+/]*[A-Z])(?=[\\w+/]*\\d)|(?<![\\w/-])\\w[\\w-]{0,64}[_-](?:[Tt]oken|TOKEN|[Ss]ecret|SECRET|[Pp]assw(?:or)?d|PASSWORD|[Kk]ey|KEY)\\s*:\\s*["'\`]?))${unlikeWords}`,
+  `((?:\\b(?:[Aa]uthorization|AUTHORIZATION|[Cc]ookie|COOKIE)\\\\*["']?\\s*:\\s*\\\\*["']?(?:${scheme} +|(?!OAuth|HTTP))|\\bBasic +(?=[\\w+/]{0,99}[a-z][\\w+/]{0,99}[A-Z])(?=[\\w+/]{0,99}\\d)|(?<![\\w/-])\\w[\\w-]{0,64}[_-](?:[Tt]oken|TOKEN|[Ss]ecret|SECRET|[Pp]assw(?:or)?d|PASSWORD|(?<=(?:api|access|secret|private|auth|account)[_-]|(?:Api|API|Access|ACCESS|Secret|SECRET|Private|PRIVATE|Auth|AUTH|Account|ACCOUNT)[_-])(?:[Kk]ey|KEY))\\s*:\\s*["'\`]?))${unlikeWords}`,
   'g',
+);
+/** The same of letters only; not what a sentence says of them. */
+const plainHeader = new RegExp(
+  `(\\b(?:authorization\\\\*["']?\\s*:\\s*\\\\*["']?${scheme} +|x-(?:api-key|auth-token)["']?\\s*:\\s*["']?))(?!un|in|auth|cred)[a-z]{12,}(?![\\w(])`,
+  'gi',
 );
 const secretInCookie =
   /(\b(?:set-)?cookie\\*["']?\s*:\s*\\*["']?)[\w.-]+=[^\s;"'\\]+(?:;\s*[\w.-]+=[^\s;"'\\]+)*/gi;
 
 /** What messages say of a password instead of showing it: `required`, `invalid`; also types. */
 const saidOfPasswords =
-  '(?:\\w*(?:ed|ing|[ai]ble|str|correct|valid|known|error|failure)|none|null|true|false|empty|hidden|wrong|bool|text)(?!\\w)';
-/** `password: hunter`: a plain word that ends its clause, or that a user, a host or the like follows. */
+  '(?:\\w*(?:ed|ing|[ai]ble|str|correct|valid|known|error|failure|match)|none|null|true|false|empty|hidden|wrong|bool|text|optional|prompt|blank|unset|forbidden)(?![\\w!])';
+/** `password: hunter`, `password = hunted`: a plain word that ends its clause, or that a user, a host or the like follows. */
 const plainPassword = new RegExp(
-  `((?<![a-z\\d/-])pass(?:word|phrase)["']? *: *["'\`]?)(?!${saidOfPasswords})[a-z]{4,}(?![\\w.]*[\\w([:/-])(?! +(?!for |and |with |user|at )[a-z])`,
+  `((?<![a-z\\d/-])pass(?:word|phrase)["']?[ \\t]*[:=][ \\t]*["'\`]?)(?!(?<=: *["'\`]?)${saidOfPasswords}|(?:none|null|true|false|str|bool|text|empty|self|args|value|input)\\b)[a-z]{4,}!*(?![\\w.]*[\\w([:/-])(?! +(?!for |and |with |user|at )[a-z])`,
   'gi',
 );
 
 const secretKey = `[\\w.-]{0,64}?(?:${accessToken}|secret|passw(?:or)?d|passphrase|(?:api|access|private|secret|auth)[_-]?key|credential)`;
-/** A value of JSON, which may itself be in quotes, or an element of XML; not a sentence. */
+/** What is no secret in quotes or an element: what is said of one, a variable, something to fill in, or a sentence. */
+const saidInQuotes = `(?!${saidOfPasswords}["'\\\\<]|\\s|\\[removed\\]|[$%][a-z_]{0,64}%?["'\\\\<]|[$%]?[{(<]{1,2}[\\w .:-]{0,64}[)}>]{1,2}s?["'\\\\<]|(?<!phrase[^\\w\\n]{1,30})(?=[^"'<\\n]{0,99}\\b(?:an?|the|this|is|are|was|has|be|no|not|to|of|in|on|by|for|it|your|must|may|can|should)\\b)(?:[^"'<\\s]{1,99} ){4})`;
+/** A value of JSON, which may itself be in quotes; up to the same quote. */
 const secretInQuotes = new RegExp(
-  `((?<!\\\\)(?<quote>\\\\{0,8}["'])${secretKey}\\k<quote>\\s*(?::|=>)\\s*\\k<quote>|<${secretKey}>(?=[^<]*</)|"${secretKey}"><s>)(?!${saidOfPasswords}["'\\\\<]|[$%{<\\s]|\\[removed\\]|(?:[^"'<\\s]+ ){4})[^"'\\\\<\\n]+(?=["'\\\\<]|$)`,
+  `((?<!\\\\)(?<quote>\\\\{0,8}["'])${secretKey}\\k<quote>\\s*(?::|=>)\\s*\\k<quote>)${saidInQuotes}(?:(?!(?<!\\\\)\\k<quote>)[^\\n])+`,
+  'gi',
+);
+/** An element of XML. */
+const secretInElement = new RegExp(
+  `(<${secretKey}>\\s*(?=[^<]*</|[^\\n]{0,200}</)|"${secretKey}"><s>)${saidInQuotes}(?:(?!</)[^\\n])+`,
   'gi',
 );
 
@@ -134,10 +147,11 @@ export const secretInOption = new RegExp(
 );
 
 const { option, gap, inQuotes, word } = commandLine;
-/** `curl -u me:word`, `mysql -pword`, `redis-cli -a word`, `wandb login key`; `-p` of any program, if it looks like a password. */
+export const userOption = `${option}(?:u(?:${gap})?|-user${gap})[^\\s:"'\`/,]+:`;
+/** `curl -u me:word`, `mysql -pword`, `redis-cli -a word`, `wandb login key`. */
 const logins: readonly RegExp[] = [
   new RegExp(
-    `(${option}(?:u(?:${gap})?|-user${gap})[^\\s:"'\`/,]+:)(?!//|\\[removed\\]|\\d+(?!\\S))(?:${inQuotes}|${word})`,
+    `((?<![\\w/.-])(?:curl|wget|https?(?!:))[^\\n|;]{0,200}?${userOption})(?!//|\\[removed\\])(?:${inQuotes}|${word})`,
     'g',
   ),
   new RegExp(
@@ -149,10 +163,6 @@ const logins: readonly RegExp[] = [
     'g',
   ),
   /(\bwandb\b[^\n]{0,200}\s)[\w-]{40,}/g,
-  new RegExp(
-    `(${option}p(?:${gap}|(?![a-z]{3})))(?=[^\\s"'\`/.]*[a-z])(?=[^\\s"'\`/.]*[A-Z])(?=[^\\s"'\`/.]*\\d)[^\\s"'\`/.]{8,}(?![^\\s"'\`])`,
-    'g',
-  ),
   /(\bmachine\s+\S+\s+login\s+\S+\s+password\s+)\S+/gi,
 ];
 
@@ -167,7 +177,15 @@ export const placedSecrets: readonly SecretRule[] = [
 /** Found by the words before them. */
 export const namedSecrets: readonly SecretRule[] = [
   ...rule('secret option', secretInOption),
-  ...rule('secret by its name', secretInQuotes, secretInField, secretInSentence, plainPassword),
+  ...rule(
+    'secret by its name',
+    secretInQuotes,
+    secretInElement,
+    secretInField,
+    plainHeader,
+    secretInSentence,
+    plainPassword,
+  ),
   ...rule('secret by its name', /(\bPIN["']?\s*[:=]\s*)\d{4,8}(?![\w.])/g),
   ...rule('login', ...logins),
 ];

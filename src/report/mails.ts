@@ -1,5 +1,6 @@
 import { counted } from '../base/counted.ts';
-import { firstFew, printable, withoutSecrets } from '../base/printable.ts';
+import { fileWithoutSecrets } from '../base/file-without-secrets.ts';
+import { firstFew, printable } from '../base/printable.ts';
 import { shellQuote } from '../base/shell-quote.ts';
 import { clip, wrap } from '../base/text-table.ts';
 import {
@@ -145,7 +146,7 @@ function causesOf(
             source === 'run'
               ? `updraft retry ${shellQuote(name)} --dry-run`
               : (queueCommand(same, cause, outcome) ?? submitDag(dag)),
-          reason: reason === undefined ? null : withoutSecrets(printable(reason)),
+          reason: reason === undefined ? null : fileWithoutSecrets(printable(reason), new Map()),
         },
       ];
     });

@@ -150,6 +150,19 @@ test('a word of the environment without a name is not shown, in the line or in w
     assert.equal(lineWithoutSecrets(line), line);
 });
 
+test('a variable `env` of a script is no environment', async () => {
+  const script = 'env=/opt/torch; source /opt/activate $env \\ \n--lr 3\n';
+  for (const start of ['', '#!/bin/bash\n']) {
+    const drop = await dropOf({
+      'job.sub': 'executable = run.sh\nqueue\n',
+      'run.sh': start + script,
+    });
+    const shown = JSON.stringify(lintDropped('job.sub', drop, now, 'ospool'));
+    assert.doesNotMatch(shown, /removed|…/);
+    assert.match(shown, /env=\/opt\/torch; source .*line above.*: env=\/opt\/torch; source \/opt/);
+  }
+});
+
 test('no secret of a DAG is in anything that the page shows of it', async () => {
   const dag = [
     'JOB A a.sub',
