@@ -18,8 +18,11 @@ export interface NodeAccount {
   /** How far its latest job came, and how its POST script ended; `how` follows `its job`. */
   job?: { state: NodeState; how: string } | undefined;
   cluster?: number;
-  /** Why that job was held last, unless it was released. */
-  hold?: { text: string; at: string } | undefined;
+  /** Its jobs that have not ended, and those of them that are held, with the reason. */
+  queued?: Set<string> | undefined;
+  held?: Map<string, Hold | undefined> | undefined;
+  /** Why the first of these is held, or was before it was removed. */
+  hold?: Hold | undefined;
   /** The script that made the node a success: POST, whatever its job did, or PRE, by PRE_SKIP. */
   doneBy?: ScriptTime | undefined;
   /** How often DAGMan tried the node again. */
@@ -28,6 +31,8 @@ export interface NodeAccount {
   /** Why its job could not be submitted, the last reason. */
   submitError?: { text: string; at: string };
 }
+
+type Hold = NonNullable<NodeAccount['submitError']>;
 
 /** How a node ended; `active` if it has not. */
 export type NodeState = 'done' | 'failed' | 'removed' | 'active';
@@ -66,6 +71,8 @@ export class DagmanLog {
   /** The node that is being submitted, and the one that the last line about a node named. */
   #node: string | undefined;
   #latest = '';
+  /** The job that the last event named. */
+  #job = '';
   /** What it said about an end that may follow. */
   #error: string | undefined;
   #stop: string | undefined;
@@ -133,31 +140,28 @@ export class DagmanLog {
   }
 
   #event(text: string, at: string): boolean {
-    const [, event, name = '', id] =
-      /^Event: ULOG_(\w+) for (?:HTCondor|Condor) (?:Node|Job) (\S+) \((\d+)\./i.exec(text) ?? [];
-    const [, ended, how = ''] =
-      /^(?:Node|Job) (\S+) job proc \(\S+\) (completed successfully|failed .*?)\.?$/i.exec(text) ?? [];
+    const [, event, name = '', id = ''] =
+      /^Event: ULOG_(\w+) for (?:HTCondor|Condor) (?:Node|Job) (\S+) \((\d+\.[^)]*)/i.exec(text) ?? [];
+    const [, ended, job = '', how = ''] =
+      /^(?:Node|Job) (\S+) job proc \((\S+)\) (completed successfully|failed .*?)\.?$/i.exec(text) ?? [];
     const hold = /^\s*Hold reason: (.*)$/.exec(text)?.[1];
-    const node = event === undefined ? undefined : this.#of(name);
-    if (node !== undefined && event === 'SUBMIT') this.#submitted(node, Number(id));
-    else if (node !== undefined && event === 'JOB_RELEASED')
-      Object.assign(node, { job: newJob, hold: undefined });
-    else if (node !== undefined && event === 'JOB_HELD') node.job = { state: 'active', how: 'was held' };
-    else if (node !== undefined && event === 'JOB_ABORTED')
-      node.job = { state: 'removed', how: `was ${node.hold === undefined ? '' : 'held and then '}removed` };
+    if (event === 'SUBMIT') this.#submitted(this.#of(name), id);
+    else if (event !== undefined) noteEvent(this.#of(name), event, id);
+    else if (ended !== undefined) endJob(this.#of(ended), job, how);
     else if (hold !== undefined)
-      Object.assign(this.#account.nodes.get(this.#latest) ?? {}, { hold: { text: hold, at } });
-    // One of several jobs that fails is enough.
-    else if (ended !== undefined && !/failed|removed/.test(this.#of(ended).job?.state ?? ''))
-      this.#of(ended).job = { state: how.startsWith('failed') ? 'failed' : 'done', how };
+      noteHold(this.#account.nodes.get(this.#latest), this.#job, { text: hold, at });
+    if (event !== undefined) this.#job = id;
     return event !== undefined || hold !== undefined || ended !== undefined;
   }
 
   /** A node has several jobs, or one after the other if it is tried again. */
-  #submitted(node: NodeAccount, cluster: number): void {
+  #submitted(node: NodeAccount, id: string): void {
+    const cluster = Number.parseInt(id, 10);
     if (cluster > 0) this.#account.clusters.add(cluster);
-    if (node.cluster === cluster && node.job !== undefined) return;
-    Object.assign(node, { cluster, job: newJob, hold: undefined, doneBy: undefined });
+    if (node.cluster !== cluster || node.job === undefined)
+      Object.assign(node, { cluster, job: newJob, queued: undefined, held: undefined, doneBy: undefined });
+    (node.queued ??= new Set()).add(id);
+    settle(node);
   }
 
   #submission(text: string, at: string): boolean {
@@ -193,7 +197,8 @@ export class DagmanLog {
     const error = /^ERROR: (?!the following (?:Node|job)\(s\) failed)(.*)$/i.exec(text)?.[1];
     if (error !== undefined) this.#error = withoutSecrets(error);
     const place = /^Processing error at (.*)$/.exec(text)?.[1];
-    if (place !== undefined) this.#stop = `refused the DAG: ${this.#error} (${place})`;
+    if (place !== undefined)
+      this.#stop = `refused the DAG${this.#error === undefined ? '' : `: ${this.#error}`} (${place})`;
     else if (text.startsWith('Aborting DAG because'))
       this.#stop = `aborted the DAG, because ${this.#latest} ${nodes.get(this.#latest)?.job?.how ?? 'ended'} (ABORT-DAG-ON)`;
     else if (text.startsWith('Received SIGUSR1')) this.#stop = 'was removed';
@@ -213,9 +218,47 @@ export class DagmanLog {
 }
 
 const newAccount = (): DagmanAccount => ({ isThere: false, nodes: new Map(), clusters: new Set() });
-const newJob = { state: 'active', how: '' };
+const newJob = { state: 'active', how: '' } as const;
 const halted = 'was halted: there was a .halt file beside the DAG';
 const withoutRescue = 'DAGMan wrote no rescue file: condor_submit_dag -force runs all nodes again.';
+
+/** One of several jobs that fails or is removed is enough. */
+const isLost = ({ job }: NodeAccount): boolean => job?.state === 'failed' || job?.state === 'removed';
+
+function noteEvent(node: NodeAccount, event: string, id: string): void {
+  if (isLost(node)) return;
+  if (event === 'JOB_ABORTED')
+    node.job = { state: 'removed', how: `was ${node.hold === undefined ? '' : 'held and then '}removed` };
+  else if (event === 'JOB_HELD') noteHold(node, id, undefined);
+  else if (event === 'JOB_RELEASED') {
+    node.held?.delete(id);
+    settle(node);
+  }
+}
+
+function noteHold(node: NodeAccount | undefined, id: string, hold: Hold | undefined): void {
+  if (node === undefined || isLost(node)) return;
+  (node.held ??= new Map()).set(id, hold);
+  settle(node);
+}
+
+function endJob(node: NodeAccount, id: string, how: string): void {
+  if (isLost(node)) return;
+  node.queued?.delete(id);
+  node.held?.delete(id);
+  if (how.startsWith('failed')) Object.assign(node, { job: { state: 'failed', how }, hold: undefined });
+  else settle(node, how);
+}
+
+/** All jobs of a node must end, and one that is held keeps it. */
+function settle(node: NodeAccount, how = ''): void {
+  if (isLost(node)) return;
+  const { held, queued } = node;
+  node.hold = held?.values().next().value;
+  if (held !== undefined && held.size > 0) node.job = { state: 'active', how: 'was held' };
+  else if (how === '' || (queued !== undefined && queued.size > 0)) node.job = newJob;
+  else Object.assign(node, { job: { state: 'done', how }, queued: undefined, held: undefined });
+}
 
 /** The result of a POST script is that of its node. */
 function endWithPost(node: NodeAccount, failure: string | undefined): void {
