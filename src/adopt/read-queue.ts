@@ -44,7 +44,7 @@ export function readQueueStatement(
   if (blank > 0)
     reader.note(
       'blank-item',
-      `the list has ${counted(blank, 'blank line')}: each makes a job, with the values of the line before`,
+      `the list has ${counted(blank, 'blank line')}: ${blank === 1 ? 'it' : 'each'} makes a job, with the values of the line before`,
       place,
     );
   const { jobs, total, template } = resolveJobs(

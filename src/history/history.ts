@@ -229,15 +229,22 @@ export function endAsDone(job: JobHistory): JobHistory {
 }
 
 /**
- * Whether a word is the id or the cluster of a job, as logs or reports write it, also of one before DAGMan tried its node
- * again. Several logs may have an id: `12.3` are all of them, `12.3#2` is the second.
+ * The parts of a job's id or a cluster, as logs or reports write it. Several logs may have an id: `12.3` are all of them,
+ * `12.3#2` is the second.
  */
+export function idParts(word: string): { cluster: number; proc?: number; use: string } | undefined {
+  const [, cluster, proc, use = ''] = /^(\d{1,15})(?:\.(\d{1,15})(?:\.\d+)?(#\d+)?)?$/.exec(word) ?? [];
+  if (cluster === undefined) return undefined;
+  return { cluster: Number(cluster), ...(proc === undefined ? {} : { proc: Number(proc) }), use };
+}
+
+/** Whether a word is the id or the cluster of a job, also of one before DAGMan tried its node again. */
 export function hasNumber(
   { id, earlierIds = [] }: Pick<JobHistory, 'id' | 'earlierIds'>,
   word: string,
 ): boolean {
-  const [, cluster = '', proc, use = ''] = /^0*(\d+)(?:\.0*(\d+)(?:\.\d+)?)?(#\d+)?$/.exec(word) ?? [];
-  const number = proc === undefined ? cluster : `${cluster}.${proc}${use}`;
+  const { cluster, proc, use } = idParts(word) ?? {};
+  const number = proc === undefined ? `${cluster}` : `${cluster}.${proc}${use}`;
   return [id, ...earlierIds].some(
     (one) => one === number || one.startsWith(`${number}.`) || one.startsWith(`${number}#`),
   );

@@ -41,6 +41,8 @@ test('the order in which logs are named changes nothing', async (t) => {
     'bare.log': [submit(3, '12/29'), 2026],
     'same.log': [submit(2, '2026-04-19').replace('192.0.2.1', '192.0.2.2'), 2026],
   };
+  const undated = await read(t, { ...logs, 'bare.log': [submit(3, '12/29'), 1970] });
+  assert.equal(undated.facts.firstTime, (await read(t, logs)).facts.firstTime);
   const turned = Object.fromEntries(Object.entries(logs).toReversed());
   const [one, other] = [await read(t, logs), await read(t, turned)];
   assert.deepEqual(one.facts, other.facts);

@@ -98,7 +98,10 @@ async function sortByTime(
   for (const log of guessed) {
     const anchor = byDistance(log)[0] ?? oldest;
     if (log === anchor || anchor?.first === undefined) continue;
-    log.within = Math.min(anchor.first + halfYear, log.source.writtenAt);
+    const { writtenAt } = log.source;
+    // Archives may lose the date of a file.
+    const isDated = writtenAt > anchor.first - halfYear;
+    log.within = Math.min(anchor.first + halfYear, isDated ? writtenAt : Infinity);
     log.isKnown = known.length > 0;
     log.first = (await beginningOf(log.source, { signal, within: log.within })).first;
   }

@@ -202,7 +202,7 @@ function mailText({ to, logs, causes, count, total, example, name }: MailFacts):
     `To read more about ${count === 1 ? 'it' : 'one of them'}:`,
     ...(held === undefined || held.command?.startsWith('updraft')
       ? []
-      : [`    condor_q -hold ${id.replace(/#.*$/, '')}`]),
+      : [`    condor_q -hold ${idInQueue(id)}`]),
     `    updraft why ${shellQuote(log)} ${shellQuote(siblings === true ? id : node)}`,
     '',
     'If something is unclear, please reply: we are glad to help.',

@@ -52,7 +52,7 @@ export function explainNode(run: DagRun, node: DagNode, reason: NotSubmitted, fi
       });
     case 'parent-failed':
       return explain('waiting', 'node-blocked', {
-        because: [sentence(`It was not submitted: ${why}`)],
+        because: [`It was not submitted: ${why}.`],
         advice: [
           `See why: updraft why ${shellQuote(file)} ${shellQuote(reason.root.name)}`,
           toContinue(run.ends.get(node.dagman)),
@@ -60,7 +60,7 @@ export function explainNode(run: DagRun, node: DagNode, reason: NotSubmitted, fi
       });
     case 'not-yet':
       return explain('waiting', 'node-blocked', {
-        because: [sentence(`It was not submitted: ${why}`)],
+        because: [`It was not submitted: ${why}.`],
         advice: reason.dagman === undefined ? [] : [toContinue(reason.dagman)],
       });
   }

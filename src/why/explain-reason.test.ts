@@ -99,6 +99,14 @@ test('words about folders and batch systems are not about transfers, also withou
   assert.equal(cause('BLAH_JOB_SUBMIT timed out'), 'unknown');
 });
 
+test('a count before the only reason, and a prompt after a table, belong to none', () => {
+  const [counted] = explainReasons('   3 Failed to execute /x/y: (errno=2: No such file or directory)\n');
+  assert.match(counted?.evidence[0]?.lines[0] ?? '', /^Failed to execute/);
+  const row = '12.0 ada 11/16 09:12 Job has gone over cgroup memory limit of 4096 megabytes.';
+  const [only] = explainReasons(`${row}\n[ada@ap ~]$ condor_q\n`);
+  assert.doesNotMatch(JSON.stringify(only), /condor_q/);
+});
+
 test('a reason that mail has wrapped keeps its figures, also in a table', () => {
   const words = [
     'Error from slot1@e1: Job has',

@@ -36,7 +36,7 @@ const maxJobs = 3;
 const holdRow = /^\s*(\d+\.\d+)\s+\S+\s+\d+\/\d+\s+\d+:\d+\s+(?!\d+\+\d\d:\d\d:\d\d\s)(\S.*)$/;
 /** How HTCondor begins a reason; `uniq -c` puts a count before it. */
 const opening =
-  /^(?:\d+ )?(?:Error from |Transfer (?:in|out)put files failure|The (?:job|system) |Job |Docker |Failed to |Cannot expand|Spooling |Unable to |SYSTEM_PERIODIC|via condor_|STARTER |SHADOW )/;
+  /^(?:\d+ )?(?:Error from |Transfer (?:in|out)put files failure|The (?:job|system) |Job |Docker |Failed to |Cannot (?:expand|access) |Spooling |Unable to |SYSTEM_PERIODIC|via condor_|STARTER |SHADOW )/;
 
 /** Whether a text that is no event log begins like hold reasons, or is what `condor_q -hold` prints. */
 export const hasReasons = (text: string): boolean =>
@@ -56,23 +56,22 @@ function splitReasons(lines: readonly string[]): { job: string; reason: string }
   const rows = lines.flatMap((line, at) => {
     const [, job, reason = ''] = holdRow.exec(line) ?? [];
     if (job === undefined) return [];
-    // Mail wraps long rows.
+    // Mail wraps long rows; a prompt of the shell is no part of them.
     let end = at + 1;
-    while (/\S/.test(lines[end] ?? '') && !holdRow.test(lines[end] ?? '')) end++;
+    while (/^(?!.*[$#%] ).*\S/.test(lines[end] ?? '') && !holdRow.test(lines[end] ?? '')) end++;
     return [{ job, reason: [reason, ...lines.slice(at + 1, end)].join('\n') }];
   });
   if (rows.length > 0) return rows;
   const starts = [...lines.keys()].filter((at) => opening.test(lines[at]?.trimStart() ?? ''));
-  if (starts.length < 2) return [{ job: unnamedJob, reason: lines.join('\n') }];
+  if (starts.length < 2) return [{ job: unnamedJob, reason: withoutCount(lines.join('\n')) }];
   // What comes before the first belongs to it.
   return starts.map((start, at) => ({
     job: `Reason ${at + 1}`,
-    reason: lines
-      .slice(at === 0 ? 0 : start, starts[at + 1])
-      .join('\n')
-      .replace(/^\s*\d+ (?=[A-Zv])/, ''),
+    reason: withoutCount(lines.slice(at === 0 ? 0 : start, starts[at + 1]).join('\n')),
   }));
 }
+
+const withoutCount = (reason: string): string => reason.replace(/^\s*\d+ (?=[A-Zv])/, '');
 
 export function explainReason(pasted: string): Explanation {
   const said = withLikelyCode(readReason(pasted));

@@ -61,13 +61,21 @@ test('names by chance or by machine, labels of virtual machines and shared files
 
 test('a tilde is reported once, by its own rule', async (t) => {
   const folder = await temporaryFolder(t, { 'run.sh': '#!/bin/sh\n' });
-  const lines = ['initialdir = ~/runs', 'transfer_input_files = a.txt, ~/b.txt', 'output = ~/out.$(Cluster)'];
+  const lines = [
+    'container_image = ~/a.sif',
+    'input = ~/in.txt',
+    'initialdir = ~/runs',
+    'transfer_input_files = a.txt, ~/b.txt',
+    'output = ~/out.$(Cluster)',
+  ];
   const found = await lintLines(folder, [...head, ...lines, 'queue']);
   assert.deepEqual(
     found.flatMap(({ rule, level, fix }) =>
       level === 'note' || rule === 'worth-adding' ? [] : [[rule, level, fix]],
     ),
     [
+      ['tilde', 'error', 'container_image = $ENV(HOME)/a.sif'],
+      ['tilde', 'error', 'input = $ENV(HOME)/in.txt'],
       ['tilde', 'error', 'initialdir = $ENV(HOME)/runs'],
       ['tilde', 'error', 'transfer_input_files = a.txt, $ENV(HOME)/b.txt'],
       ['tilde', 'warning', 'output = $ENV(HOME)/out.$(Cluster)'],

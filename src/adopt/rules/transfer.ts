@@ -150,7 +150,10 @@ const inputsOf = (batch: Batch): string[] => fileList(valueOf(batch, 'transfer_i
 const factOf = ({ files }: SubmitFacts, { job }: Batch, name: string): FileFact | undefined =>
   files.get(path.posix.join(path.posix.isAbsolute(name) ? '/' : (job.commands['initialdir'] ?? '.'), name));
 
-const ofHome = ['executable', 'initialdir', 'transfer_input_files', 'output', 'error', 'log'];
+const ofHome =
+  'executable initialdir transfer_input_files container_image input x509userproxy output error log'.split(
+    ' ',
+  );
 const fromHome = /(?<=^|,\s*)~(?=\/)/g;
 
 function tilde(batch: Batch, command: string): Found | [] {
@@ -160,7 +163,7 @@ function tilde(batch: Batch, command: string): Found | [] {
   return {
     // HTCondor makes the folders of files that it writes, in a folder `~`.
     ...(/^(output|error|log)$/.test(command) ? { level: 'warning' as const } : {}),
-    message: `\`${command}\` starts with \`~\`: only shells expand it, HTCondor looks for a folder of that name`,
+    message: `\`${command}\` has a path from \`~\`: only shells expand it, HTCondor looks for a folder of that name`,
     // A macro may bring it.
     fix: better === written ? 'write `$ENV(HOME)` instead of `~`' : `${command} = ${better}`,
     place: whereSet(batch, command),

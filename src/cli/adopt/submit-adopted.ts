@@ -66,8 +66,8 @@ async function findOpenRun(plan: Plan, text: string, wanted: WantedRun): Promise
   const { same } = await findEarlier(plan);
   if (same === undefined) return undefined;
   const { entries } = await readJournal(path.join(same.folder, runFiles.journal));
-  const isOlder = Date.parse(entries[0]?.t ?? '') < wanted.since;
-  if (same.isEnded && isOlder && entries.some(({ kind }) => kind === 'submitted')) return undefined;
+  const isOwn = Date.parse(entries[0]?.t ?? '') >= wanted.since;
+  if (same.isEnded && !isOwn && entries.some(({ kind }) => kind === 'submitted')) return undefined;
   const read = (name: string): Promise<string | undefined> =>
     readFile(path.join(same.folder, name), 'utf8').catch(() => undefined);
   const isSame =

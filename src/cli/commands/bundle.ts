@@ -119,25 +119,17 @@ async function sourceOf(
 ): Promise<{ source: ReportSource; others: LogSource[] }> {
   const fullPath = (word: string): string => path.resolve(cli.cwd, word);
   const kinds = await Promise.all(words.map((word) => pathKind(fullPath(word))));
-  if (words.length < 2 || !kinds.every((kind) => kind === 'file')) {
-    const source = await reportSource(cli, words);
-    return { source, others: 'dag' in source ? await filesOfDag(cli, source.dag) : [] };
-  }
-  const files = await Promise.all(words.map((word) => logFile(fullPath(word), word)));
-  const areDags = await Promise.all(words.map((word) => isDagFile(fullPath(word))));
-  const dag = words[areDags.indexOf(true)];
-  if (dag !== undefined) {
-    const { source, others } = await sourceOf(cli, [dag]);
-    const known = new Set(
-      [...('logs' in source ? source.logs : []), ...others].map(({ name }) => fullPath(name)),
-    );
-    return { source, others: [...others, ...files.filter(({ name }) => !known.has(fullPath(name)))] };
-  }
+  const areFiles = words.length > 1 && kinds.every((kind) => kind === 'file');
+  const files = await Promise.all((areFiles ? words : []).map((word) => logFile(fullPath(word), word)));
   const areLogs = await Promise.all(files.map(isLog));
-  const logs = words.filter((_, index) => areLogs[index]);
+  const areDags = await Promise.all(files.map(({ name }) => isDagFile(fullPath(name))));
+  const dag = words[areDags.indexOf(true)];
+  const logs = dag === undefined ? words.filter((_, index) => areLogs[index]) : [dag];
   // Without a log, the fault says what to name.
   const source = await reportSource(cli, logs.length === 0 ? words : logs);
-  return { source, others: logs.length === 0 ? [] : files.filter((_, index) => !areLogs[index]) };
+  const own = 'dag' in source ? await filesOfDag(cli, source.dag) : [];
+  const known = [...('logs' in source ? source.logs : []), ...own].map(({ name }) => fullPath(name));
+  return { source, others: [...own, ...files.filter(({ name }) => !known.includes(fullPath(name)))] };
 }
 
 /** What DAGMan reads and writes besides the logs, as far as it is there. */

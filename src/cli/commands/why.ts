@@ -4,7 +4,6 @@ import type { Command } from 'commander';
 import { firstFew, printable } from '../../base/printable.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { clip, wrap } from '../../base/text-table.ts';
-import { sentence } from '../../codes/causes.ts';
 import { dagmanEnds } from '../../dag/node-jobs.ts';
 import type { Explanation } from '../../diagnosis/explanation.ts';
 import { damageNotes, headBytes, isEventLog, type LogSource } from '../../eventlog/scan-log.ts';
@@ -116,8 +115,7 @@ async function whyDag(cli: Cli, file: string, node: string | undefined, view: Vi
   const dag = await readDagLogs(cli, file);
   const explanations = await explainDag(cli, dag, file, node);
   const ends = dagmanEnds(dag.run);
-  if (!view.json)
-    for (const end of ends) cli.out(`${wrap(sentence(`DAGMan ${end}`), textWidth(cli)).join('\n')}\n\n`);
+  if (!view.json) for (const end of ends) cli.out(`${wrap(`DAGMan ${end}.`, textWidth(cli)).join('\n')}\n\n`);
   show(cli, explanations, view, { dag: path.resolve(cli.cwd, file), dagman: ends });
   if (view.json) return;
   const example = groupExplanations(explanations)[0]?.example;

@@ -4,13 +4,11 @@ import type { Env } from '../../base/env.ts';
 import { stateFolder as userState } from '../../base/user-folders.ts';
 import type { Cli } from '../cli.ts';
 
-/** The folder of a mini pool among the user's state. */
 export const poolFolder = 'mini-pool';
 
 /** Where a mini pool or mini federation keeps its state for later commands. */
 export function miniFolder(cli: Cli, name: string, given: string | undefined): string {
-  if (given !== undefined) return path.resolve(cli.cwd, given);
-  return path.join(userState(cli.env), name);
+  return given === undefined ? path.join(userState(cli.env), name) : path.resolve(cli.cwd, given);
 }
 
 /**

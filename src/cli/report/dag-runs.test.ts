@@ -201,7 +201,7 @@ async function ended(t: TestContext, out: string, more: Record<string, string> =
   const printed = await runCommand(why, ['a.dag'], { cwd, columns: 200 });
   const { dag } = await reported(cwd, 'a.dag');
   const [first = '', , ...rest] = printed.out.split('\n');
-  if (dag?.ends.length === 1) assert.equal(first, `DAGMan ${dag.ends[0]?.replace(/\.$/, '')}.`);
+  if (dag?.ends.length === 1) assert.equal(first, `DAGMan ${dag.ends[0]}.`);
   return [first, rest.find((line) => line.includes('fix')) ?? ''];
 }
 

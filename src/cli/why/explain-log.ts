@@ -1,7 +1,7 @@
 import { firstFew, printable } from '../../base/printable.ts';
 import type { LogSource } from '../../eventlog/scan-log.ts';
 import { Fault } from '../../fault/fault.ts';
-import { hasNumber, type JobHistory } from '../../history/history.ts';
+import { hasNumber, idParts, type JobHistory } from '../../history/history.ts';
 import { readAds } from '../../history/read-ads.ts';
 import { type HistoryOptions, readHistory, type ReadHistory } from '../../history/read-history.ts';
 import { noEventsFault } from '../../report/no-events.ts';
@@ -96,10 +96,10 @@ class ChosenJobs {
   isIncomplete = false;
 
   constructor(word: string) {
-    const [, cluster, proc] = /^(\d{1,15})(?:\.(\d{1,15}))?(?:\.\d+|#\d+)?$/.exec(word) ?? [];
+    const { cluster = NaN, proc } = idParts(word) ?? {};
     this.#word = word;
-    this.#cluster = cluster === undefined ? NaN : Number(cluster);
-    this.#proc = proc === undefined ? undefined : Number(proc);
+    this.#cluster = cluster;
+    this.#proc = proc;
   }
 
   readonly has = (event: LogEvent): boolean => {
