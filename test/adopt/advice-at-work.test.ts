@@ -99,8 +99,7 @@ test('a job that streams its output waits while its access point does not answer
   const clusters = [await here.submit('streamed', streamed), await here.submit('quiet', quiet)];
   const isThere = (name: string) => (): boolean => existsSync(path.join(meeting, name));
   await until(() => isThere('streamed')() && isThere('quiet')(), meeting);
-  const schedd = await childOf(here.pool.master, 'condor_schedd');
-  const shadows = await Promise.all(clusters.map((one) => childOf(schedd, 'condor_shadow', `${one}.0`)));
+  const shadows = await Promise.all(clusters.map((one) => shadowOf(here, one)));
   const resume = (): void => {
     for (const shadow of shadows.splice(0)) process.kill(shadow, 'SIGCONT');
   };
@@ -157,3 +156,16 @@ test('two jobs with the same moving tag run in different images; with the advise
   await moveLatest();
   assert.deepEqual(await run(), ['moved\n', 'image\n', 'image\n']);
 });
+
+/** The process that serves a job. It may have served others before, so that only its log tells, by the pool's numbers. */
+async function shadowOf({ pool }: AccessPoint, cluster: string): Promise<number> {
+  const log = await readFile(path.join(pool.home, 'log', 'ShadowLog'), 'utf8');
+  const inside = [...log.matchAll(/\((\d+)\.0\) \((\d+)\)/g)].findLast(([, one]) => one === cluster)?.[2];
+  const schedd = await childOf(pool.master, 'condor_schedd');
+  const children = await readFile(`/proc/${schedd}/task/${schedd}/children`, 'utf8');
+  for (const pid of children.trim().split(' ')) {
+    const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+    if (/^NSpid:.*\t(\d+)$/m.exec(status)?.[1] === inside) return Number(pid);
+  }
+  throw new Error(`no shadow of ${cluster}`);
+}
