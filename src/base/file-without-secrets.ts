@@ -5,6 +5,7 @@ import {
   secretForms,
   secretInAddress,
   placedSecrets,
+  rule,
   type SecretRule,
   userOption,
 } from './printable.ts';
@@ -35,61 +36,33 @@ const files: readonly SecretRule[] = [
     pattern: /(\b(?:(?:proxy-)?authorization|(?:set-)?cookie):[ \t]*)(?!\[removed\])[^\n"'\\]+/gi,
   },
   ...placedSecrets,
-  // The items of a queue statement.
-  {
-    what: 'secret by its name',
-    pattern: new RegExp(
+  ...rule(
+    'secret by its name',
+    ...[
+      // The items of a queue statement.
       `(^[ \\t]*queue\\b(?=[^\\n(]*${secretName})[^\\n(]*\\b(?:in|from)[ \\t]*\\()(?!\\[removed\\])[^)]+`,
-      'gim',
-    ),
-  },
-  // A block of YAML: the indented lines.
-  {
-    what: 'secret by its name',
-    pattern: new RegExp(
+      // A block of YAML: the indented lines.
       `(^([ \\t]*)[\\w.-]*${secretName}\\s*[:=][ \\t]*)[|>][+-]?[ \\t]*(?:\\n\\2[ \\t]+[^\\n]*)+`,
-      'gim',
-    ),
-  },
-  // A line of a submit file, an ad or an INI file: its value may have several words.
-  {
-    what: 'secret by its name',
-    pattern: new RegExp(
+      // A line of a submit file, an ad or an INI file: its value may have several words.
       `(^[ \\t]*\\+?[\\w.-]*${secretName}[ \\t]+=[ \\t]+)(?!(?:true|false|null|none|\\d{1,6})\\b|\\[removed\\])(?:[^\\n]*\\\\\\r?\\n)*[^\\n]*\\S`,
-      'gim',
-    ),
-  },
-  {
-    what: 'secret by its name',
-    pattern: new RegExp(
       `(${secretName}\\\\*["']?\\s*(?:(?:=>|:)\\s*|=(?![?!]=)[ \\t]*(?:\\\\\\r?\\n[ \\t]*)?))(?!(?:true|false|null|none|\\d{1,6})\\b|\\[removed\\])(?:${quotedOrWord})`,
-      'gi',
-    ),
-  },
-  { what: 'secret by its name', pattern: /(^[ \t]*pass[ \t]*=[ \t]*)(?!\[removed\])[^\n]+/gim },
-  // In a sentence: `passwd is a1`, `password for the database: a1`.
-  {
-    what: 'secret by its name',
-    pattern: new RegExp(
+      // In a sentence: `passwd is a1`, `password for the database: a1`.
       `(\\b(?:passw(?:or)?d|passphrase|pwd|pw)\\b(?: (?:is|was)|[^\\n:=]{0,40}:)[ \\t]*["'\`]?)(?=[^\\s"'\`]*\\d)${word}`,
-      'gi',
-    ),
-  },
-  // Of any program: `-u me:word`, not two numbers, and `-p`, if it looks like a password.
-  {
-    what: 'login',
-    pattern: new RegExp(
+    ].map((source) => new RegExp(source, 'gim')),
+    /(^[ \t]*pass[ \t]*=[ \t]*)(?!\[removed\])[^\n]+/gim,
+  ),
+  ...rule(
+    'login',
+    // Of any program: `-u me:word`, not two numbers, and `-p`, if it looks like a password.
+    new RegExp(
       `(${userOption})(?!//|\\[removed\\]|(?<=[\\s"'u]\\d{1,9}:)\\d+(?!\\S))(?:${inQuotes}|${word})`,
       'g',
     ),
-  },
-  {
-    what: 'login',
-    pattern: new RegExp(
+    new RegExp(
       `(${option}p(?:${gap})?)(?=${inPassword}{0,64}[a-z])(?=${inPassword}{0,64}[A-Z])(?=${inPassword}{0,64}\\d)${inPassword}{8,}[^\\s"'\`/]*`,
       'g',
     ),
-  },
+  ),
   // What follows a word for a key, in any sentence.
   {
     what: 'key',

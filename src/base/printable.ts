@@ -58,26 +58,24 @@ export interface SecretRule {
   pattern: RegExp;
 }
 
+export const rule = (what: string, ...patterns: RegExp[]): SecretRule[] =>
+  patterns.map((pattern) => ({ what, pattern }));
+
 /** Found by their form, wherever they are; also after an underscore, as in names of files. */
 export const secretForms: readonly SecretRule[] = [
   { what: 'token (JWT)', pattern: /(?<![A-Za-z0-9])eyJ[\w-]{10,}(?:\.[\w-]*){0,2}/g },
   { what: 'AWS key', pattern: /(?<![A-Za-z0-9])(?:AKIA|ASIA|AIDA|AROA|AGPA)[A-Z0-9]{16}(?![A-Za-z0-9])/g },
-  {
-    what: 'service key',
-    pattern:
-      /(?<![A-Za-z0-9])(?:hf_[A-Za-z0-9]{20,}|gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|(?:sk-|pypi-)(?=\w*[\dA-Z])\w{16,}[\w-]*|sk-(?:proj|ant|admin|svcacct|or)-[\w-]{16,}|xox[abprs]-[\w-]{10,}|AIza[\w-]{30,}|npm_\w{30,}|wandb_v\d_\w{16,}|do[opr]_v1_\w{20,}|[sr]k_(?:live|test)_\w{10,}|SG\.[\w-]{16,}\.[\w-]{16,})/g,
-  },
-  {
-    what: 'service key',
-    pattern: /(https:\/\/(?:hooks\.slack\.com\/\w+|(?:\w+\.)?discord(?:app)?\.com\/api\/webhooks)\/)[\w/-]+/g,
-  },
-  {
-    what: 'private key',
+  ...rule(
+    'service key',
+    /(?<![A-Za-z0-9])(?:hf_[A-Za-z0-9]{20,}|gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|(?:sk-|pypi-)(?=\w*[\dA-Z])\w{16,}[\w-]*|sk-(?:proj|ant|admin|svcacct|or)-[\w-]{16,}|xox[abprs]-[\w-]{10,}|AIza[\w-]{30,}|npm_\w{30,}|wandb_v\d_\w{16,}|do[opr]_v1_\w{20,}|[sr]k_(?:live|test)_\w{10,}|SG\.[\w-]{16,}\.[\w-]{16,})/g,
+    /(https:\/\/(?:hooks\.slack\.com\/\w+|(?:\w+\.)?discord(?:app)?\.com\/api\/webhooks)\/)[\w/-]+/g,
+  ),
+  ...rule(
+    'private key',
     // The end may be missing, or the line ends escaped.
-    pattern:
-      /-----BEGIN [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----(?:[A-Za-z0-9+/=\s]|\\+[nrt]|(?:Proc-Type|DEK-Info):[^\n\\]*)*(?:-----END [A-Z0-9 ]*-----)?/g,
-  },
-  { what: 'private key', pattern: /(\bPrivate-Lines: \d+\r?\n)(?:[A-Za-z0-9+/=]+\r?(?:\n|$))+/g },
+    /-----BEGIN [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----(?:[A-Za-z0-9+/=\s]|\\+[nrt]|(?:Proc-Type|DEK-Info):[^\n\\]*)*(?:-----END [A-Z0-9 ]*-----)?/g,
+    /(\bPrivate-Lines: \d+\r?\n)(?:[A-Za-z0-9+/=]+\r?(?:\n|$))+/g,
+  ),
 ];
 
 const inWord = '[^\\s"\'`,;()<>]';
@@ -155,19 +153,13 @@ const logins: readonly RegExp[] = [
     'g',
   ),
   new RegExp(
-    `(\\b(?:mysql|mariadb|mongo|psql|pg_|sqlcmd|sshpass|(?:docker|podman|apptainer|singularity)[\\s"',]+login)[^\\n|;]{0,200}?${option}[pP](?:${gap})?)(?!-|\\[removed\\])(?:${inQuotes}|${word})`,
-    'g',
-  ),
-  new RegExp(
-    `(\\b(?:redis-cli\\b[^\\n|;]{0,200}?${option}a|ldap\\w+\\b[^\\n|;]{0,200}?${option}w)${gap})(?!-|\\[removed\\])(?:${inQuotes}|${word})`,
+    `(\\b(?:mysql|mariadb|mongo|psql|pg_|sqlcmd|sshpass|(?:docker|podman|apptainer|singularity)[\\s"',]+login)[^\\n|;]{0,200}?${option}[pP](?:${gap})?|\\b(?:redis-cli\\b[^\\n|;]{0,200}?${option}a|ldap\\w+\\b[^\\n|;]{0,200}?${option}w)${gap})(?!-|\\[removed\\])(?:${inQuotes}|${word})`,
     'g',
   ),
   /(\bwandb\b[^\n]{0,200}\s)[\w-]{40,}/g,
   /(\bmachine\s+\S+\s+login\s+\S+\s+password\s+)\S+/gi,
 ];
 
-const rule = (what: string, ...patterns: RegExp[]): SecretRule[] =>
-  patterns.map((pattern) => ({ what, pattern }));
 /** Found by where they are. */
 export const placedSecrets: readonly SecretRule[] = [
   ...rule('secret in a URL', secretInQuery, secretInEncodedQuery),
@@ -177,16 +169,8 @@ export const placedSecrets: readonly SecretRule[] = [
 /** Found by the words before them. */
 export const namedSecrets: readonly SecretRule[] = [
   ...rule('secret option', secretInOption),
-  ...rule(
-    'secret by its name',
-    secretInQuotes,
-    secretInElement,
-    secretInField,
-    plainHeader,
-    secretInSentence,
-    plainPassword,
-  ),
-  ...rule('secret by its name', /(\bPIN["']?\s*[:=]\s*)\d{4,8}(?![\w.])/g),
+  ...rule('secret by its name', secretInQuotes, secretInElement, secretInField, plainHeader),
+  ...rule('secret by its name', secretInSentence, plainPassword, /(\bPIN["']?\s*[:=]\s*)\d{4,8}(?![\w.])/g),
   ...rule('login', ...logins),
 ];
 

@@ -32,7 +32,7 @@ export interface DagNode {
   noop: boolean;
   done: boolean;
   /** One for each name; the last VARS command wins. */
-  vars: readonly DagVariable[];
+  vars: DagVariable[];
   scripts: ReadonlyMap<ScriptTime, DagScript>;
   category: string | undefined;
   place: SourceLine;

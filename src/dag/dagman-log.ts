@@ -18,7 +18,10 @@ export interface NodeAccount {
   /** How far its latest job came, and how its POST script ended; `how` follows `its job`. */
   job?: { state: NodeState; how: string } | undefined;
   cluster?: number;
-  /** Why that job was held last, unless it was released. */
+  /** Its jobs that have not ended, and those of them that are held, with the reason. */
+  queued?: Set<string> | undefined;
+  held?: Map<string, NodeAccount['hold']> | undefined;
+  /** Why the first of these is held, or was before it was removed. */
   hold?: { text: string; at: string } | undefined;
   /** The script that made the node a success: POST, whatever its job did, or PRE, by PRE_SKIP. */
   doneBy?: ScriptTime | undefined;
@@ -63,11 +66,12 @@ export class DagmanLog {
   /** The clusters of earlier runs. */
   #before: ReadonlySet<number> = new Set();
   #cannotStart: string | undefined;
-  /** The node that is being submitted, and the one that the last line about a node named. */
+  /** The node that is being submitted, the one that the last line about a node named, and the job of the last event. */
   #node: string | undefined;
   #latest = '';
-  /** What it said about an end that may follow. */
-  #error: string | undefined;
+  #job = '';
+  /** What it said about an end that may follow; an error with a colon before it. */
+  #error = '';
   #stop: string | undefined;
   #advice: string | undefined = withoutRescue;
 
@@ -97,7 +101,7 @@ export class DagmanLog {
     if (/^\*\* .*\(condor_dagman\) STARTING UP/i.test(text)) {
       this.#before = this.#account.clusters;
       this.#account = newAccount();
-      [this.#error, this.#stop, this.#advice] = [undefined, undefined, withoutRescue];
+      [this.#error, this.#stop, this.#advice] = ['', undefined, withoutRescue];
       return true;
     }
     const rescue = /^USING RESCUE DAG (.*)$/.exec(text)?.[1];
@@ -133,31 +137,37 @@ export class DagmanLog {
   }
 
   #event(text: string, at: string): boolean {
-    const [, event, name = '', id] =
-      /^Event: ULOG_(\w+) for (?:HTCondor|Condor) (?:Node|Job) (\S+) \((\d+)\./i.exec(text) ?? [];
-    const [, ended, how = ''] =
-      /^(?:Node|Job) (\S+) job proc \(\S+\) (completed successfully|failed .*?)\.?$/i.exec(text) ?? [];
+    const [, event, name = '', id = ''] =
+      /^Event: ULOG_(\w+) for (?:HTCondor|Condor) (?:Node|Job) (\S+) \((\d+\.[^)]*)/i.exec(text) ?? [];
+    const [, ended, job = '', how = ''] =
+      /^(?:Node|Job) (\S+) job proc \((\S+)\) (completed successfully|failed .*?)\.?$/i.exec(text) ?? [];
     const hold = /^\s*Hold reason: (.*)$/.exec(text)?.[1];
-    const node = event === undefined ? undefined : this.#of(name);
-    if (node !== undefined && event === 'SUBMIT') this.#submitted(node, Number(id));
-    else if (node !== undefined && event === 'JOB_RELEASED')
-      Object.assign(node, { job: newJob, hold: undefined });
-    else if (node !== undefined && event === 'JOB_HELD') node.job = { state: 'active', how: 'was held' };
-    else if (node !== undefined && event === 'JOB_ABORTED')
+    if (event === undefined && ended === undefined && hold === undefined) return false;
+    const node = this.#of(event === undefined ? (ended ?? this.#latest) : name);
+    if (event !== undefined) this.#job = id;
+    if (event === 'SUBMIT') this.#submitted(node, id);
+    // One of several jobs that fails or is removed is enough.
+    if (node.job?.state === 'failed' || node.job?.state === 'removed') return true;
+    if (event === 'JOB_ABORTED')
       node.job = { state: 'removed', how: `was ${node.hold === undefined ? '' : 'held and then '}removed` };
-    else if (hold !== undefined)
-      Object.assign(this.#account.nodes.get(this.#latest) ?? {}, { hold: { text: hold, at } });
-    // One of several jobs that fails is enough.
-    else if (ended !== undefined && !/failed|removed/.test(this.#of(ended).job?.state ?? ''))
-      this.#of(ended).job = { state: how.startsWith('failed') ? 'failed' : 'done', how };
-    return event !== undefined || hold !== undefined || ended !== undefined;
+    else if (how.startsWith('failed')) [node.job, node.hold] = [{ state: 'failed', how }, undefined];
+    else if (event === undefined || /^(?:SUBMIT|JOB_HELD|JOB_RELEASED)$/.test(event)) {
+      if (event === 'JOB_HELD') (node.held ??= new Map()).set(id, undefined);
+      else if (event === 'JOB_RELEASED') node.held?.delete(id);
+      else if (hold !== undefined) node.held?.set(this.#job, { text: hold, at });
+      else for (const open of [node.held, node.queued]) open?.delete(job);
+      settle(node, how);
+    }
+    return true;
   }
 
   /** A node has several jobs, or one after the other if it is tried again. */
-  #submitted(node: NodeAccount, cluster: number): void {
+  #submitted(node: NodeAccount, id: string): void {
+    const cluster = Number.parseInt(id, 10);
     if (cluster > 0) this.#account.clusters.add(cluster);
-    if (node.cluster === cluster && node.job !== undefined) return;
-    Object.assign(node, { cluster, job: newJob, hold: undefined, doneBy: undefined });
+    if (node.cluster !== cluster || node.job === undefined)
+      Object.assign(node, { cluster, job: undefined, queued: undefined, held: undefined, doneBy: undefined });
+    (node.queued ??= new Set()).add(id);
   }
 
   #submission(text: string, at: string): boolean {
@@ -190,10 +200,10 @@ export class DagmanLog {
 
   #readEnd(text: string): void {
     const { nodes } = this.#account;
-    const error = /^ERROR: (?!the following (?:Node|job)\(s\) failed)(.*)$/i.exec(text)?.[1];
-    if (error !== undefined) this.#error = withoutSecrets(error);
+    const error = /^ERROR: (?!the following (?:Node|job)\(s\) failed)(.*?)\.?$/i.exec(text)?.[1];
+    if (error !== undefined) this.#error = `: ${withoutSecrets(error)}`;
     const place = /^Processing error at (.*)$/.exec(text)?.[1];
-    if (place !== undefined) this.#stop = `refused the DAG: ${this.#error} (${place})`;
+    if (place !== undefined) this.#stop = `refused the DAG${this.#error} (${place})`;
     else if (text.startsWith('Aborting DAG because'))
       this.#stop = `aborted the DAG, because ${this.#latest} ${nodes.get(this.#latest)?.job?.how ?? 'ended'} (ABORT-DAG-ON)`;
     else if (text.startsWith('Received SIGUSR1')) this.#stop = 'was removed';
@@ -206,16 +216,24 @@ export class DagmanLog {
       ({ job, scripts, submitError }) =>
         job?.state === 'failed' || scripts.length > 0 || submitError !== undefined,
     );
-    if (!hasFailures && this.#error !== undefined) this.#stop ??= `gave up: ${this.#error}`;
+    if (!hasFailures && this.#error !== '') this.#stop ??= `gave up${this.#error}`;
     const isNews = this.#stop !== undefined || (status !== '0' && !hasFailures);
     this.#account.end = { how: this.#stop ?? `exited with status ${status}`, isNews, advice: this.#advice };
   }
 }
 
 const newAccount = (): DagmanAccount => ({ isThere: false, nodes: new Map(), clusters: new Set() });
-const newJob = { state: 'active', how: '' };
 const halted = 'was halted: there was a .halt file beside the DAG';
 const withoutRescue = 'DAGMan wrote no rescue file: condor_submit_dag -force runs all nodes again.';
+
+/** All jobs of a node must end, and one that is held keeps it. */
+function settle(node: NodeAccount, how: string): void {
+  const { held = new Map<string, NodeAccount['hold']>(), queued } = node;
+  node.hold = held.values().next().value;
+  if (held.size > 0) node.job = { state: 'active', how: 'was held' };
+  else if (how === '' || (queued?.size ?? 0) > 0) node.job = { state: 'active', how: '' };
+  else Object.assign(node, { job: { state: 'done', how }, queued: undefined, held: undefined });
+}
 
 /** The result of a POST script is that of its node. */
 function endWithPost(node: NodeAccount, failure: string | undefined): void {

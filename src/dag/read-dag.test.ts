@@ -44,6 +44,21 @@ test('commands may come before their nodes, and ALL_NODES leaves out the FINAL n
   assert.equal(dag.byName.get('F')?.scripts.get('POST')?.command, 'post.sh $DAG_STATUS');
 });
 
+test('of several VARS lines the last value counts, and many lines take no more than their share', (t) => {
+  const count = 1000;
+  const lines = Array.from({ length: count }, (_, at) => `VARS A v${at}="${at}"`);
+  const text = ['JOB A a.sub', 'VARS A PREPEND v1="0"', ...lines, 'VARS A APPEND v0="last"'].join('\n');
+  const set = t.mock.method(Map.prototype, 'set');
+  const dag = read({ 'a.dag': text });
+  const calls = set.mock.callCount();
+  set.mock.restore();
+  const [first, second, ...rest] = dag.byName.get('A')?.vars ?? [];
+  assert.deepEqual([first?.name, first?.value, first?.append], ['v1', '1', false]);
+  assert.deepEqual([second?.name, second?.value, second?.place.line], ['v0', 'last', count + 3]);
+  assert.equal(rest.length, count - 2);
+  assert.ok(calls < 10 * count, `${calls} entries were written`);
+});
+
 test('a splice stands for its first and last nodes, and its nodes carry its name', () => {
   const dag = read({
     'a.dag': 'JOB A a.sub\nSPLICE S s.dag DIR in\nJOB Z a.sub\nPARENT A CHILD S\nPARENT S CHILD Z',

@@ -55,7 +55,10 @@ class DagReader {
   dag(): Dag {
     const nodes = this.#nodes;
     const byIndex: DagNode[] = [];
-    for (const node of nodes) byIndex[node.index] = node;
+    for (const node of nodes) {
+      byIndex[node.index] = node;
+      if (node.vars.length > 1) node.vars = lastVars(node.vars);
+    }
     let byName: Map<string, DagNode> | undefined;
     return {
       file: this.#file,
@@ -262,7 +265,9 @@ class DagReader {
       );
       return;
     }
-    if (command.kind === 'vars') node.vars = withVars(node.vars, command);
+    if (command.kind === 'vars')
+      for (const [name, value] of command.pairs)
+        node.vars.push({ name, value, append: command.append, place });
     else if (command.kind === 'script') this.#setScript(node, command);
     else if (command.kind === 'category') node.category = categoryIn(scope, command.category);
     else if (command.kind === 'done') node.done = true;
@@ -361,13 +366,9 @@ class DagReader {
 }
 
 /** As in DAGMan, a later value takes the place of the first one. */
-function withVars(
-  before: DagNode['vars'],
-  { pairs, append, place }: DagCommand & { kind: 'vars' },
-): DagNode['vars'] {
-  const vars = new Map(before.map((one) => [one.name, one]));
-  for (const [name, value] of pairs)
-    vars.set(name, { name, value, append: vars.get(name)?.append ?? append, place });
+function lastVars(all: DagNode['vars']): DagNode['vars'] {
+  const vars = new Map<string, DagNode['vars'][number]>();
+  for (const one of all) vars.set(one.name, { ...one, append: vars.get(one.name)?.append ?? one.append });
   return [...vars.values()];
 }
 

@@ -3,27 +3,24 @@ import { shellQuote } from '../base/shell-quote.ts';
 import type { DagNode } from '../dag/dag.ts';
 import type { DagmanEnd, FailedScript } from '../dag/dagman-log.ts';
 import { type DagRun, type NotSubmitted, notSubmittedText } from '../dag/not-submitted.ts';
-import type { Evidence, Explanation, JobStatus } from '../diagnosis/explanation.ts';
+import type { Explanation, JobStatus } from '../diagnosis/explanation.ts';
 import { safeLine } from '../diagnosis/quote-event.ts';
 import { explainReason } from './explain-reason.ts';
 
 /** Explains why a node of a DAG has no job in the logs. `file`: the DAG as a command names it. Pure. */
 export function explainNode(run: DagRun, node: DagNode, reason: NotSubmitted, file: string): Explanation {
   const why = notSubmittedText(reason);
-  const explain = (
-    standing: JobStatus,
-    cause: Cause,
-    more: { because?: string[]; evidence?: Evidence[] | undefined; advice?: string[] } = {},
-  ): Explanation => ({
+  const explain = (standing: JobStatus, cause: Cause, more: Partial<Explanation> = {}): Explanation => ({
     job: node.name,
     node: node.name,
     standing,
     cause,
     title: causeTitle(cause),
-    because: more.because ?? [sentence(why)],
-    evidence: more.evidence ?? [],
+    because: [sentence(why)],
+    evidence: [],
     doing: [],
-    advice: more.advice ?? [adviceFor(cause)],
+    advice: [adviceFor(cause)],
+    ...more,
   });
   const out = `${node.dagman.file}.dagman.out`;
   switch (reason.why) {
@@ -34,9 +31,11 @@ export function explainNode(run: DagRun, node: DagNode, reason: NotSubmitted, fi
       const { state, hold } = reason;
       const held = hold && explainReason(hold.text);
       const standing = held !== undefined && state === 'active' ? 'held' : standings[state];
-      return explain(standing, held?.cause ?? (state === 'active' || state === 'done' ? 'none' : 'unknown'), {
+      const isFine = state === 'active' || state === 'done';
+      return explain(standing, held?.cause ?? (isFine ? 'none' : 'unknown'), {
+        ...(isFine || held !== undefined ? {} : { title: 'DAGMan’s .dagman.out does not say why' }),
         because: [sentence(why), ...(held?.because ?? [])],
-        evidence: hold && [{ file: out, at: hold.at, lines: [safeLine(hold.text)] }],
+        evidence: hold ? [{ file: out, at: hold.at, lines: [safeLine(hold.text)] }] : [],
         advice: [...(held?.advice ?? []), noMore],
       });
     }
@@ -61,7 +60,7 @@ export function explainNode(run: DagRun, node: DagNode, reason: NotSubmitted, fi
       });
     case 'not-yet':
       return explain('waiting', 'node-blocked', {
-        because: [`It was not submitted${reason.dagman === undefined ? ' yet' : ''}: ${why}.`],
+        because: [`It was not submitted: ${why}.`],
         advice: reason.dagman === undefined ? [] : [toContinue(reason.dagman)],
       });
   }

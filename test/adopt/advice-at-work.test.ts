@@ -157,7 +157,7 @@ test('two jobs with the same moving tag run in different images; with the advise
   assert.deepEqual(await run(), ['moved\n', 'image\n', 'image\n']);
 });
 
-/** The process that serves a job. It may have served others before, so that only its log tells, by the pool's numbers. */
+/** The process that serves a job. It may have served others before, so only its log says which it serves, by the pool's numbers. */
 async function shadowOf({ pool }: AccessPoint, cluster: string): Promise<number> {
   const log = await readFile(path.join(pool.home, 'log', 'ShadowLog'), 'utf8');
   const inside = [...log.matchAll(/\((\d+)\.0\) \((\d+)\)/g)].findLast(([, one]) => one === cluster)?.[2];

@@ -193,6 +193,23 @@ test('a bundle of a DAG has its files, inner DAGs, splices and submit files, wit
   ]);
 });
 
+test('a bundle of a DAG takes more files, each once, and leaves out folders', async (t) => {
+  const cwd = await temporaryFolder(t, {
+    'my.dag': 'JOB A job.sub\nCONFIG folder\n',
+    'my.dag.nodes.log': eventLog,
+    'folder/file': '',
+    'job.sub': submitFile,
+    'job.err': 'Killed\n',
+  });
+  for (const words of [['my.dag'], ['job.err', 'my.dag', './job.sub', 'my.dag.nodes.log']]) {
+    const output = `${words.length}.tar.gz`;
+    const { out } = await runCommand(bundle, [...words, '--no-doctor', '-o', output], { cwd, env: quick });
+    const files = [...out.matchAll(/files\/(\S+)/g)].map(([, name = '']) => name).sort();
+    const more = words.length > 1 ? ['job.err'] : [];
+    assert.deepEqual(files, [...more, 'job.sub', 'my.dag', 'my.dag.nodes.log']);
+  }
+});
+
 test('--anonymous replaces users, hosts, addresses and the home, each always by the same name', async (t) => {
   const home = '/data/people/alice';
   const cwd = await temporaryFolder(t, {

@@ -1,7 +1,8 @@
-import { existsSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { arch, hostname, release, userInfo, version as systemVersion } from 'node:os';
 import path from 'node:path';
 import type { Command } from 'commander';
+import { tried } from '../../base/error-reason.ts';
 import { printable } from '../../base/printable.ts';
 import { Pseudonyms } from '../../base/pseudonyms.ts';
 import { createRedact } from '../../base/redact.ts';
@@ -21,6 +22,7 @@ import type { ReadLogs } from '../../report/read-logs.ts';
 import { reportPage } from '../../report/report-page.ts';
 import { reportText } from '../../report/report-text.ts';
 import { sections } from '../../report/sections.ts';
+import { isDagFile } from '../adopt/dag-file.ts';
 import {
   type BundleFile,
   isLog,
@@ -110,27 +112,30 @@ async function bundle(cli: Cli, words: readonly string[], options: BundleOptions
   ]);
 }
 
-/** Files that are not logs are added to a bundle of logs. */
+/** Files that are not logs are added to a bundle of logs, and all others to that of a DAG. */
 async function sourceOf(
   cli: Cli,
   words: readonly string[],
 ): Promise<{ source: ReportSource; others: LogSource[] }> {
-  const kinds = await Promise.all(words.map((word) => pathKind(path.resolve(cli.cwd, word))));
-  if (words.length < 2 || !kinds.every((kind) => kind === 'file')) {
-    const source = await reportSource(cli, words);
-    return { source, others: 'dag' in source ? await filesOfDag(cli, source.dag) : [] };
-  }
-  const files = await Promise.all(words.map((word) => logFile(path.resolve(cli.cwd, word), word)));
+  const fullPath = (word: string): string => path.resolve(cli.cwd, word);
+  const kinds = await Promise.all(words.map((word) => pathKind(fullPath(word))));
+  const areFiles = words.length > 1 && kinds.every((kind) => kind === 'file');
+  const files = await Promise.all((areFiles ? words : []).map((word) => logFile(fullPath(word), word)));
   const areLogs = await Promise.all(files.map(isLog));
-  const logs = words.filter((_, index) => areLogs[index]);
+  const areDags = await Promise.all(files.map(({ name }) => isDagFile(fullPath(name))));
+  const dag = words[areDags.indexOf(true)];
+  const logs = dag === undefined ? words.filter((_, index) => areLogs[index]) : [dag];
   // Without a log, the fault says what to name.
   const source = await reportSource(cli, logs.length === 0 ? words : logs);
-  return { source, others: logs.length === 0 ? [] : files.filter((_, index) => !areLogs[index]) };
+  const own = 'dag' in source ? await filesOfDag(cli, source.dag) : [];
+  const known = [...('logs' in source ? source.logs : []), ...own].map(({ name }) => fullPath(name));
+  return { source, others: [...own, ...files.filter(({ name }) => !known.includes(fullPath(name)))] };
 }
 
 /** What DAGMan reads and writes besides the logs, as far as it is there. */
 async function filesOfDag(cli: Cli, { dag, shownAs }: DagRun): Promise<LogSource[]> {
-  const isThere = (name: string): boolean => existsSync(path.resolve(cli.cwd, shownAs(name)));
+  const isThere = (name: string): boolean =>
+    tried(() => statSync(path.resolve(cli.cwd, shownAs(name))))?.isFile() === true;
   const rescues = dag.dagmans.flatMap(({ file }) => newestRescue(file, isThere) ?? []);
   const names = [...filesOf(dag), ...rescues].filter(isThere).map(shownAs);
   return Promise.all(names.map((name) => logFile(path.resolve(cli.cwd, name), name)));

@@ -22,7 +22,7 @@ import {
   federationTrouble,
 } from '../mini/federation-control.ts';
 import { federationUp, type UpOptions } from '../mini/federation-up.ts';
-import { miniFolder } from '../mini/state-folder.ts';
+import { miniFolder, poolFolder } from '../mini/state-folder.ts';
 import { nextCommands } from '../text/phrases.ts';
 
 export function configure(command: Command, cli: Cli): void {
@@ -140,7 +140,7 @@ async function ownCondor(cli: Cli): Promise<string | undefined> {
   return undefined;
 }
 
-const homeOf = (cli: Cli, { state }: Options): string => miniFolder(cli, 'mini-pool', state);
+const homeOf = (cli: Cli, { state }: Options): string => miniFolder(cli, poolFolder, state);
 
 /** The commands of `updraft mini federation`. */
 function configureFederation(command: Command, cli: Cli): void {

@@ -4,10 +4,11 @@ import type { Env } from '../../base/env.ts';
 import { stateFolder as userState } from '../../base/user-folders.ts';
 import type { Cli } from '../cli.ts';
 
+export const poolFolder = 'mini-pool';
+
 /** Where a mini pool or mini federation keeps its state for later commands. */
 export function miniFolder(cli: Cli, name: string, given: string | undefined): string {
-  if (given !== undefined) return path.resolve(cli.cwd, given);
-  return path.join(userState(cli.env), name);
+  return given === undefined ? path.join(userState(cli.env), name) : path.resolve(cli.cwd, given);
 }
 
 /**
@@ -15,7 +16,7 @@ export function miniFolder(cli: Cli, name: string, given: string | undefined): s
  * pool in any shell.
  */
 export async function withMiniPool(env: Env): Promise<Env> {
-  const home = path.join(userState(env), 'mini-pool');
+  const home = path.join(userState(env), poolFolder);
   if (!existsSync(home)) return env;
   const { runningPool } = await import('../../mini/pool/pool.ts');
   const state = await runningPool(home);

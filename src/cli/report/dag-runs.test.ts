@@ -236,9 +236,36 @@ test("how DAGMan itself ended comes first, where the nodes' own failures do not 
     'DAGMan is held: via condor_hold (by user ada).',
     '  fix  To continue: condor_release 9.0',
   ]);
+  const [refused] = await ended(t, dagmanOut('Processing error at a.dag:3', exited(1)));
+  assert.equal(refused, 'DAGMan refused the DAG (a.dag:3).');
+  const refusal = dagmanLog.replace('via condor_hold (by user ada)', 'The job was refused.');
+  const [stop] = await ended(t, dagmanOut(exited(3)), { 'a.dag.dagman.log': refusal });
+  assert.equal(stop, 'DAGMan is held: The job was refused.');
   const [first] = await ended(t, dagmanOut(...said('A', 1, 'failed with status 2'), exited(1)));
   assert.match(first ?? '', /^1 failed: /, 'a failed node is why it exited');
 });
+
+test('a node of which .dagman.out says only how it ended has no reason of HTCondor', async (t) => {
+  const cwd = await temporaryFolder(t, {
+    'a.dag': 'JOB A a.sub\nJOB B a.sub\nJOB C a.sub\n',
+    'a.dag.dagman.out': dagmanOut(
+      ...said('A', 1, 'failed with status 7'),
+      'Event: ULOG_SUBMIT for HTCondor Node B (2.0.0) {04/13/26 18:00:00}',
+      'Event: ULOG_JOB_ABORTED for HTCondor Node B (2.0.0) {04/13/26 18:00:00}',
+    ),
+  });
+  const jobs = await explained(cwd, 'a.dag');
+  assert.deepEqual(
+    jobs.map(({ node, standing, title, because }) => [node, standing, title, because[0]]),
+    [
+      ['A', 'failed', silent, 'Its job failed with status 7; its log was not found.'],
+      ['B', 'removed', silent, 'Its job was removed; its log was not found.'],
+      ['C', 'waiting', 'DAGMan did not submit it', 'It was not submitted: DAGMan has not reached it yet.'],
+    ],
+  );
+});
+
+const silent = 'DAGMan’s .dagman.out does not say why';
 
 test('ABORT-DAG-ON: which node caused it, what was removed with the DAG, and how to run the rest', async (t) => {
   const removal =

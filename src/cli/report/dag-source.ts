@@ -50,7 +50,7 @@ export async function readDagLogs(cli: Cli, word: string): Promise<DagLogs> {
     const log = await logFile(path.resolve(folder, one)).catch(() => undefined);
     const jobs = log === undefined ? [] : (await readHistory([log], { signal: cli.signal })).jobs;
     const { id = '', outcome, reason = 'its log does not say why' } = jobs.at(-1) ?? {};
-    return outcome === 'held' ? { id, reason } : undefined;
+    return outcome === 'held' ? { id, reason: reason.replace(/\.$/, '') } : undefined;
   };
   return { run: await readDagRun(dag, { read, lines, holdIn, shownAs }), logs };
 }
