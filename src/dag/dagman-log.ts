@@ -203,8 +203,10 @@ export class DagmanLog {
     const error = /^ERROR: (?!the following (?:Node|job)\(s\) failed)(.*?)\.?$/i.exec(text)?.[1];
     if (error !== undefined) this.#error = `: ${withoutSecrets(error)}`;
     const place = /^Processing error at (.*)$/.exec(text)?.[1];
-    if (place !== undefined) this.#stop = `refused the DAG${this.#error} (${place})`;
-    else if (text.startsWith('Aborting DAG because'))
+    if (place !== undefined) {
+      this.#stop = `refused the DAG${this.#error} (${place})`;
+      this.#advice = `Correct ${place}, then submit the DAG again: condor_submit_dag -force.`;
+    } else if (text.startsWith('Aborting DAG because'))
       this.#stop = `aborted the DAG, because ${this.#latest} ${nodes.get(this.#latest)?.job?.how ?? 'ended'} (ABORT-DAG-ON)`;
     else if (text.startsWith('Received SIGUSR1')) this.#stop = 'was removed';
     else if (text.startsWith('DAG status:') && (this.#stop === undefined || this.#stop === halted))

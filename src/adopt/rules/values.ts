@@ -141,11 +141,9 @@ function badWords(batch: Batch): Found[] {
     const accepts = (one: string): boolean => (form instanceof RegExp ? form.test(one) : form(one));
     const text = value.trim();
     if (text === '' || text.includes('$') || accepts(text)) return [];
-    const plain = unquoted(text.replace(/\s*;$/, ''))
-      .replaceAll(/(?<=\d),(?=\d{3}\b)/g, '')
-      .replace(/^(y|yes|on|t)$/i, 'true')
-      .replace(/^(n|no|off|f)$/i, 'false');
-    const meant = [plain, `SIG${plain.toUpperCase()}`].find(accepts);
+    const plain = unquoted(text.replace(/\s*;$/, '')).replaceAll(/(?<=\d),(?=\d{3}\b)/g, '');
+    const truth = plain.replace(/^(y|yes|on|t)$/i, 'true').replace(/^(n|no|off|f)$/i, 'false');
+    const meant = [plain, truth, `SIG${plain.toUpperCase()}`].find(accepts);
     return {
       message: `\`${command}\` is \`${text}\`: HTCondor refuses the file`,
       fix: meant === undefined ? `use ${expected}` : `${command} = ${meant}`,

@@ -216,7 +216,10 @@ test("how DAGMan itself ended comes first, where the nodes' own failures do not 
         exited(1),
       ),
     ),
-    ['DAGMan refused the DAG: Unknown child node sp specified (a.dag:5).', `  fix  ${withoutRescue}`],
+    [
+      'DAGMan refused the DAG: Unknown child node sp specified (a.dag:5).',
+      '  fix  Correct a.dag:5, then submit the DAG again: condor_submit_dag -force.',
+    ],
   );
   assert.deepEqual(
     await ended(
