@@ -1,6 +1,6 @@
 import { applyRules, type Finding, sortFindings, type Rule } from '../base/finding.ts';
 import { hideInFindings, hideSecretsOf, quotedTexts } from './hide-secrets.ts';
-import type { SubmitFacts } from './submit-facts.ts';
+import { batches, type SubmitFacts, valueOf } from './submit-facts.ts';
 import { firstFew } from '../base/printable.ts';
 import { containerRules } from './rules/container.ts';
 import { expressionRules } from './rules/expressions.ts';
@@ -51,7 +51,7 @@ export function lintSubmission(facts: SubmitFacts, hide = hideSecretsOf(quotedTe
   const { wrapper } = facts;
   const findings = [
     ...alikeAsOne(oncePerFile(inOrder(withoutFollowing(applyRules(submitRules, facts))))),
-    ...(wrapper === undefined ? [] : lintWrapper(wrapper.file, wrapper.text)),
+    ...(wrapper === undefined ? [] : lintWrapper(wrapper.file, wrapper.text).map(inImageOf(facts))),
   ];
   return sortFindings(hideInFindings(findings, hide));
 }
@@ -63,6 +63,15 @@ function withoutFollowing(findings: readonly Finding[]): Finding[] {
   const commented = new Set(findings.filter(isComment).map(lineOf));
   return findings.filter((one) => isComment(one) || /-secret$/.test(one.rule) || !commented.has(lineOf(one)));
 }
+
+/** In Docker, the shell that an image starts with may run a script without `#!`. */
+const inImageOf =
+  (facts: SubmitFacts) =>
+  (finding: Finding): Finding =>
+    finding.rule === 'no-interpreter' &&
+    batches(facts).some((batch) => valueOf(batch, 'docker_image') !== undefined)
+      ? { ...finding, level: 'warning', message: `${finding.message}, unless its image starts with a shell` }
+      : finding;
 
 /** The same finding at many queue statements becomes one, at the first of them. */
 const oncePerFile = (findings: readonly Finding[]): Finding[] =>

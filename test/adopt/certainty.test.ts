@@ -52,6 +52,11 @@ test('names by chance or by machine, labels of virtual machines and shared files
     await errors(...head, ...moved, 'transfer_output_files = out.$$(Name).txt', 'queue 3'),
     [],
   );
+  const bare = ['executable = bare.sh', 'log = a.log', 'docker_image = a/b:1', 'queue'];
+  await writeFile(path.join(folder, 'bare.sh'), 'echo 1\n');
+  await chmod(path.join(folder, 'bare.sh'), 0o755);
+  assert.deepEqual(await errors('universe = docker', ...bare), []);
+  assert.deepEqual(await errors(...bare.filter((line) => !line.startsWith('docker'))), ['no-interpreter']);
   const machine = ['universe = vm', 'vm_type = kvm', 'vm_memory = 100', 'vm_disk = a.img:w:hda'];
   assert.deepEqual(await errors(...machine, 'executable = label', 'log = a.log', 'queue'), []);
   const flat = [...head, 'transfer_input_files = data/in.txt', 'arguments = data/in.txt'];
