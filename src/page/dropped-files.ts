@@ -40,6 +40,7 @@ export async function droppedFiles({ items }: DataTransfer): Promise<FoundFiles>
         await addHandle(handle as FileSystemDirectoryHandle, handle.name, found);
       else await addEntry(one.entry, found);
     }
+  found.files.sort((a, b) => (a.name < b.name ? -1 : 1));
   return found;
 }
 
