@@ -1,6 +1,7 @@
 import type { Fateful } from './trouble.ts';
 
-const hasGpu = 'grep -q ^AssignedGPUs .machine.ad';
+// A claim that the scheduler reuses may have a GPU that nobody requested.
+const hasGpu = 'grep -q ^RequestGPUs .job.ad && grep -q ^AssignedGPUs .machine.ad';
 const gpuHas = (property: string): string => `grep -q "^GPUs_${property}" .machine.ad`;
 
 export const aboutGpus: Fateful[] = [
