@@ -5,7 +5,7 @@ import { pools } from '../src/job/choices.ts';
 import { root } from './gate.ts';
 
 /** The size limit of src, without tests. Only a commit that adds a feature raises it, and says so. */
-const budget = { files: 754, lines: 94_610 };
+const budget = { files: 754, lines: 94_615 };
 
 /** The only files outside src/pool that may depend on a pool's name. */
 const tables = new Set(['src/job/choices.ts', 'src/job/pool-traits.ts']);

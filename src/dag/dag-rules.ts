@@ -250,8 +250,11 @@ function scriptProblem(
 const maxMissing = 5;
 const maxScriptBytes = 1 << 20;
 
-function inTmp({ dag, folder }: DagFacts): RuleResult {
-  if (folder === undefined || !/^\/tmp(\/|$)/.test(folder)) return [];
+function inTmp({ dag, folder, files }: DagFacts): RuleResult {
+  const isLenient = dag.configs.some(({ file }) =>
+    /^\s*DAGMAN_USE_STRICT\s*=\s*0\s*$/im.test(files.read(file) ?? ''),
+  );
+  if (folder === undefined || isLenient || !/^\/tmp(\/|$)/.test(folder)) return [];
   return {
     message: 'the DAG is in /tmp, and so would be its log: DAGMan refuses that',
     fix: `move the folder into your home, or put DAGMAN_USE_STRICT = 0 into a file that CONFIG names`,

@@ -143,6 +143,15 @@ test('a cycle, a folder in /tmp and a FINAL node that hides failures are found',
   ]);
 });
 
+test('the fix for /tmp is seen, and a description in the DAG needs no queue statement', () => {
+  const inline = 'SUBMIT-DESCRIPTION one {\nexecutable = run.sh\nlog = a.log\n}\nJOB A one\n';
+  const texts = { 'a.dag': `CONFIG c.cfg\n${inline}`, 'run.sh': script };
+  const rules = (config: string): string[] => dagRules({ ...texts, 'c.cfg': config }, '/tmp/flow');
+  const kinds = (found: string[]): string[] => found.filter((one) => /in-tmp|no-queue/.test(one));
+  assert.deepEqual(kinds(rules('DAGMAN_USE_STRICT = 1\n')), ['error dag-in-tmp a.dag:1']);
+  assert.deepEqual(kinds(rules('A = b\nDAGMAN_USE_STRICT = 0\n')), []);
+});
+
 test('the submit file is read with the VARS of each node, and the same finding is said once', () => {
   const texts = {
     'a.dag': [

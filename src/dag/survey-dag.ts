@@ -116,7 +116,8 @@ function nodeFindings({ dag, waits, rescues, outcomes }: DagFacts): Finding[] {
   const hide = hideSecretsOf(outcomes.flatMap(({ facts }) => quotedTexts(facts)));
   const found = outcomes.flatMap((outcome) =>
     lintSubmission(outcome.facts, hide)
-      .filter(({ rule }) => !notForNodes.has(rule))
+      // DAGMan adds the queue statement to a description that is written into the DAG.
+      .filter(({ rule }) => !notForNodes.has(rule) && (rule !== 'no-queue' || !outcome.group.inline))
       .map((finding) => ({ outcome, finding: inOrder(finding, outcome.nodes[0]) })),
   );
   const outcomesOf = Map.groupBy(outcomes, ({ group }) => group);
