@@ -1,7 +1,8 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import path from 'node:path';
 import ts from 'typescript';
+import { walkFiles } from '../src/base/walk-tree.ts';
 
 /** Enforces `rooms.json`: which room may import which, including types; no cycles; no imports of a main. */
 const root = path.dirname(import.meta.dirname);
@@ -13,7 +14,7 @@ const roomOf = (file: string): string => {
   return rest.length === 0 ? '.' : first;
 };
 
-const files = readdirSync(source, { recursive: true, encoding: 'utf8' })
+const files = (await walkFiles(source))
   .filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))
   .map((name) => path.join(source, name));
 

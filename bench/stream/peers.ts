@@ -8,6 +8,7 @@ import type { AddressInfo } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { walkFiles } from '../../src/base/walk-tree.ts';
 import { loadPlan } from '../../src/job/load-plan.ts';
 import { cpuBy } from '../gpu/cpu-meter.ts';
 import { listShards } from '../gpu/list-shards.ts';
@@ -310,7 +311,7 @@ function watchSize(folder: string): () => Promise<number> {
 }
 
 async function sizeOf(folder: string): Promise<number> {
-  const found = await readdir(folder, { recursive: true }).catch(() => []);
+  const found = await walkFiles(folder).catch(() => []);
   const sizes = found
     .filter((name) => /\.(?:tar|bin|mds)/.test(name))
     .map((name) =>

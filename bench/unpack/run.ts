@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { walkFiles } from '../../src/base/walk-tree.ts';
 import { startNginx } from '../../test/servers/nginx.ts';
 import { interleave, median, type Variant } from '../interleave.ts';
 import { markdownTable } from '../markdown-table.ts';
@@ -53,13 +54,10 @@ function freshFolder(): void {
 }
 
 /** Throws unless exactly the expected files exist, with every byte. */
-function prove(name: string, { hash, files }: NestedArchive): void {
+async function prove(name: string, { hash, files }: NestedArchive): Promise<void> {
   const into = path.join(folder, 'into');
   const tree = createHash('sha256');
-  const found = readdirSync(into, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => path.relative(into, path.join(entry.parentPath, entry.name)))
-    .sort();
+  const found = await walkFiles(into);
   for (const file of found) addToHash(tree, file, readFileSync(path.join(into, file)));
   if (found.length !== files || tree.digest('hex') !== hash) throw new Error(`${name} left wrong files`);
 }

@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
-import { type FileHandle, open, readdir, realpath, stat } from 'node:fs/promises';
+import { type FileHandle, open, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
+import { walkFiles } from '../base/walk-tree.ts';
 import { resultsFolder } from '../job/layout.ts';
 import type { ResultFile } from './page-data.ts';
 
@@ -11,10 +12,9 @@ const maxFiles = 100;
 export async function listResults(runFolder: string, job: string): Promise<ResultFile[]> {
   const root = await resultsRoot(runFolder, job);
   if (root === undefined) return [];
-  const entries = await readdir(root, { withFileTypes: true, recursive: true }).catch(() => []);
-  const names = entries
-    .filter((entry) => entry.isFile() && !entry.name.startsWith('.'))
-    .map((entry) => path.relative(root, path.join(entry.parentPath, entry.name)));
+  const names = (await walkFiles(root).catch(() => [])).filter(
+    (name) => !path.basename(name).startsWith('.'),
+  );
   const files = await Promise.all(
     names.slice(0, maxFiles).map(async (name) => {
       const found = await stat(path.join(root, name)).catch(() => undefined);

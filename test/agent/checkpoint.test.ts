@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, statSync, watch, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
+import { walkFiles } from '../../src/base/walk-tree.ts';
 import type { Train } from '../../src/job/spec.ts';
 import { AgentHarness } from './agent-harness.ts';
 
@@ -197,8 +198,8 @@ echo $((n+1)) > ckpt/n; exit 85`,
   const store = harness.at('job/checkpoint');
   assert.equal(readdirSync(store).length, 2);
   assert.equal(harness.checkpoint()['n'], '4\n');
-  const files = readdirSync(store, { recursive: true, withFileTypes: true })
-    .map(({ parentPath, name }) => statSync(path.join(parentPath, name)))
+  const files = (await walkFiles(store))
+    .map((name) => statSync(path.join(store, name)))
     .filter(({ size }) => size === 3_000_000);
   assert.deepEqual([files.length, new Set(files.map(({ ino }) => ino)).size], [4, 2]);
   assert.equal((await harness.run({ attempt: 2, train })).exit, 0);

@@ -5,7 +5,6 @@ import {
   lstatSync,
   mkdirSync,
   mkdtempSync,
-  readdirSync,
   readFileSync,
   readlinkSync,
   rmSync,
@@ -17,6 +16,7 @@ import {
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { walkTree } from '../../src/base/walk-tree.ts';
 import { openUnpacker, type UnpackerOptions } from '../../src/unpack/open-unpacker.ts';
 
 const missing = (...tools: string[]): string | false => {
@@ -45,7 +45,7 @@ for (const { tool, name, flags } of formats)
       mkdirSync(path.join(folder, 'theirs'));
       execFileSync('tar', ['--no-same-permissions', '-xf', archive, '-C', path.join(folder, 'theirs')]);
       await unpack(archive, 'auto', path.join(folder, 'ours'));
-      assert.deepEqual(listing(path.join(folder, 'ours')), listing(path.join(folder, 'theirs')));
+      assert.deepEqual(await listing(path.join(folder, 'ours')), await listing(path.join(folder, 'theirs')));
     },
   );
 
@@ -68,7 +68,7 @@ test('a tar of tars is unpacked as by tar in two steps', { skip: missing('tar') 
   const archive = path.join(folder, 'train.tar');
   execFileSync('tar', ['-cf', archive, '-C', classes, '.']);
   await unpack(archive, 'nested', path.join(folder, 'ours'));
-  const [ours, expected] = [listing(path.join(folder, 'ours')), listing(theirs)];
+  const [ours, expected] = [await listing(path.join(folder, 'ours')), await listing(theirs)];
   assert.deepEqual(ours, expected);
 });
 
@@ -98,18 +98,16 @@ function makeTree(root: string): void {
   utimesSync(path.join(root, 'empty'), 1_500_000_000, 1_500_000_000);
 }
 
-function listing(root: string): string[] {
-  return readdirSync(root, { recursive: true, encoding: 'utf8' })
-    .sort()
-    .map((name) => {
-      const full = path.join(root, name);
-      const stat = lstatSync(full);
-      const mode = (stat.mode & 0o777).toString(8);
-      if (stat.isSymbolicLink()) return `${name} -> ${readlinkSync(full)}`;
-      const seconds = Math.floor(stat.mtimeMs / 1000);
-      if (stat.isDirectory()) return `${name}/ ${mode} ${seconds}`;
-      return `${name} ${mode} ${seconds} ${stat.nlink} ${createHash('sha256').update(readFileSync(full)).digest('hex')}`;
-    });
+async function listing(root: string): Promise<string[]> {
+  return (await walkTree(root)).map(({ name }) => {
+    const full = path.join(root, name);
+    const stat = lstatSync(full);
+    const mode = (stat.mode & 0o777).toString(8);
+    if (stat.isSymbolicLink()) return `${name} -> ${readlinkSync(full)}`;
+    const seconds = Math.floor(stat.mtimeMs / 1000);
+    if (stat.isDirectory()) return `${name}/ ${mode} ${seconds}`;
+    return `${name} ${mode} ${seconds} ${stat.nlink} ${createHash('sha256').update(readFileSync(full)).digest('hex')}`;
+  });
 }
 
 async function unpack(archive: string, mode: UnpackerOptions['mode'], into: string): Promise<void> {

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { cp, readdir, readFile, writeFile } from 'node:fs/promises';
+import { cp, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
+import { walkFiles } from '../../src/base/walk-tree.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { cliMain } from '../programs.ts';
 
@@ -22,7 +23,7 @@ test('names in logs and journals cannot drive a terminal, whichever command prin
   );
   const run = path.join(cwd, 'run');
   await cp(path.join(root, 'test/journals/retry-then-failure'), run, { recursive: true });
-  for (const name of await readdir(run, { recursive: true })) {
+  for (const name of await walkFiles(run)) {
     if (!name.endsWith('.jsonl')) continue;
     const file = path.join(run, name);
     const hostile = (_: string, key: string): string => `"${key}":${JSON.stringify(`${evil}.example`)}`;

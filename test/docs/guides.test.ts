@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
+import { walkFiles } from '../../src/base/walk-tree.ts';
 import { ExampleHarness } from '../examples/example-harness.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
@@ -19,7 +20,7 @@ for (const page of pages)
     assert.equal(code, 0, `${out}\n${err}`);
   });
 
-const readmes = readdirSync(path.join(root, 'examples'), { recursive: true, encoding: 'utf8' })
+const readmes = (await walkFiles(path.join(root, 'examples')))
   .filter((name) => path.basename(name) === 'README.md')
   .map((name) => `examples/${name}`);
 

@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { parse } from 'yaml';
+import { walkFiles } from '../../src/base/walk-tree.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
 const read = (name: string): string => readFileSync(path.join(root, name), 'utf8');
@@ -14,7 +15,7 @@ const pages = [
   'CHANGELOG.md',
   'bench/README.md',
 ];
-const docs = readdirSync(path.join(root, 'docs'), { recursive: true, encoding: 'utf8' })
+const docs = (await walkFiles(path.join(root, 'docs')))
   .filter((name) => name.endsWith('.md'))
   .map((name) => `docs/${name}`);
 

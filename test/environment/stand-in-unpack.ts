@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import os from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { walkFiles } from '../../src/base/walk-tree.ts';
 import { openUnpacker } from '../../src/unpack/open-unpacker.ts';
 import { placeholder } from './make-conda.ts';
 
@@ -29,11 +30,10 @@ async function install(file: string): Promise<void> {
   await unpack(file, parts);
   for (const name of await readdir(parts))
     if (/^pkg-.*\.tar\.zst$/.test(name)) await unpack(path.join(parts, name), prefix);
-  for (const name of await readdir(prefix, { recursive: true }))
-    if (!(await readdir(path.join(prefix, name)).catch(() => undefined))) {
-      const text = await readFile(path.join(prefix, name), 'utf8');
-      await writeFile(path.join(prefix, name), text.replaceAll(placeholder, prefix));
-    }
+  for (const name of await walkFiles(prefix)) {
+    const text = await readFile(path.join(prefix, name), 'utf8');
+    await writeFile(path.join(prefix, name), text.replaceAll(placeholder, prefix));
+  }
 }
 
 await unpack(archive, folder);

@@ -1,6 +1,7 @@
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { isSecretName } from '../../base/file-without-secrets.ts';
+import { walkFiles } from '../../base/walk-tree.ts';
 import { logFile } from '../../eventlog/log-sources.ts';
 import { gather, isEventLog, type LogSource } from '../../eventlog/scan-log.ts';
 import { tokenLocations } from '../../federation/token-locations.ts';
@@ -26,14 +27,13 @@ const leftOut: ReadonlySet<string> = new Set([
 ]);
 const isText = /\.(?:jsonl?|log|sub|items|sh|out|err|sbatch|toml|ya?ml|txt)$|^updraft-job$/;
 
-/** Plan, journals, logs and submit files of a run, and its job file. */
+/** Plan, journals, logs and submit files of a run, and its job file. Links in the run's folder are left out. */
 export async function runBundleFiles(folder: string): Promise<BundleFile[]> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  const names = entries
-    .filter((entry) => entry.isFile() && isText.test(entry.name) && entry.name !== sandboxFiles.secrets)
-    .map((entry) => path.relative(folder, path.join(entry.parentPath, entry.name)))
-    .filter((name) => !name.split(path.sep).some((part) => leftOut.has(part)))
-    .sort();
+  const names = (await walkFiles(folder)).filter((name) => {
+    const own = path.basename(name);
+    const isWanted = isText.test(own) && own !== sandboxFiles.secrets;
+    return isWanted && !name.split('/').some((part) => leftOut.has(part));
+  });
   const plan = await readPlan(folder).catch(() => undefined);
   const hasJobFile = plan !== undefined && (await stat(plan.file).catch(() => undefined))?.isFile() === true;
   return [

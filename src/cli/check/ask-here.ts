@@ -1,6 +1,7 @@
 import { access, constants, open, stat, readdir, readFile, statfs } from 'node:fs/promises';
 import path from 'node:path';
 import { errorReason, fileSize, isThere } from '../../base/error-reason.ts';
+import { walkTree } from '../../base/walk-tree.ts';
 import { machinePaths, type PathContext } from '../../check/code/machine-paths.ts';
 import type { JobCode } from '../../check/code/code.ts';
 import { programsOf } from '../../check/code/uses.ts';
@@ -169,10 +170,9 @@ async function lastResults(
 }
 
 async function sizeOf(folder: string): Promise<{ bytes: number; files: number }> {
-  const entries = await readdir(folder, { recursive: true }).catch(() => []);
-  const sizes = await Promise.all(
-    entries.slice(0, maxMeasured).map((name) => fileSize(path.join(folder, name))),
-  );
+  const entries = await walkTree(folder).catch(() => []);
+  const files = entries.filter(({ kind }) => kind === 'file').slice(0, maxMeasured);
+  const sizes = await Promise.all(files.map(({ name }) => fileSize(path.join(folder, name))));
   return { bytes: sizes.reduce<number>((sum, size = 0) => sum + size, 0), files: entries.length };
 }
 
