@@ -30,7 +30,6 @@ const files: Record<CommandName, () => Promise<{ configure: Configure }>> = {
   adopt: () => import('./commands/adopt.ts'),
   get: () => import('./commands/get.ts'),
   put: () => import('./commands/put.ts'),
-  sync: () => import('./commands/sync.ts'),
   warm: () => import('./commands/warm.ts'),
   ls: () => import('./commands/ls.ts'),
   stat: () => import('./commands/stat.ts'),
@@ -76,6 +75,16 @@ export async function buildProgram(cli: Cli, wanted: readonly string[] | 'all'):
     .command('_supervise', { hidden: true })
     .argument('<folder>')
     .action(async (folder: string) => (await import('../pool/supervise-run.ts')).superviseRun(folder, cli));
+  root
+    .command('sync', { hidden: true })
+    .helpOption(false)
+    .allowUnknownOption()
+    .argument('[words...]')
+    .action(() => {
+      throw new Fault('usage', 'updraft sync was removed', {
+        fix: '`updraft get -r URL FOLDER` or `updraft put -r FOLDER URL` copies what is missing; `pelican object sync` mirrors',
+      });
+    });
   return root;
 }
 

@@ -8,7 +8,7 @@ export const groups = {
   'Runs:': ['submit', 'run', 'status', 'watch', 'logs', 'why', 'retry', 'stop', 'shell', 'runs'],
   'What came out, and where the time went:': ['results', 'compare', 'report', 'bundle', 'dashboard'],
   'Your HTCondor submit files:': ['adopt'],
-  'Data and software:': ['get', 'put', 'sync', 'warm', 'ls', 'stat', 'cat', 'rm', 'login', 'stage', 'env'],
+  'Data and software:': ['get', 'put', 'warm', 'ls', 'stat', 'cat', 'rm', 'login', 'stage', 'env'],
   'This machine:': ['doctor', 'demo', 'mini', 'docs', 'completion'],
 } as const;
 
@@ -194,14 +194,6 @@ export const helpTexts: Readonly<Record<string, CommandHelp>> = {
     examples: [
       ['updraft put model.pt osdf:///inbox/me/model.pt', 'one file'],
       ['updraft put --recursive results osdf:///inbox/me/results', 'a folder'],
-    ],
-  },
-  sync: {
-    what: 'copy what differs between a folder and a collection, either way',
-    page: 'objects.md',
-    examples: [
-      ['updraft sync osdf:///demo/images images', 'download what is new or changed'],
-      ['updraft sync results osdf:///inbox/me/results --dry-run', 'what an upload would change'],
     ],
   },
   warm: {

@@ -37,7 +37,7 @@ export function configure(command: Command, cli: Cli): void {
     // `--unpack URL` takes the URL as the mode, so the list of URLs may be empty.
     .usage('[options] <url...>')
     .argument('[url...]', 'objects (osdf:, pelican:, https:, http:, file:), then the file or folder to write')
-    .option('-r, --recursive', 'the URLs are folders; take everything in them')
+    .option('-r, --recursive', 'the URLs are folders; fetch what is not here yet')
     .option('-p, --parallel <number>', 'number of parallel transfers', integerOption(999), 4)
     .option('-u, --unpack [mode]', `unpack while downloading: ${modes.join(', ')}`, (word) =>
       unpackMode(word, swallowed),
@@ -90,6 +90,9 @@ async function get(cli: Cli, words: string[], options: Options): Promise<void> {
   });
   board.close();
   throwWorstFault(cli, results, { json: json === true, again: describeNextTry(unpack !== undefined) });
+  const old = results.filter(({ isOld }) => isOld).length;
+  if (json === undefined && items.some(({ listed }) => listed !== undefined))
+    cli.err(`${items.length - old} fetched, ${old} already here\n`);
   if (json === undefined && options.quiet === undefined && cli.errIsTerminal)
     nextCommands(cli, [
       [`updraft stat ${shellQuote(words[0] ?? '')}`, 'which servers have the object, and its digests'],

@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import { counted } from '../../base/counted.ts';
 import { mapLimited } from '../../base/map-limited.ts';
 import type { Cli } from '../cli.ts';
 import { openFederation, type ObjectFlags } from '../object/access.ts';
@@ -18,7 +17,7 @@ interface Options extends ObjectFlags {
 export function configure(command: Command, cli: Cli): void {
   command
     .argument('<file...>', 'files, then the URL (a folder if it ends with / or there are several files)')
-    .option('-r, --recursive', 'upload folders with all they hold')
+    .option('-r, --recursive', 'upload folders: what is not there yet')
     .option('-p, --parallel <number>', 'number of parallel transfers', integerOption(99), 2)
     .option('--overwrite', 'replace existing objects')
     .option('--token-file <file>', 'read the token from this file')
@@ -43,6 +42,7 @@ async function put(cli: Cli, words: string[], options: Options): Promise<void> {
     json: options.json === true,
     again: 'run the same command again for what is missing; existing objects stay',
   });
-  if (items.length > 1 && options.json === undefined)
-    cli.err(`${counted(items.length, 'object')} uploaded\n`);
+  const old = results.filter(({ isOld }) => isOld).length;
+  if ((items.length > 1 || options.recursive) && options.json === undefined)
+    cli.err(`${items.length - old} uploaded, ${old} already there\n`);
 }

@@ -1,4 +1,4 @@
-import { mkdir } from 'node:fs/promises';
+import { mkdir, utimes } from 'node:fs/promises';
 import path from 'node:path';
 import { defined } from '../../base/defined.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
@@ -13,6 +13,7 @@ import type { Cli } from '../cli.ts';
 import { accessTo, type ProofOptions, readProof } from './access.ts';
 import type { TransferBoard } from './board.ts';
 import type { GetItem } from './get-items.ts';
+import { compareEarlier } from './unchanged.ts';
 import { setbackReporter, type TransferProgress } from './describe-transfer.ts';
 
 export interface FetchItemOptions extends ProofOptions {
@@ -28,6 +29,8 @@ export interface FetchItemOptions extends ProofOptions {
 export interface GetResult extends GetItem {
   fetched?: Fetched;
   unpacked?: Unpacked;
+  /** Nothing was fetched: an earlier download is the same. */
+  isOld?: true;
   setbacks: { server: string; kind: string; message: string }[];
   fault?: Fault;
 }
@@ -44,7 +47,7 @@ export async function fetchItem(
   try {
     cli.signal.throwIfAborted();
     const access = await fetchOptions(cli, board, work, result, options);
-    if (options.unpack === undefined) result.fetched = await toFile(item, access, options);
+    if (options.unpack === undefined) Object.assign(result, await toFile(item, access, options));
     else Object.assign(result, await toFolder(item, access, options.unpack));
   } catch (error) {
     result.fault = withFix(item.url, asFault(error));
@@ -93,13 +96,19 @@ async function fetchOptions(
 }
 
 async function toFile(
-  { url, target }: GetItem,
+  item: GetItem,
   access: FetchOptions,
-  { overwrite }: FetchItemOptions,
-): Promise<Fetched> {
+  { overwrite = false }: { overwrite?: boolean },
+): Promise<Pick<GetResult, 'fetched' | 'isOld'>> {
+  const { url, target, listed } = item;
   await makeFolder(path.dirname(target));
+  const earlier = listed && (await compareEarlier(item, access, overwrite));
+  if (earlier !== undefined && 'same' in earlier) return { fetched: earlier.same, isOld: true };
   try {
-    return await fetchToFile(url, target, { ...access, overwrite: overwrite === true });
+    const fetched = await fetchToFile(earlier?.from ?? url, target, { ...access, overwrite });
+    // By this the next download of the folder knows it again.
+    if (listed?.modified !== undefined) await utimes(target, new Date(), new Date(listed.modified));
+    return { fetched };
   } catch (error) {
     // The engine's file error is a usage error here.
     if (error instanceof Fault && error.about === target && error.kind === 'file-invalid')

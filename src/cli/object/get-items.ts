@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises';
+import { lstat, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Env } from '../../base/env.ts';
 import { Fault } from '../../fault/fault.ts';
@@ -55,8 +55,13 @@ export async function listItems(
       const root = isWhole
         ? path.resolve(cli.cwd, target)
         : path.join(folder ?? cli.cwd, objectName(url, cli.env));
-      for await (const entry of walkCollection(url, { ...access, signal: cli.signal }))
+      const names = new Set<string>();
+      for await (const entry of walkCollection(url, { ...access, signal: cli.signal })) {
         items.push({ url: entry.url, target: path.join(root, entry.name), listed: entry });
+        for (let at = path.dirname(entry.name); at !== '.' && !names.has(at); at = path.dirname(at))
+          names.add(at);
+      }
+      for (const name of names) await refuseLink(path.join(root, name));
     } else
       items.push({
         url,
@@ -67,6 +72,17 @@ export async function listItems(
       });
   }
   return withoutClashes(items);
+}
+
+/** A folder that is a link leads to a place that the user did not name. */
+async function refuseLink(folder: string): Promise<void> {
+  const found = await lstat(folder).catch(() => undefined);
+  if (found?.isSymbolicLink() !== true) return;
+  const to = await realpath(folder).catch(() => 'nowhere');
+  throw new Fault('usage', `${folder} is a link to ${to}: nothing is written through it`, {
+    about: folder,
+    fix: 'remove the link, or fetch into another folder',
+  });
 }
 
 function isRecursive(url: string, cli: Cli): boolean {

@@ -21,7 +21,8 @@ export function printResult(
   if (options.json) board.print(JSON.stringify(resultJson(result)));
   else if (result.fault !== undefined)
     printTransferFault(board, displayPath(cli, result.target), result.fault);
-  else printFetched(cli, board, result);
+  // Thousands of names that nothing happened to would hide the others.
+  else if (result.isOld === undefined) printFetched(cli, board, result);
 }
 
 function printFetched(
@@ -66,12 +67,12 @@ function describeUnpacked(
   return `${counted(files, 'file')} (${formatSize(bytes)}) unpacked into ${where === '' ? '.' : where}`;
 }
 
-function resultJson({ url, target, fetched, unpacked, setbacks, fault }: GetResult): object {
+function resultJson({ url, target, fetched, unpacked, setbacks, fault, isOld: skipped }: GetResult): object {
   const error = fault && faultJson(fault);
   if (fetched === undefined) return { url, target, setbacks, error };
   const { bytes, seconds, verified, servers, leftOut } = fetched;
   const rate = seconds > 0 ? Math.round(movedBytes(fetched) / seconds) : undefined;
-  return { url, target, bytes, seconds, rate, verified, servers, leftOut, setbacks, unpacked };
+  return { url, target, bytes, seconds, rate, verified, servers, leftOut, setbacks, unpacked, skipped };
 }
 
 export function faultJson({ kind, message, fix, info }: Fault): object {

@@ -1,20 +1,24 @@
-import { readdir } from 'node:fs/promises';
+import { realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { defined } from '../../base/defined.ts';
+import { walkTree } from '../../base/walk-tree.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
 import type { FederationLocator } from '../../federation/locator.ts';
 import { type Put, putObject, statFile } from '../../transfer/put-object.ts';
 import { fetchToFile } from '../../transfer/fetch-to-file.ts';
 import type { Cli } from '../cli.ts';
-import { below, hasScheme } from './access.ts';
+import { below, hasScheme, statUrl } from './access.ts';
 import type { TransferBoard } from './board.ts';
 import { faultJson, displayPath, printTransferFault } from './print-results.ts';
+import { isProven, wholeSeconds } from './unchanged.ts';
 import { describeAmount, describeVerified } from './describe-transfer.ts';
 
 /** One file to upload and the object it becomes. */
 export interface PutItem {
   file: string;
   url: string;
+  /** Why it is not sent: a link that leads out of the folder. */
+  fault?: Fault;
 }
 
 /** The result for one file. */
@@ -22,7 +26,6 @@ export interface PutResult extends PutItem {
   put?: Put & { seconds: number };
   /** The same object was already there. */
   isOld?: true;
-  fault?: Fault;
 }
 
 /** Uploads one file and shows it on the board; a failure is part of the result, so that the others continue. */
@@ -31,13 +34,20 @@ export async function putItem(
   board: TransferBoard,
   item: PutItem,
   federation: FederationLocator,
-  { overwrite, tokenFile }: { overwrite?: boolean; tokenFile?: string },
+  { overwrite, recursive, tokenFile }: { overwrite?: boolean; recursive?: boolean; tokenFile?: string },
 ): Promise<PutResult> {
+  if (item.fault !== undefined) return item;
   const started = cli.clock.monotonic();
   const seconds = (): number => (cli.clock.monotonic() - started) / 1000;
+  const oldCopy = async (): Promise<PutResult | undefined> => {
+    const old = await existingCopy(cli, item, federation, tokenFile, overwrite !== true);
+    return old && { ...item, put: { ...old, seconds: seconds() }, isOld: true };
+  };
   try {
     cli.signal.throwIfAborted();
     const { signal } = cli;
+    const same = overwrite && recursive ? await oldCopy() : undefined;
+    if (same !== undefined) return same;
     const how = { federation, signal, overwrite: overwrite === true, ...defined({ tokenFile }) };
     const put = await board.during(path.basename(item.file), (onProgress) =>
       putObject(item.file, item.url, { ...how, onProgress }),
@@ -45,23 +55,39 @@ export async function putItem(
     return { ...item, put: { ...put, seconds: seconds() } };
   } catch (error) {
     const fault = asFault(error);
-    const old = fault.kind === 'usage' ? await existingCopy(cli, item, federation, tokenFile) : undefined;
-    if (old !== undefined) return { ...item, put: { ...old, seconds: seconds() }, isOld: true };
-    return { ...item, fault: withOurFix(fault) };
+    const old = fault.kind === 'usage' ? await oldCopy() : undefined;
+    return old ?? { ...item, fault: withOurFix(fault) };
   }
 }
 
-/** The origin's object, if it equals the file; comparing does not download it again. */
-export async function existingCopy(
+/**
+ * The origin's object, if it is the file; comparing does not download it again. Where the origin has no digest, it is if
+ * it has the file's size and is newer than the last change of the file, under this name: an object has the time of its
+ * upload.
+ */
+async function existingCopy(
   cli: Cli,
   { file, url }: PutItem,
   locator: FederationLocator,
   tokenFile: string | undefined,
+  byTime: boolean,
 ): Promise<Put | undefined> {
   const atOrigin = `${url}${url.includes('?') ? '&' : '?'}directread`;
   const options = { locator, clock: cli.clock, signal: cli.signal, ...defined({ tokenFile }) };
   try {
-    const { bytes, verified } = await fetchToFile(atOrigin, file, options);
+    const there = await fetchToFile(atOrigin, file, options);
+    const { bytes, verified } = there;
+    if (!isProven(there)) {
+      if (!byTime) return undefined;
+      const object = await statUrl(url, {
+        federation: locator,
+        signal: cli.signal,
+        ...defined({ tokenFile }),
+      });
+      const { mtimeMs, ctimeMs } = await stat(file);
+      const isNewer = wholeSeconds(object?.modified ?? 0) > wholeSeconds(Math.max(mtimeMs, ctimeMs));
+      if (!isNewer) return undefined;
+    }
     return { bytes, verified: verified === 'manifest' ? 'digest' : verified, server: '' };
   } catch {
     return undefined;
@@ -78,13 +104,14 @@ export function printPut(
   cli: Cli,
   board: TransferBoard,
   { file, url, put, fault, isOld }: PutResult,
-  { json }: { json?: boolean },
+  { json, recursive }: { json?: boolean; recursive?: boolean },
 ): void {
-  if (json) board.print(JSON.stringify({ file, url, ...put, error: fault && faultJson(fault) }));
+  if (json)
+    board.print(JSON.stringify({ file, url, ...put, skipped: isOld, error: fault && faultJson(fault) }));
   else if (fault !== undefined) printTransferFault(board, displayPath(cli, file), fault);
-  else if (isOld && put !== undefined)
-    board.print(`${url}: already there; ${describeVerified(put.verified)}`);
-  else if (put !== undefined)
+  else if (isOld && put !== undefined) {
+    if (recursive !== true) board.print(`${url}: already there; ${describeVerified(put.verified)}`);
+  } else if (put !== undefined)
     board.print(
       `${url}: ${describeAmount(put.bytes, put.seconds)}; to ${put.server}; ${describeVerified(put.verified)}`,
     );
@@ -120,14 +147,25 @@ export async function listUploads(
 }
 
 async function filesBelow(folder: string, url: string): Promise<PutItem[]> {
-  return (await walkFolder(folder)).map((name) => ({ file: path.join(folder, name), url: below(url, name) }));
+  const items: PutItem[] = [];
+  for (const { name, kind } of await walkTree(folder)) {
+    const file = path.join(folder, name);
+    const fault = kind === 'link' ? await linkFault(file, folder) : undefined;
+    if (kind !== 'folder') items.push({ file, url: below(url, name), ...defined({ fault }) });
+  }
+  return items;
 }
 
-/** Everything but folders below a folder, by relative path; links are not followed. */
-export async function walkFolder(folder: string): Promise<string[]> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  return entries
-    .filter((entry) => !entry.isDirectory())
-    .map((entry) => path.relative(folder, path.join(entry.parentPath, entry.name)))
-    .sort();
+/** A link is sent as the file that it names only if that is in the folder: nothing else was named to be uploaded. */
+async function linkFault(link: string, folder: string): Promise<Fault | undefined> {
+  const file = await realpath(link).catch(() => undefined);
+  const isInside = file?.startsWith(`${await realpath(folder)}/`) === true;
+  const isFile = file !== undefined && (await stat(file)).isFile();
+  if (isInside && isFile) return undefined;
+  const what = file === undefined ? 'leads nowhere' : `is a link to ${file}`;
+  const why = file === undefined ? '' : isInside ? ', not a file' : `, outside ${folder}`;
+  return new Fault('file-invalid', `${link} ${what}${why}`, {
+    about: link,
+    fix: 'put the files themselves there, or remove the link',
+  });
 }

@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { test } from 'node:test';
+import { ObjectHarness } from './object-harness.ts';
+
+test('an upload of a folder sends links to its own files, and nothing that is outside of it', async (t) => {
+  const harness = await ObjectHarness.open(t);
+  const env = await harness.tokenEnv({ namespace: '/inbox' });
+  await mkdir(harness.at('side/deep'), { recursive: true });
+  await mkdir(harness.at('outside'));
+  await writeFile(harness.at('side/deep/a'), 'mine');
+  await writeFile(harness.at('outside/o'), 'not mine');
+  await symlink('deep/a', harness.at('side/own'));
+  await symlink('../outside', harness.at('side/folder'));
+  await symlink('../outside/o', harness.at('side/file'));
+  await symlink('nowhere', harness.at('side/dangling'));
+  await symlink('..', harness.at('side/deep/up'));
+  // The name that the user writes may be a link.
+  await symlink('side', harness.at('top'));
+  const said = await harness.updraft(['put', '-r', 'top', 'osdf:///inbox/top'], { env });
+  assert.equal(said.exit, 3, said.err);
+  assert.match(said.err, /top\/folder FAILED: .*top\/folder is a link to .*\/outside, outside /);
+  assert.match(said.err, /top\/file FAILED: .*is a link to .*\/outside\/o, outside /);
+  assert.match(said.err, /top\/dangling FAILED: .*top\/dangling leads nowhere\n/);
+  assert.match(said.err, /top\/deep\/up FAILED: .*, (?:not a file|outside )/);
+  assert.match(said.err, /2 of 6 done; not done:/);
+  assert.deepEqual((await readdir(harness.published('inbox/top'))).sort(), ['deep', 'own']);
+  assert.deepEqual(await readdir(harness.published('inbox/top/deep')), ['a']);
+  assert.equal(await readFile(harness.published('inbox/top/own'), 'utf8'), 'mine');
+});
+
+test('a download of a folder does not write through a link in its target', async (t) => {
+  const harness = await ObjectHarness.open(t);
+  for (const name of ['a', 'deep/link/b', 'deep/c']) await harness.publish(`demo/all/${name}`, name);
+  await mkdir(harness.at('side/deep'), { recursive: true });
+  await mkdir(harness.at('outside'));
+  await symlink('../../outside', harness.at('side/deep/link'));
+  // The name that the user writes may be a link.
+  await symlink('side', harness.at('top'));
+  const words = ['get', '-r', 'osdf:///demo/all', 'top', '--overwrite'];
+  const said = await harness.updraft(words);
+  assert.equal(said.exit, 2, said.err);
+  assert.match(said.err, /top\/deep\/link is a link to .*\/outside: nothing is written through it/);
+  assert.deepEqual(await readdir(harness.at('outside')), []);
+  assert.deepEqual(await readdir(harness.at('side')), ['deep']);
+});
+
+test('a file that is a link is replaced, and not what it leads to', async (t) => {
+  const harness = await ObjectHarness.open(t);
+  for (const name of ['same', 'other']) await harness.publish(`demo/all/${name}`, name);
+  await mkdir(harness.at('side'));
+  await writeFile(harness.at('same'), 'same');
+  await writeFile(harness.at('precious'), 'precious');
+  await symlink('../same', harness.at('side/same'));
+  await symlink('../precious', harness.at('side/other'));
+  const words = ['get', '-r', 'osdf:///demo/all', 'side'];
+  const refused = await harness.updraft(words);
+  assert.match(refused.err, /side\/other exists and is not/);
+  const done = await harness.updraft([...words, '--overwrite']);
+  assert.match(done.err, /^1 fetched, 1 already here\n$/m, done.err);
+  assert.equal(await readFile(harness.at('side/other'), 'utf8'), 'other');
+  assert.equal(await readFile(harness.at('precious'), 'utf8'), 'precious');
+});
