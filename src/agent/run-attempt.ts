@@ -1,5 +1,5 @@
 import { succeeds } from '../base/error-reason.ts';
-import type { Fault } from '../fault/fault.ts';
+import { Fault } from '../fault/fault.ts';
 import { dropClaim } from '../job/claim.ts';
 import type { WorkOrder } from '../job/job.ts';
 import { isOnDemand } from '../job/on-demand.ts';
@@ -29,7 +29,8 @@ import {
 } from './results/outputs.ts';
 import { faultIn, makeScratch } from './scratch.ts';
 import { SelfTests } from './self-test/test-machine.ts';
-import { freeSpaceIn } from './training/death.ts';
+import { cutShort, orFullDisk } from './training/death.ts';
+import { DiskWatch, freeSpaceIn } from './training/disk-watch.ts';
 import { withAdvice } from './training/failure-advice.ts';
 import { checkpointExit, exitCodeOf, outcomeOf, trainingFault } from './training/ending.ts';
 import { lastErrorLines } from './training/log-tail.ts';
@@ -154,7 +155,8 @@ async function runToEndOrPause(
   if (ready === undefined) return;
   const { equipped, attempt, before, code } = ready;
   const isDone = (): Promise<boolean> => succeeds(checkOutputs(order.job.train.outputs, scratch, before));
-  const ended = await trainToEnd(attempt, soFar.saver, isDone);
+  const disks = new DiskWatch(attempt);
+  const ended = await trainToEnd(attempt, soFar.saver, disks, isDone);
   // A result counts only if the data it was trained on is complete.
   if (ended === 'paused' || ended.status === 0) await soFar.arriving?.complete();
   if (ended === 'paused') {
@@ -166,7 +168,7 @@ async function runToEndOrPause(
   soFar.ended = ended;
   await soFar.tests?.passed();
   if (ended.status !== 0) await soFar.software?.explainFailure();
-  await judge(equipped, ended, ready);
+  await judge(equipped, ended, disks, ready);
   // A pool that takes its machine back now may drop the result: then the next attempt resumes.
   if (!context.signal.aborted) await soFar.saver?.discard();
 }
@@ -225,6 +227,7 @@ async function prepare(attempt: Attempt): Promise<string> {
 async function judge(
   attempt: Attempt,
   ended: CommandEnd,
+  disks: DiskWatch,
   { before, code }: Pick<ReadyAttempt, 'before' | 'code'>,
 ): Promise<void> {
   const { order, scratch, context, record } = attempt;
@@ -236,8 +239,16 @@ async function judge(
   if (failure !== undefined) throw await withAdvice(failure, lines, scratch.work);
   const grace = withGrace(context);
   try {
-    await checkOutputs(outputs, scratch, before);
-    if (check !== undefined) await checkByCommand(check, attempt, grace.signal);
+    try {
+      await checkOutputs(outputs, scratch, before);
+      if (check !== undefined) await checkByCommand(check, attempt, grace.signal);
+    } catch (thrown) {
+      if (!(thrown instanceof Fault) || thrown.kind !== 'wrong-output') throw thrown;
+      throw orFullDisk(thrown, lastErrorLines(order), disks);
+    }
+    // What a check has accepted is complete.
+    const cut = check === undefined ? cutShort(lines, disks) : undefined;
+    if (cut !== undefined) throw cut;
     record({ kind: 'phase', phase: 'returning' });
     await publishOrKeep(attempt, code, grace.signal);
   } finally {

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { test } from 'node:test';
+import { test, type TestContext } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import type { Train } from '../../src/job/spec.ts';
 import { smallDisk } from '../small-disk.ts';
 import { AgentHarness } from './agent-harness.ts';
 import { makeTarGz } from './tar.ts';
@@ -83,4 +84,94 @@ test('a checkpoint that does not fit is recorded with figures, the training cont
   assert.match(message, /the checkpoint needs 5 MB, and the disk of .*checkpoint has [\d.]+ [kM]B free/);
   assert.equal(harness.checkpoint()['state']?.length, 600_000);
   assert.deepEqual(elsewhere.leftovers(), []);
+});
+
+/** An attempt whose scratch folder is on a small disk, and everything else elsewhere. */
+async function onSmallScratch(t: TestContext, train: Partial<Train>, size?: string) {
+  const disk = await smallDisk(t, size);
+  if (disk === undefined) return undefined;
+  const [harness, scratch] = [await AgentHarness.open(t), await AgentHarness.open(t, disk)];
+  const { exit } = await harness.run({ train, scratchParent: scratch.at('scratch') });
+  const { kind, message } = harness.entries('fault')[0]?.fault ?? {};
+  return { exit, kind, message: message ?? '', harness };
+}
+
+const fill = 'cat /dev/zero > fill 2>/dev/null';
+
+test('a training that exits with 0 and an empty output on a full disk ends as disk-full', async (t) => {
+  const ended = await onSmallScratch(t, { command: `${fill}; echo '{}' > model.pt || true` });
+  if (ended === undefined) return;
+  assert.deepEqual([ended.exit, ended.kind], [107, 'disk-full'], ended.message);
+  assert.match(ended.message, /model\.pt is (?:empty|missing).*disk of .*scratch.* is full \(0 B left in/);
+});
+
+test('a disk that was full while the training ran, and has room again, is still the cause', async (t) => {
+  // It waits for a report in the journal: by then the agent has seen the full disk.
+  const seen = 'until grep -q \'"epoch":1\' "$UPDRAFT_TEST_JOURNAL"; do sleep 0.05; done';
+  const command = `${fill}; : > model.pt; echo epoch=1; ${seen}; rm fill`;
+  const disk = await smallDisk(t);
+  if (disk === undefined) return;
+  const [harness, scratch] = [await AgentHarness.open(t), await AgentHarness.open(t, disk)];
+  const env = { UPDRAFT_TEST_JOURNAL: harness.at('job/attempt-1/agent.jsonl') };
+  const { exit } = await harness.run(
+    { train: { command }, scratchParent: scratch.at('scratch') },
+    undefined,
+    env,
+  );
+  const { message = '' } = harness.entries('fault')[0]?.fault ?? {};
+  assert.equal(exit, 107, message);
+  assert.match(
+    message,
+    /model\.pt is empty.*was full during the training \([\d.]+ MB left in \S+, 0 B at the lowest,/,
+  );
+});
+
+test('a disk that takes no more files is full', async (t) => {
+  const command = 'i=0; while touch f$i 2>/dev/null; do i=$((i + 1)); done; true';
+  const ended = await onSmallScratch(t, { command }, '2m,nr_inodes=40');
+  if (ended === undefined) return;
+  assert.deepEqual([ended.exit, ended.kind], [107, 'disk-full'], ended.message);
+  assert.match(ended.message, /model\.pt is missing.*no more files/);
+});
+
+test('an output that the full disk cut short is not published, even if the training exits with 0', async (t) => {
+  const ended = await onSmallScratch(t, { command: 'head -c 9000000 /dev/zero > model.pt || true' });
+  if (ended === undefined) return;
+  assert.deepEqual([ended.exit, ended.kind], [107, 'disk-full'], ended.message);
+  assert.deepEqual(ended.harness.leftovers(), []);
+});
+
+test('a check that fails on a full disk is the disk, and not a wrong result', async (t) => {
+  const ended = await onSmallScratch(t, {
+    command: `echo 1 > model.pt; ${fill}; true`,
+    check: 'cp model.pt copy',
+  });
+  if (ended === undefined) return;
+  assert.deepEqual([ended.exit, ended.kind], [107, 'disk-full'], ended.message);
+  assert.match(ended.message, /the check `cp model\.pt copy` exited with code 1/);
+});
+
+test('a training that exits with 85 is not blamed where its checkpoint found no room', async (t) => {
+  const disk = await smallDisk(t);
+  if (disk === undefined) return;
+  const [harness, elsewhere] = [await AgentHarness.open(t, disk), await AgentHarness.open(t)];
+  const train = { checkpoint: 'ckpt', command: 'head -c 5000000 /dev/zero > ckpt/state; exit 85' };
+  const { exit } = await harness.run({ train, scratchParent: elsewhere.at('scratch') });
+  const { message = '' } = harness.entries('fault').at(-1)?.fault ?? {};
+  assert.equal(exit, 107, message);
+  assert.match(message, /the checkpoint needs 5 MB/);
+});
+
+test('a file-size limit of the machine is no error of the program', async (t) => {
+  const harness = await AgentHarness.open(t);
+  const command = `ulimit -f 64; python3 -c 'open("model.pt", "wb").write(b"x" * 10**6)'`;
+  const { exit } = await harness.run({ train: { command } });
+  const { message = '' } = harness.entries('fault')[0]?.fault ?? {};
+  assert.equal(exit, 107, message);
+  assert.match(message, /file-size limit.*Errno 27/);
+});
+
+test('an empty output on a disk with room is a wrong output', async (t) => {
+  const harness = await AgentHarness.open(t);
+  assert.equal((await harness.run({ train: { command: ': > model.pt' } })).exit, 112);
 });

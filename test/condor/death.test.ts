@@ -71,6 +71,23 @@ describe('a training that dies on a real pool', { concurrency: 3 }, () => {
     assert.equal(new Set(state.attempts.map(({ pool }) => pool?.site)).size, 3);
   });
 
+  test('with an empty output on a full disk is retried elsewhere with more disk', async (t) => {
+    const full = "echo 'tee: o: No space left on device' >&2; : > o; exit 0";
+    const seen = await died(t, `if [ $UPDRAFT_ATTEMPT = 1 ]; then ${full}; fi`);
+    if (seen === undefined) return;
+    const { state, requests } = seen;
+    assert.deepEqual(
+      state.attempts.map(({ exit, fault }) => [exit, fault?.kind]),
+      [
+        [107, 'disk-full'],
+        [0, undefined],
+      ],
+      JSON.stringify(state),
+    );
+    const [first = 0, second = 0] = requests.map(([, disk]) => disk);
+    assert.equal(second / first, 2);
+  });
+
   test('of an unknown signal is retried elsewhere', async (t) => {
     const seen = await died(t, '[ $UPDRAFT_ATTEMPT -gt 1 ] || exec kill -9 $$');
     if (seen === undefined) return;

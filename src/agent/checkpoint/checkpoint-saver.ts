@@ -3,7 +3,9 @@ import path from 'node:path';
 import { defined } from '../../base/defined.ts';
 import { succeeds } from '../../base/error-reason.ts';
 import { sandboxFiles } from '../../job/layout.ts';
+import type { Fault } from '../../fault/fault.ts';
 import { toFaultRecord, type AgentBody } from '../../journal/entry.ts';
+import { metricsOf } from '../../journal/metrics.ts';
 import type { Attempt } from '../attempt.ts';
 import { attemptProcesses } from '../training/processes.ts';
 import { faultIn } from '../scratch.ts';
@@ -46,13 +48,16 @@ export class CheckpointSaver {
   #progressed: boolean | undefined;
   #began: Position | undefined;
   #position: Position = {};
+  /** Whether the training has reported anything since it last started. */
+  #hasReported = false;
   /** Where the training was when it last wrote to its folder. */
   #writtenAt: Position = {};
   #saving: Promise<void> | undefined;
   #nextPollMs = 0;
   #startedMs = 0;
   #savedMs: number | undefined;
-  #trouble = '';
+  /** Why nothing could be saved the last time. */
+  trouble: Fault | undefined;
 
   private constructor(attempt: Attempt, folder: string, code: string, tested: () => Promise<void>) {
     const { order, context } = attempt;
@@ -119,6 +124,7 @@ export class CheckpointSaver {
     this.#startedMs = context.clock.monotonic();
     this.#savedMs = undefined;
     this.#position = {};
+    this.#hasReported = false;
     this.#progressed = undefined;
     if (this.#latest === undefined) return;
     const { attempt: savedBy, position, code } = this.#latest;
@@ -132,6 +138,7 @@ export class CheckpointSaver {
   /** Receives the attempt's journal entries; only the training's position matters here. */
   onEntry(body: AgentBody): void {
     if (body.kind !== 'progress') return;
+    this.#hasReported ||= Object.keys({ ...positionIn(body), ...metricsOf(body) }).length > 0;
     this.#position = { ...this.#position, ...positionIn(body) };
     if (this.#latest === undefined && Object.keys(this.#position).length > 0) this.#began ??= this.#position;
     const verdict = this.#check?.onPosition(this.#position);
@@ -182,7 +189,7 @@ export class CheckpointSaver {
     if (signal.aborted) stop();
     signal.addEventListener('abort', stop, { once: true });
     await this.#saving;
-    this.#trouble = '';
+    this.trouble = undefined;
     try {
       const snapshot = this.#settled.unsavedSnapshot();
       this.#placeWriting();
@@ -210,12 +217,13 @@ export class CheckpointSaver {
 
   /**
    * Whether the checkpoint should leave the machine by now. A training that saves by itself is interrupted just after
-   * it saved, to lose little if it ignores the request.
+   * it saved, to lose little if it ignores the request. One that has neither saved nor reported anything may still be
+   * starting, and could only start over.
    */
   isDue(everyMs: number): boolean {
     const now = this.#attempt.context.clock.monotonic();
     const due = this.#startedMs + everyMs;
-    if (now < due || this.#saving !== undefined) return false;
+    if (now < due || this.#saving !== undefined || !(this.hasNew || this.#hasReported)) return false;
     return this.#savedMs === undefined || this.#savedMs >= due || now >= due + everyMs;
   }
 
@@ -258,8 +266,8 @@ export class CheckpointSaver {
     const { record, context } = this.#attempt;
     this.#nextPollMs = context.clock.monotonic() + retryMs;
     const fault = faultIn(this.#store.folder, thrown);
-    if (fault.message === this.#trouble) return;
-    this.#trouble = fault.message;
+    if (fault.message === this.trouble?.message) return;
+    this.trouble = fault;
     record({ kind: 'fault', fault: toFaultRecord(fault) });
   }
 

@@ -32,7 +32,7 @@ interface Kept {
 
 const doesNotFit = ({ resultsTo }: WorkOrder, error: unknown, kept: Kept | undefined): Fault =>
   runFolderFull({
-    what: `the results do not fit into ${resultsTo}`,
+    what: `the results do not fit into ${resultsTo}${kept === undefined ? ', and are lost' : ''}`,
     folder: path.dirname(resultsTo),
     error,
     neededBytes: kept?.bytes,

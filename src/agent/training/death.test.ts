@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { exitCodeOf } from './ending.ts';
 import { deathFault } from './death.ts';
+import type { DiskSpace } from './disk-watch.ts';
 import { cgroupFolders, MemoryWatch, type ExitReadings, type MemoryReadings } from './memory-watch.ts';
 import type { CommandEnd } from './shell.ts';
 
@@ -16,9 +17,19 @@ const calm: MemoryReadings = {
 const room = (freeBytes: number, folder = '/scratch') => ({ folder, freeBytes });
 
 /** The fault's kind, exit code and message for a training that requested 4 GB. */
-function death(ended: CommandEnd, line = '', seen: Partial<MemoryReadings> = {}, disks = [room(GB)]) {
+function death(
+  ended: CommandEnd,
+  line = '',
+  seen: Partial<MemoryReadings> = {},
+  disks: DiskSpace[] = [room(GB)],
+) {
   const evidence: ExitReadings = { memory: { ...calm, ...seen }, disks };
-  const fault = deathFault(ended, line === '' ? [] : ['Traceback', line], { memoryBytes: 4 * GB }, evidence);
+  const fault = deathFault(
+    ended,
+    line === '' ? [] : ['Traceback (most recent call last):', line],
+    { memoryBytes: 4 * GB },
+    evidence,
+  );
   return { kind: fault?.kind, exit: fault && exitCodeOf(fault, ended), said: fault?.message ?? '' };
 }
 
@@ -71,6 +82,29 @@ test('a full disk, quota or shared memory is found by the output and by the figu
   const loader =
     'RuntimeError: DataLoader worker (pid 7) is killed by signal: Bus error. It is possible that …';
   assert.equal(death(failed, loader).kind, 'self-test-failed');
+});
+
+test("an error that hides a full disk is the disk if one was full while it ran, unless it is the program's own", () => {
+  const torch = 'RuntimeError: [enforce fail at inline_container.cc:424] . unexpected pos 192 vs 94';
+  const wasFull = [{ ...room(GB), lowestBytes: 0 }];
+  const found = death(failed, torch, {}, wasFull);
+  assert.deepEqual([found.kind, found.exit], ['disk-full', 107]);
+  assert.match(
+    found.said,
+    /was full during the training \(1 GB left in \/scratch, 0 B at the lowest\): Runtime/,
+  );
+  assert.equal(death(failed, torch).kind, undefined, 'with room it may be anything');
+  const own = 'ValueError: no such layer';
+  assert.equal(death(failed, own, {}, wasFull).kind, undefined);
+  const home = [room(GB), { ...room(GB, '/home/u'), isRefused: true, isHome: true as const }];
+  assert.match(death(failed, torch, {}, home).said, /\/home\/u is full \(.*no more files or bytes/);
+  assert.equal(death(failed, own, {}, home).kind, undefined);
+});
+
+test('a file-size limit is found by the signal and by the output', () => {
+  for (const ended of [{ status: 153 }, { status: null, signal: 'SIGXFSZ' } as const])
+    assert.equal(death(ended).kind, 'disk-full');
+  assert.match(death(failed, 'OSError: [Errno 27] File too large').said, /file-size limit .*: OSError/);
 });
 
 test('out-of-memory messages of GPU and machine are recognized', () => {

@@ -1,12 +1,14 @@
-import { freeBytes } from '../../base/free-bytes.ts';
 import { Fault } from '../../fault/fault.ts';
 import { formatSize } from '../../job/units.ts';
 import {
-  machineOutOfMemory,
-  type ExitReadings,
-  type MemoryReadings,
+  describeSpace,
   type DiskSpace,
-} from './memory-watch.ts';
+  type DiskWatch,
+  hasBeenFull,
+  isFullNow,
+  sharedMemory,
+} from './disk-watch.ts';
+import { machineOutOfMemory, type ExitReadings, type MemoryReadings } from './memory-watch.ts';
 import type { CommandEnd } from './shell.ts';
 
 /** The memory that a training requested, in bytes. */
@@ -14,22 +16,12 @@ export interface RequestedMemory {
   memoryBytes: number;
 }
 
-export function freeSpaceIn(folder: string): DiskSpace[] {
-  const free = freeBytes(folder);
-  return free === undefined ? [] : [{ folder, freeBytes: free }];
-}
-
-/** Where processes share memory as files: PyTorch's data loaders pass batches there. */
-export const sharedMemory = '/dev/shm';
-
-/** Less than this counts as full: file systems reserve some. */
-const minFreeBytes = 256 * 1024;
-
 const patterns = {
   gpu: /(?:CUDA|HIP) out of memory|CUDA error: out of memory|cudaErrorMemoryAllocation|CUBLAS_STATUS_ALLOC_FAILED/i,
   shared:
     /bus error|insufficient shared memory|unable to (?:write to|open|mmap|resize).*(?:\/torch_|shared memory)/i,
   disk: /No space left on device|Disk quota exceeded|\bErrno (?:28|122)\b|\bENOSPC\b|\bEDQUOT\b/,
+  fileSize: /\[Errno 27\]|\bEFBIG\b|: File too large$|File size limit exceeded/,
   memory:
     /\bMemoryError\b|Cannot allocate memory|\bErrno 12\b|std::bad_alloc|can't allocate memory|Unable to allocate [\d.]+ [KMGT]iB/i,
   killed: /worker \(pid\(?s?\)? [\d, ]+\) (?:is killed by signal: Killed|exited unexpectedly)/,
@@ -66,14 +58,15 @@ const programError = new RegExp(
  * The lines that may say what a training died of. Code quoted in a traceback says nothing, and a program that ended
  * with an error of its own had survived whatever it reported before.
  */
-function relevantLines(lines: readonly string[]): string[] {
+function relevantLines(lines: readonly string[]): { clues: string[]; isProgramError: boolean } {
   const begin = lines.findIndex(has(traceback));
   const last = lines.findLast(has(exceptionLine));
   const isProgramError = begin !== -1 && last !== undefined && programError.test(last);
-  return lines.filter((line, index) => {
+  const clues = lines.filter((line, index) => {
     const isQuoted = frame.test(lines[index - 1] ?? '');
     return exceptionLine.test(line) || (!isQuoted && (!isProgramError || index >= begin));
   });
+  return { clues, isProgramError };
 }
 
 /**
@@ -86,19 +79,22 @@ export function deathFault(
   asked: RequestedMemory,
   { memory, disks }: ExitReadings,
 ): Fault | undefined {
-  const clues = relevantLines(lines);
+  const { clues, isProgramError } = relevantLines(lines);
   const line = (pattern: RegExp): string | undefined => clues.findLast(has(pattern));
   const said = (text: string | undefined): string => (text === undefined ? '' : `: ${text}`);
   const gpu = line(patterns.gpu);
   if (gpu !== undefined) return new Fault('gpu-memory', `the training ran out of GPU memory: ${gpu}`);
-  const full = disks.filter(({ freeBytes }) => freeBytes < minFreeBytes).map(({ folder }) => folder);
+  const full = disks.filter(isFullNow);
   const isBus = ended.signal === 'SIGBUS' || ended.status === 135;
   const shared = line(patterns.shared);
-  if (shared !== undefined || (isBus && full.includes(sharedMemory)))
+  if (shared !== undefined || (isBus && full.some(({ folder }) => folder === sharedMemory)))
     return outOfSharedMemory(disks, said(shared));
   const disk = line(patterns.disk);
-  const folder = full.find((name) => name !== sharedMemory);
-  if (disk !== undefined || folder !== undefined) return outOfDisk(disks, folder, said(disk ?? lines.at(-1)));
+  const filled = full.find(({ folder, isHome }) => folder !== sharedMemory && !isHome);
+  if (disk !== undefined || filled !== undefined) return outOfDisk(disks, filled, disk ?? lines.at(-1));
+  const tooLarge = line(patterns.fileSize);
+  if (tooLarge !== undefined || ended.signal === 'SIGXFSZ' || ended.status === 128 + 25)
+    return fileTooLarge(said(tooLarge));
   const signal = killedBy(ended, clues);
   if (signal === 'SIGKILL') return killFault(memory, asked, said(lines.at(-1)));
   if (signal !== undefined)
@@ -107,10 +103,38 @@ export function deathFault(
       lines.at(-1),
     );
   const short = line(patterns.memory);
-  return short === undefined
-    ? undefined
-    : outOfMemory(`could not allocate memory${usage(memory, asked)}: ${short}`);
+  if (short !== undefined) return outOfMemory(`could not allocate memory${usage(memory, asked)}: ${short}`);
+  const before = isProgramError ? undefined : fullDisk(disks);
+  return before && outOfDisk(disks, before, lines.at(-1), 'the training failed');
 }
+
+/** A result that is missing, empty or not valid is the disk's fault if one was full, or the training said so. */
+export function orFullDisk(fault: Fault, lines: readonly string[], watch: DiskWatch): Fault {
+  const disks = watch.readings();
+  const line = lines.findLast(has(patterns.disk));
+  const full = fullDisk(disks);
+  if (line === undefined && full === undefined) return fault;
+  return outOfDisk(disks, full, line, fault.message);
+}
+
+/** An output is probably cut short if the training says that the disk is full, and the scratch disk is. */
+export function cutShort(lines: readonly string[], watch: DiskWatch): Fault | undefined {
+  const line = lines.findLast(has(patterns.disk));
+  const disks = line === undefined ? [] : watch.readings();
+  const [scratch] = disks;
+  if (scratch === undefined || !isFullNow(scratch)) return undefined;
+  return outOfDisk(disks, scratch, line, 'the outputs may be cut short');
+}
+
+const fullDisk = (disks: readonly DiskSpace[]): DiskSpace | undefined =>
+  [isFullNow, hasBeenFull]
+    .map((test) => disks.find((disk) => disk.folder !== sharedMemory && test(disk)))
+    .find((disk) => disk !== undefined);
+
+const fileTooLarge = (said: string): Fault =>
+  new Fault('disk-full', `the training reached the file-size limit of the machine (\`ulimit -f\`)${said}`, {
+    fix: 'raise the limit, write smaller files, or run on another machine',
+  });
 
 /** The kernel kills with SIGKILL, and so does whoever watches the machine. */
 function killFault(memory: MemoryReadings, asked: RequestedMemory, said: string): Fault {
@@ -152,14 +176,25 @@ const outOfMemory = (what: string): Fault => new Fault('memory-exceeded', `the t
 const killed = (what: string, line = ''): Fault =>
   new Fault('training-killed', `${what}${line === '' ? '' : `; its last line: ${line}`}`);
 
-function outOfDisk(rooms: readonly DiskSpace[], folder: string | undefined, said: string): Fault {
-  const free = rooms
-    .filter((room) => room.folder !== sharedMemory)
-    .map((room) => `${formatSize(room.freeBytes)} left in ${room.folder}`);
-  const found = folder === undefined ? 'reported a full disk' : `filled the disk of ${folder}`;
+/** Without a full disk only the training's own words count. `what`: what became of it, if that needs to be said. */
+function outOfDisk(
+  disks: readonly DiskSpace[],
+  full: DiskSpace | undefined,
+  said: string | undefined,
+  what?: string,
+): Fault {
+  const { folder = '', isRun, isHome } = full ?? {};
+  const state = full && isFullNow(full) ? 'is full' : 'was full during the training';
+  const disk =
+    what === undefined ? `the training filled the disk of ${folder}` : `the disk of ${folder} ${state}`;
+  const found = full === undefined ? 'the training reported a full disk' : disk;
+  const line = said === undefined ? '' : `: ${said}`;
+  const message = `${what === undefined ? '' : `${what}, and `}${found} (${describeSpace(disks)})${line}`;
   // More disk for the job does not help a run's folder elsewhere.
-  const kind = rooms.some((room) => room.folder === folder && room.isRun) ? 'run-folder-full' : 'disk-full';
-  return new Fault(kind, `the training ${found} (${free.join(', ')})${said}`, { about: folder });
+  return new Fault(isRun ? 'run-folder-full' : 'disk-full', message, {
+    ...(folder !== '' && { about: folder }),
+    ...(isHome && { fix: `free space or quota in ${folder}, or keep the training from writing there` }),
+  });
 }
 
 const outOfSharedMemory = (rooms: readonly DiskSpace[], said: string): Fault => {

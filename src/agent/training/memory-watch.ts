@@ -2,6 +2,7 @@ import { tried } from '../../base/error-reason.ts';
 import { closeSync, constants, openSync, readFileSync, readSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import type { DiskSpace } from './disk-watch.ts';
 
 /** What the kernel and the processes report about a training's memory, in bytes. */
 export interface MemoryReadings {
@@ -20,18 +21,10 @@ export interface MemoryReadings {
   kernelSaid?: string;
 }
 
-/** Free space on the disk of a folder, in bytes. */
-export interface DiskSpace {
-  folder: string;
-  freeBytes: number;
-  /** It is the run's folder, and the scratch folder is another one. */
-  isRun?: true;
-}
-
 /** The readings at the moment of a training's death. */
 export interface ExitReadings {
   memory: MemoryReadings;
-  /** Of the scratch folder, the logs, and the memory that processes share as files. */
+  /** Of the scratch folder, the logs, a full home, and the memory that processes share as files. */
   disks: DiskSpace[];
 }
 

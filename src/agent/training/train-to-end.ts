@@ -1,9 +1,11 @@
 import { Fault } from '../../fault/fault.ts';
 import type { Attempt } from '../attempt.ts';
 import type { CheckpointSaver } from '../checkpoint/checkpoint-saver.ts';
-import { freeSpaceIn, sharedMemory } from './death.ts';
+import { orFullDisk } from './death.ts';
+import type { DiskWatch } from './disk-watch.ts';
 import { checkpointExit } from './ending.ts';
-import { MemoryWatch, type ExitReadings } from './memory-watch.ts';
+import { lastErrorLines } from './log-tail.ts';
+import { MemoryWatch } from './memory-watch.ts';
 import { requestSave, startShell, stopShell, type CommandEnd } from './shell.ts';
 import { withGrace } from './time-limit.ts';
 import { TrainingWatch } from './training-watch.ts';
@@ -15,6 +17,7 @@ import { TrainingWatch } from './training-watch.ts';
 export async function trainToEnd(
   attempt: Attempt,
   saver: CheckpointSaver | undefined,
+  disks: DiskWatch,
   isDone: () => Promise<boolean>,
 ): Promise<CommandEnd | 'paused'> {
   const { checkpointEverySeconds = Infinity } = attempt.order.job.train;
@@ -23,7 +26,7 @@ export async function trainToEnd(
   for (;;) {
     attempt.record({ kind: 'phase', phase: 'training' });
     saver?.onStart();
-    const trained = await trainOnce(attempt, saver, saveRequestMs).catch((thrown: unknown) => {
+    const trained = await trainOnce(attempt, saver, disks, saveRequestMs).catch((thrown: unknown) => {
       // The limit is per start: after the pause a new one begins.
       if (isTimeUp(attempt) && saver?.hasProgressed === true) return undefined;
       throw thrown;
@@ -32,7 +35,8 @@ export async function trainToEnd(
     if (saver === undefined || !wantsRestart(trained) || (trained.asked && (await isDone()))) return trained;
     if (saver.hasNew && restartFolder !== undefined) return 'paused';
     if (saver.hasNew) continue;
-    if (!trained.asked) throw nothingSaved(attempt);
+    if (!trained.asked)
+      throw saver.trouble ?? orFullDisk(nothingSaved(attempt), lastErrorLines(attempt.order), disks);
     // A training that saves nothing on request would lose everything each time.
     saveRequestMs = Infinity;
     attempt.record({ kind: 'checkpoint-refused', reason: ignoredSaveRequest });
@@ -54,6 +58,7 @@ const wantsRestart = ({ status, asked }: Trained): boolean => asked || status ==
 async function trainOnce(
   attempt: Attempt,
   saver: CheckpointSaver | undefined,
+  disks: DiskWatch,
   saveRequestMs: number,
 ): Promise<Trained> {
   let trained: Trained | undefined;
@@ -61,7 +66,7 @@ async function trainOnce(
   try {
     attempt.context.signal.throwIfAborted();
     watch = new TrainingWatch(attempt);
-    trained = await train(attempt, watch, saver, saveRequestMs);
+    trained = await train(attempt, watch, disks, saver, saveRequestMs);
     return trained;
   } finally {
     const isOver = trained === undefined || !wantsRestart(trained);
@@ -111,8 +116,9 @@ type Trained = CommandEnd & { asked: boolean };
 async function train(
   attempt: Attempt,
   watch: TrainingWatch,
-  saver?: CheckpointSaver,
-  saveRequestMs = Infinity,
+  disks: DiskWatch,
+  saver: CheckpointSaver | undefined,
+  saveRequestMs: number,
 ): Promise<Trained> {
   const { order, context, record } = attempt;
   const { command } = order.job.train;
@@ -129,6 +135,7 @@ async function train(
   while (!over.signal.aborted && fault === undefined && !asked) {
     await context.clock.sleep(pollMs, wake).catch(() => undefined);
     memory.poll(shell.pid);
+    disks.poll();
     watch.poll();
     saver?.poll();
     fault = context.signal.aborted ? (context.signal.reason as Fault) : watch.verdict(memory.residentBytes);
@@ -140,20 +147,11 @@ async function train(
   const endedEarlyBy = over.signal.aborted ? undefined : fault;
   if (!over.signal.aborted) saver?.readAhead(over.signal);
   const ended = over.signal.aborted ? await shell.ended : await stopShell(shell, context);
-  const readings = ended.status === 0 ? {} : { readings: takeReadings(attempt, memory) };
+  // Right away: the memory of the dead training is soon in use by others.
+  const readings =
+    ended.status === 0 ? {} : { readings: { memory: memory.readings(), disks: disks.readings() } };
   void watch.finish(ended.status === 0);
   record({ kind: 'training-ended', ...ended });
   if (endedEarlyBy !== undefined) throw endedEarlyBy;
   return { ...ended, ...readings, asked };
-}
-
-/** Right away: the memory of the dead training is soon in use by others. */
-function takeReadings({ order, scratch }: Attempt, memory: MemoryWatch): ExitReadings {
-  return {
-    memory: memory.readings(),
-    disks: [
-      ...[scratch.root, sharedMemory].flatMap(freeSpaceIn),
-      ...freeSpaceIn(order.attemptFolder).map((disk) => ({ ...disk, isRun: true as const })),
-    ],
-  };
 }

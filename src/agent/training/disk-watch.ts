@@ -1,0 +1,104 @@
+import { randomBytes } from 'node:crypto';
+import { rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { defined } from '../../base/defined.ts';
+import { tried } from '../../base/error-reason.ts';
+import { freeBytes } from '../../base/free-bytes.ts';
+import { isFull } from '../../job/full-disk.ts';
+import { formatSize } from '../../job/units.ts';
+import type { Attempt } from '../attempt.ts';
+
+/** Free space on the disk of a folder, in bytes. */
+export interface DiskSpace {
+  folder: string;
+  freeBytes: number;
+  /** The least that was seen while the training ran. */
+  lowestBytes?: number;
+  /** Nothing can be written there, although there are free bytes: a quota, or the number of files. */
+  isRefused?: boolean;
+  /** It is the run's folder, and the scratch folder is another one. */
+  isRun?: true;
+  /** It is the user's home, where a training need not write. */
+  isHome?: true;
+}
+
+/** Where processes share memory as files: PyTorch's data loaders pass batches there. */
+export const sharedMemory = '/dev/shm';
+
+/** Less than this counts as full: file systems reserve some. */
+const minFreeBytes = 256 * 1024;
+
+export const isFullNow = ({ freeBytes, isRefused = false }: DiskSpace): boolean =>
+  isRefused || freeBytes < minFreeBytes;
+
+/** Full now, or while the training ran: its temporary files may be gone with it. */
+export const hasBeenFull = (disk: DiskSpace): boolean =>
+  isFullNow(disk) || (disk.lowestBytes ?? Infinity) < minFreeBytes;
+
+export function freeSpaceIn(folder: string): DiskSpace[] {
+  const free = freeBytes(folder);
+  return free === undefined ? [] : [{ folder, freeBytes: free }];
+}
+
+/** The figures of the disks, for a message. */
+export const describeSpace = (disks: readonly DiskSpace[]): string =>
+  disks
+    .filter(({ folder }) => folder !== sharedMemory)
+    .map((disk) => {
+      const left = `${formatSize(disk.freeBytes)} left in ${disk.folder}`;
+      if (disk.isRefused && disk.freeBytes >= minFreeBytes)
+        return `${left}, which takes no more files or bytes (inodes or quota)`;
+      return isFullNow(disk) || !hasBeenFull(disk)
+        ? left
+        : `${left}, ${formatSize(disk.lowestBytes ?? 0)} at the lowest`;
+    })
+    .join(', ');
+
+/** Follows the free space of the disks that an attempt writes to. */
+export class DiskWatch {
+  readonly #disks: Pick<DiskSpace, 'folder' | 'isRun' | 'isHome'>[];
+  readonly #lowest = new Map<string, number>();
+
+  constructor({ order, scratch, context }: Attempt) {
+    const home = context.env['HOME'] ?? '';
+    this.#disks = [
+      { folder: scratch.root },
+      { folder: order.attemptFolder, isRun: true },
+      ...(path.isAbsolute(home) ? [{ folder: home, isHome: true as const }] : []),
+    ];
+  }
+
+  /** Call it often while the training runs. */
+  poll(): void {
+    for (const { folder, isHome } of this.#disks) {
+      // The home may be a slow server's, and is asked only in the end.
+      const free = isHome ? undefined : freeBytes(folder);
+      if (free !== undefined) this.#lowest.set(folder, Math.min(free, this.#lowest.get(folder) ?? Infinity));
+    }
+  }
+
+  /** What is left, found out by writing a small file: call it after something failed. */
+  readings(): DiskSpace[] {
+    this.poll();
+    const own = this.#disks.flatMap((disk) => {
+      const isRefused = takesNoMore(disk.folder) || undefined;
+      // A home with room is of no interest; one in a read-only image reports no free bytes.
+      if (disk.isHome && !isRefused) return [];
+      const seen = defined({ lowestBytes: this.#lowest.get(disk.folder), isRefused });
+      return freeSpaceIn(disk.folder).map((space) => ({ ...space, ...disk, ...seen }));
+    });
+    return [...own, ...freeSpaceIn(sharedMemory)];
+  }
+}
+
+function takesNoMore(folder: string): boolean {
+  const file = path.join(folder, `.updraft-room-${randomBytes(6).toString('hex')}`);
+  try {
+    writeFileSync(file, Buffer.alloc(minFreeBytes), { flag: 'wx', mode: 0o600 });
+    return false;
+  } catch (error) {
+    return isFull(error);
+  } finally {
+    tried(() => rmSync(file, { force: true }));
+  }
+}
