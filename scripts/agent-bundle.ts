@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { gzipSync } from 'node:zlib';
+import { brotliCompressSync } from 'node:zlib';
 import { Fault } from '../src/fault/fault.ts';
 import { bunFor, type Arch } from './bun.ts';
 
@@ -41,7 +41,7 @@ export async function bundleAgent(): Promise<AgentBundle> {
 /** Puts `updraft.py` into a bundle with the agent; compressed, because Linux limits an argument to 128 KiB. */
 export const defineLibrary = (): string => {
   const text = readFileSync(path.join(root, 'python', 'updraft.py'));
-  return `--define=UPDRAFT_LIBRARY=${JSON.stringify(gzipSync(text, { level: 9 }).toString('base64'))}`;
+  return `--define=UPDRAFT_LIBRARY=${JSON.stringify(brotliCompressSync(text).toString('base64'))}`;
 };
 
 /** Runs `bun build` of the pinned Bun, in the project's folder or the one given: paths in its output are relative to it. */

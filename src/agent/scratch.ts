@@ -8,7 +8,7 @@ import {
   readFileSync,
 } from 'node:fs';
 import path from 'node:path';
-import { gunzipSync } from 'node:zlib';
+import { brotliDecompressSync } from 'node:zlib';
 import { asFault, Fault } from '../fault/fault.ts';
 import { describeFull, isFull } from '../job/full-disk.ts';
 import type { WorkOrder } from '../job/job.ts';
@@ -89,11 +89,11 @@ export function diskFull(folder: string, cause: unknown): Fault {
   });
 }
 
-/** `updraft.py`, in an executable, which has no files beside its code: base64 of gzip. */
+/** `updraft.py`, in an executable, which has no files beside its code: base64 of Brotli. */
 declare const UPDRAFT_LIBRARY: string | undefined;
 
 /** The text of `updraft.py`, which a training may import. */
 const trainingLibrary = (): string =>
   typeof UPDRAFT_LIBRARY === 'undefined'
     ? readFileSync(new URL('../../python/updraft.py', import.meta.url), 'utf8')
-    : gunzipSync(Buffer.from(UPDRAFT_LIBRARY, 'base64')).toString('utf8');
+    : brotliDecompressSync(Buffer.from(UPDRAFT_LIBRARY, 'base64')).toString('utf8');
