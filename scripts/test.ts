@@ -7,6 +7,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { compileCache } from '../test/compile-cache.ts';
 import { gate, root, type StepResult } from './gate.ts';
 import { setUp } from './set-up.ts';
+import {
+  fileOf as fileOfKey,
+  type FileResult,
+  isUnderBun,
+  keysUnderBun,
+  missingSuites,
+  notRunUnderBun,
+  runUnderBun,
+} from './under-bun.ts';
 
 /** `npm test`: set-up, the gate, every test; one summary line at the end. Arguments choose test files. */
 const patterns = process.argv.slice(2);
@@ -21,14 +30,6 @@ interface Tally {
   skipped: string[];
   /** Failed among the others but passed alone: the test depends on the machine's load. */
   unsteady: string[];
-}
-
-/** The results of one test file. */
-interface FileResult {
-  seconds: number;
-  passed: number;
-  failed: string[];
-  skipped: string[];
 }
 
 function report(tally: Tally, { name, passed, output }: StepResult): void {
@@ -88,7 +89,7 @@ function processes(files: string[]): string[][] {
       alone.push([file]);
       continue;
     }
-    const room = name.split(path.sep)[1] ?? '';
+    const room = (name.split(path.sep)[1] ?? '') + String(isUnderBun(file));
     const groups = together.get(room) ?? [];
     const last = groups.at(-1);
     if (last === undefined || last.length >= 12) groups.push([file]);
@@ -134,7 +135,7 @@ async function runFiles(
   { programs, complete }: Preparation,
 ): Promise<Map<string, FileResult>> {
   const results = new Map<string, FileResult>();
-  const waiting = files.map((group) => ({ group, stage: stageOf(group[0] ?? '') }));
+  const waiting = files.map((group) => ({ group, stage: stageOf(fileOfKey(group[0] ?? '')) }));
   const running = new Set<Promise<void>>();
   const reached: { stage: Stage } = { stage: 0 };
   const stages = [
@@ -184,8 +185,9 @@ const runner = path.join(root, 'scripts/run-together.ts');
 
 /** Runs the tests of files in one process. */
 async function runTogether(group: string[]): Promise<Map<string, FileResult>> {
+  if (group.some(isUnderBun)) return await runUnderBun(group, interrupted.signal);
   const results = new Map<string, FileResult>();
-  for (const file of group) results.set(file, { seconds: 0, passed: 0, failed: [], skipped: [] });
+  for (const file of group) results.set(file, { seconds: 0, passed: [], failed: [], skipped: [] });
   // What is no test of one of the files is the process itself.
   const fileOf = (file: string | undefined): string =>
     file !== undefined && results.has(file) ? file : (group[0] ?? '');
@@ -198,7 +200,7 @@ async function runTogether(group: string[]): Promise<Map<string, FileResult>> {
     const result = results.get(fileOf(file));
     if (skip !== undefined && skip !== false)
       result?.skipped.push(`${name}: ${typeof skip === 'string' ? skip : 'no reason given'}`);
-    else if (result !== undefined && (todo === undefined || todo === false)) result.passed++;
+    else if (result !== undefined && (todo === undefined || todo === false)) result.passed.push(name);
   });
   tests.on('test:fail', ({ name, details, file }) => {
     if (details.type === 'suite') return;
@@ -223,14 +225,22 @@ const lanes: Lanes = { min: 5, max: 6 * os.availableParallelism() };
  * is broken or the test depends on the machine's load. Either fails the run.
  */
 async function runTests(tally: Tally, preparation: Preparation): Promise<void> {
-  const first = await runFiles(processes(testFiles()), lanes, preparation);
+  const files = testFiles();
+  const first = await runFiles(processes([...files, ...keysUnderBun(files)]), lanes, preparation);
   printSlowest(first);
   const broken = [...first].filter(([, { failed }]) => failed.length > 0);
   // Many broken files are no coincidence, and running them again would take long.
   const again = broken.length <= 8 ? broken.map(([file]) => [file]) : [];
   const second = await runFiles(again, { min: 1, max: 1 }, preparation);
-  for (const [file, result] of new Map([...first, ...second])) {
-    tally.passed += result.passed;
+  const last = new Map([...first, ...second]);
+  tally.failed.push(
+    ...missingSuites().map((name) => `scripts/under-bun.ts names ${name}: there is no such file`),
+  );
+  for (const [file, result] of last) {
+    const node = isUnderBun(file) ? last.get(fileOfKey(file)) : undefined;
+    const missing = node === undefined ? [] : notRunUnderBun(node, result);
+    tally.failed.push(...missing.map((name) => `${placed(file, name)}: ran under Node only`));
+    tally.passed += result.passed.length;
     tally.failed.push(...result.failed.map((name) => placed(file, name)));
     tally.skipped.push(...result.skipped.map((name) => placed(file, name)));
     const before = second.has(file) ? (first.get(file)?.failed ?? []) : [];

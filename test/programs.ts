@@ -13,5 +13,11 @@ function mainOf(program: 'cli' | 'agent'): string {
 /** The main module of `updraft`, for Node. */
 export const cliMain = mainOf('cli');
 
+/** The program that ships, in suites that `npm test` runs under Bun: it was compiled with it. */
+export const oneFile =
+  process.versions['bun'] !== undefined && process.env['UPDRAFT_TEST_POOL'] !== undefined
+    ? path.join(root, 'dist', `updraft-linux-${process.arch}`)
+    : undefined;
+
 /** The main module of the agent, for Node. */
 export const agentMain = mainOf('agent');

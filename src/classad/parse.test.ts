@@ -31,7 +31,7 @@ test('nested ads, lists, numbers, booleans and expressions are read', () => {
 });
 
 test('escapes in strings are decoded, octal bytes as UTF-8', () => {
-  const [ad] = parseAds(String.raw`[ A = "say \"x\" \\ \t\n\303\251\057"; B = "é" ]`);
+  const [ad] = parseAds(String.raw`[ A = "say \"x\" \\ \t\n\303\251\057"; B = "${'é'}" ]`);
   assert.deepEqual(ad, { A: 'say "x" \\ \t\né/', B: 'é' });
 });
 
@@ -76,10 +76,13 @@ test('strings are read by their syntax: HTCondor wrote the same batch name in bo
   assert.deepEqual(parseAdValue(String.raw`[ JobBatchName = "caf\303\251 \"x\" \\ y" ]`), {
     JobBatchName: name,
   });
-  assert.deepEqual(parseAdLines([String.raw`JobBatchName = "café \"x\" \ y"`, String.raw`Iwd = "C:\new"`]), {
-    JobBatchName: name,
-    Iwd: String.raw`C:\new`,
-  });
+  assert.deepEqual(
+    parseAdLines([String.raw`JobBatchName = "caf${'é'} \"x\" \ y"`, String.raw`Iwd = "C:\new"`]),
+    {
+      JobBatchName: name,
+      Iwd: String.raw`C:\new`,
+    },
+  );
 });
 
 const value: fc.Memo<AdValue> = fc.memo((depth) =>

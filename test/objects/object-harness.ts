@@ -1,6 +1,7 @@
+import { isUtf8 } from 'node:buffer';
 import { randomBytes } from 'node:crypto';
 import { spawn, type ChildProcess } from 'node:child_process';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import type { TestContext } from 'node:test';
@@ -12,7 +13,7 @@ import { asFault } from '../../src/fault/fault.ts';
 import { startFederation, type MiniFederation } from '../../src/mini/federation/federation.ts';
 import type { ServerModel } from '../../src/mini/federation/server-traits.ts';
 import { runCommand } from '../cli/run-command.ts';
-import { cliMain } from '../programs.ts';
+import { cliMain, oneFile } from '../programs.ts';
 
 interface Ended {
   exit: number;
@@ -39,6 +40,8 @@ export class ObjectHarness {
       // Excludes whatever the real user of this machine has there.
       _CONDOR_CREDS: path.join(cwd, 'no-creds'),
       XDG_RUNTIME_DIR: path.join(cwd, 'no-runtime'),
+      // Where messages of the program that ships find the name to print for it.
+      ...(oneFile === undefined ? {} : { PATH: `${path.dirname(cwd)}:${process.env['PATH']}` }),
     };
   }
 
@@ -53,6 +56,7 @@ export class ObjectHarness {
       await mkdir(path.join(published, name), { recursive: true });
     const cwd = path.join(folder, 'user');
     await mkdir(cwd);
+    if (oneFile !== undefined) await symlink(oneFile, path.join(folder, 'updraft'));
     const federation = await startFederation({
       caches,
       like,
@@ -94,8 +98,13 @@ export class ObjectHarness {
     return { BEARER_TOKEN_FILE: file };
   }
 
-  /** Runs a command in this process, as `main` would: failures become messages and an exit code. */
+  /**
+   * Runs a command in this process, as `main` would: failures become messages and an exit code. Where the program that
+   * ships is tested, it is started, unless the test replaces a part of it.
+   */
   async updraft(words: string[], context: Partial<Cli> = {}): Promise<Ended> {
+    if (oneFile !== undefined && Object.keys(context).every((key) => key === 'env'))
+      return await ended(this.spawn(words, context.env));
     const [name = '', ...args] = words;
     const said: Ended = { exit: 0, out: '', err: '' };
     const cli = {
@@ -123,7 +132,7 @@ export class ObjectHarness {
   }
 
   spawnArguments(words: string[]): string[] {
-    return [process.execPath, cliMain, ...words];
+    return oneFile === undefined ? [process.execPath, cliMain, ...words] : [oneFile, ...words];
   }
 
   spawnOptions(env: Env = {}): { cwd: string; env: NodeJS.ProcessEnv } {
@@ -133,10 +142,19 @@ export class ObjectHarness {
 
 /** What a process printed, and how it ended. */
 export async function ended(child: ChildProcess): Promise<Ended & { signal: NodeJS.Signals | null }> {
-  const said = { out: '', err: '' };
-  child.stdout?.on('data', (text: Buffer) => void (said.out += text.toString('latin1')));
-  child.stderr?.on('data', (text: Buffer) => void (said.err += text.toString()));
+  const out: Buffer[] = [];
+  const err: Buffer[] = [];
+  child.stdout?.on('data', (bytes: Buffer) => void out.push(bytes));
+  child.stderr?.on('data', (bytes: Buffer) => void err.push(bytes));
   return await new Promise((resolve) => {
-    child.once('close', (code, signal) => resolve({ ...said, exit: code ?? -1, signal }));
+    child.once('close', (code, signal) =>
+      resolve({ out: printed(out), err: printed(err), exit: code ?? -1, signal }),
+    );
   });
+}
+
+/** Text as text, and other bytes one by one. */
+function printed(parts: readonly Buffer[]): string {
+  const bytes = Buffer.concat(parts);
+  return bytes.toString(isUtf8(bytes) ? 'utf8' : 'latin1');
 }

@@ -4,7 +4,7 @@ import { maxMetricName, type MetricScale, progressFields, type Progress } from '
 import { hasMeans, passOf, passWord, PrintedPass } from './printed-pass.ts';
 
 const numeral = String.raw`([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|nan|[-+]?inf(?:inity)?)\b`;
-const assign = String.raw`["']?\s*(?:[:=│]|\bis\b)?\s*`;
+const assign = String.raw`["']?\s*(?:[:=\u2502]|\bis\b)?\s*`;
 
 const epochOf = new RegExp(
   String.raw`\bepochs?\b${assign}["'[(]?(\d+(?:\.\d+)?)(?:\s*(?:/|of)\s*(\d+))?`,
@@ -166,7 +166,7 @@ function addItems(found: Progress, text: string, names: TrainNames): void {
 }
 
 /** ` - mae: 0.2` of Keras, and a line of YAML. */
-const namedOf = new RegExp(String.raw`(?:^|\s-\s)\s*([\w./@²-]{1,60}): ${numeral}(?=\s-\s|\s*$)`, 'gi');
+const namedOf = new RegExp(String.raw`(?:^|\s-\s)\s*([\w./@\xb2-]{1,60}): ${numeral}(?=\s-\s|\s*$)`, 'gi');
 
 function addNamed(found: Progress, text: string, pass: string, names: TrainNames): void {
   for (const [, name = '', value = ''] of text.matchAll(namedOf)) {
