@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { testFederation } from '../../test/federation/origin-server.ts';
+import { multistatus as miniMultistatus } from '../mini/federation/listing.ts';
 import { Fault } from '../fault/fault.ts';
 import type { FaultKind } from '../fault/kinds.ts';
 import { listCollection, parseMultistatus, walkCollection } from './list-collection.ts';
@@ -34,7 +35,7 @@ async function lister(t: Parameters<typeof testFederation>[0], whole?: string) {
     [
       ({ url, headers }, answer, count) => {
         if (headers['depth'] !== '1') return answer.writeHead(whole === undefined ? 403 : 207).end(whole);
-        if (count === 1) return answer.writeHead(503, { 'Retry-After': '2' }).end();
+        if (count === 1) return answer.writeHead(503, { 'Retry-After': '3' }).end();
         const body = tree[url];
         return body === undefined ? answer.writeHead(404).end() : answer.writeHead(207).end(body);
       },
@@ -50,7 +51,7 @@ test('a collection is listed by name, with URLs that can be followed', async (t)
     { url: 'osdf:///ns/d/b%2Cc.tar', name: 'b,c.tar', isCollection: false, size: 2 },
     { url: 'osdf:///ns/d/sub', name: 'sub', isCollection: true },
   ]);
-  assert.deepEqual(clock.slept, [2000], 'a busy server is waited for as it asks');
+  assert.deepEqual(clock.slept, [3000], 'a busy server is waited for as it asks');
 });
 
 test('a walk finds every object, whatever the server answers to a request for everything at once', async (t) => {
@@ -71,7 +72,7 @@ test('a walk finds every object, whatever the server answers to a request for ev
   } as const;
   for (const [said, [whole, requests]] of Object.entries(answers)) {
     const { federation, asked } = await lister(t, whole);
-    const found = await Array.fromAsync(walkCollection('osdf:///ns/d/', { federation }));
+    const found = await walkCollection('osdf:///ns/d/', { federation });
     assert.deepEqual(
       found.map(({ name, url, size }) => [name, url, size]),
       [
@@ -92,7 +93,7 @@ test('a walk through a loop of folders ends', async (t) => {
     [({ url }, answer) => answer.writeHead(207).end(listing(url))],
     { listing: true },
   );
-  const walk = Array.fromAsync(walkCollection('osdf:///ns/d', { federation }));
+  const walk = walkCollection('osdf:///ns/d', { federation });
   await assert.rejects(walk, /more than 100 nested folders/);
 });
 
@@ -116,8 +117,7 @@ test('missing, hostile, garbled and forbidden listings are refused, each with it
   );
 });
 
-test('an XRootD listing is parsed, with its own prefixes, dates and unescaped names', () => {
-  const xml = `<?xml version="1.0" encoding="utf-8"?>
+const xrootdListing = `<?xml version="1.0" encoding="utf-8"?>
 <D:multistatus xmlns:D="DAV:" xmlns:ns1="http://apache.org/dav/props/" xmlns:ns0="DAV:">
 <D:response xmlns:lp1="DAV:" xmlns:lp2="http://apache.org/dav/props/" xmlns:lp3="LCGDM:">
 <D:href>/ns/dir/</D:href>
@@ -133,7 +133,9 @@ test('an XRootD listing is parsed, with its own prefixes, dates and unescaped na
 <D:propstat><D:prop><lp1:getcontentlength>12345678901</lp1:getcontentlength><lp1:resourcetype/><lp1:iscollection>0</lp1:iscollection></D:prop>
 <D:status>HTTP/1.1 200 OK</D:status></D:propstat></D:response>
 </D:multistatus>`;
-  assert.deepEqual(parseMultistatus(xml), [
+
+test('an XRootD listing is parsed, with its own prefixes, dates and unescaped names', () => {
+  assert.deepEqual(parseMultistatus(xrootdListing), [
     { path: '/ns/dir', isCollection: true, modified: Date.UTC(2024, 4, 6, 7, 8, 9) },
     { path: '/ns/dir/a%20b%2C%20&%20100%25.tar', isCollection: false, size: 12345678901 },
   ]);
@@ -171,6 +173,68 @@ test('text that is not a multistatus is distinguished from an empty one', () => 
     '<response><href>/x</href></response>',
   ])
     assert.equal(parseMultistatus(text), undefined);
+});
+
+test('a listing that is cut anywhere, or lacks a part, is refused and not a shorter one', () => {
+  const mini = ['"e"', undefined].map((etag) =>
+    miniMultistatus(
+      ['/ns/d', '/ns/d/ü &.tar', '/ns/d/sub'].map((objectPath, index) => ({
+        objectPath,
+        isFolder: index !== 1,
+        size: 5,
+        modified: new Date(0),
+        etag,
+      })),
+    ),
+  );
+  const plain = xrootdListing.replaceAll(/(<\/?)\w+:/g, '$1');
+  for (const xml of [...mini, xrootdListing, plain]) {
+    assert.ok((parseMultistatus(xml)?.length ?? 0) >= 2);
+    for (let length = 0; length < xml.length; length++)
+      assert.equal(parseMultistatus(xml.slice(0, length)), undefined, xml.slice(0, length));
+    // A piece from the middle of the second entry is missing.
+    const at = xml.lastIndexOf('href>/') + 8;
+    assert.equal(parseMultistatus(xml.slice(0, at) + xml.slice(at + 30)), undefined);
+  }
+  const outside = xrootdListing.replace('/ns/dir//a b', 'elsewhere/a b');
+  assert.equal(parseMultistatus(outside), undefined, 'an entry without a path is not left out');
+});
+
+test('a cut listing is requested again, from another origin where there is one, and then refused by name', async (t) => {
+  const whole = tree['/ns/d'] ?? '';
+  const half = whole.slice(0, whole.length / 2);
+  type Answer = Parameters<typeof testFederation>[1][number];
+  const cut: Answer = (_, answer) => answer.writeHead(207).end(half);
+  const once: Answer = (_, answer, count) => answer.writeHead(207).end(count === 1 ? half : whole);
+  const endless: Answer = ({ headers }, answer) => {
+    answer.shouldKeepAlive = false;
+    answer.removeHeader('Transfer-Encoding');
+    answer.useChunkedEncodingByDefault = false;
+    answer.writeHead(headers['depth'] === '1' ? 207 : 403, { Connection: 'close' }).end(whole);
+  };
+  const list = async (...answers: Answer[]) => {
+    const shape = { listing: true, origin: true, origins: answers.length };
+    const { federation, asked } = await testFederation(t, answers, shape);
+    const listed = await listCollection('osdf:///ns/d', { federation }).catch(
+      (error: unknown) => error as Fault,
+    );
+    return { listed, requests: asked.map((each) => each.length) };
+  };
+  const again = await list(once);
+  assert.ok(Array.isArray(again.listed) && again.listed.length === 3);
+  assert.deepEqual(again.requests, [2]);
+  const good: Answer = (_, answer) => answer.writeHead(207).end(whole);
+  const elsewhere = await list(good, cut);
+  assert.ok(Array.isArray(elsewhere.listed) && elsewhere.listed.length === 3);
+  assert.deepEqual(elsewhere.requests, [1, 2]);
+  const missing = await list(good, (_, answer) => answer.writeHead(404).end());
+  assert.ok(missing.listed instanceof Fault && missing.listed.kind === 'object-missing');
+  for (const bad of [cut, endless]) {
+    const { listed, requests } = await list(bad);
+    assert.ok(listed instanceof Fault && listed.kind === 'data-wrong');
+    assert.match(listed.message, /^osdf:\/\/\/ns\/d: 127\.0\.0\.1:\d+ does not answer with a whole listing$/);
+    assert.deepEqual(requests, [2]);
+  }
 });
 
 test('no text makes the parser fail', () => {

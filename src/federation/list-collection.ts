@@ -1,5 +1,7 @@
 import { defined } from '../base/defined.ts';
 import { Fault } from '../fault/fault.ts';
+import type { FaultKind } from '../fault/kinds.ts';
+import { firstAnswer } from '../http/race.ts';
 import type { ControlAnswer } from '../http/request.ts';
 import { escapePath, unescapePath } from './escape-path.ts';
 import type { Located, ObjectServer } from './located.ts';
@@ -15,7 +17,7 @@ export interface CollectionEntry extends Omit<DavResource, 'path'> {
 /** The entries of a collection, by name; an object lists as itself. */
 export async function listCollection(url: string, options: ObjectOptions): Promise<CollectionEntry[]> {
   const located = await options.federation.locate(url, options);
-  const { self, children } = await propfind(located, options);
+  const { self, children } = await propfind(url, located, options);
   if (self !== undefined && !self.isCollection && children.length === 0)
     return [{ ...facts(self), url, name: nameOf(self, located.url) }];
   const [base = ''] = url.split('?');
@@ -31,31 +33,33 @@ export async function listCollection(url: string, options: ObjectOptions): Promi
 /** Deeper than any data set, yet it ends a loop soon. */
 const maxDepth = 100;
 
-/** All objects below a collection, without the collections themselves. */
-export async function* walkCollection(url: string, options: ObjectOptions): AsyncGenerator<CollectionEntry> {
-  yield* walk(url, options, await listTree(url, options), '');
+/** All objects below a collection, without the collections themselves; none of them if one folder cannot be listed. */
+export async function walkCollection(url: string, options: ObjectOptions): Promise<CollectionEntry[]> {
+  return await walk(url, options, await listTree(url, options), '');
 }
 
 /** The entries of each folder, by its path below the requested one: `` for itself, `a/`, `a/b/`. */
 type Tree = Map<string, CollectionEntry[]>;
 
 /** Folders that are not in the tree are listed one by one. */
-async function* walk(
+async function walk(
   url: string,
   options: ObjectOptions,
   tree: Tree,
   below: string,
-): AsyncGenerator<CollectionEntry> {
+): Promise<CollectionEntry[]> {
   if (below.split('/').length > maxDepth)
     throw new Fault('data-wrong', `${url}: more than ${maxDepth} nested folders`, {
       about: url,
       fix: 'a link at the origin probably leads back to a parent folder; name the folders you need',
     });
+  const objects: CollectionEntry[] = [];
   for (const entry of tree.get(below) ?? (await listCollection(url, options))) {
     const name = below + entry.name;
-    if (entry.isCollection) yield* walk(entry.url, options, tree, `${name}/`);
-    else yield { ...entry, name };
+    if (!entry.isCollection) objects.push({ ...entry, name });
+    else for (const one of await walk(entry.url, options, tree, `${name}/`)) objects.push(one);
   }
+  return objects;
 }
 
 /**
@@ -67,8 +71,8 @@ async function listTree(url: string, options: ObjectOptions): Promise<Tree> {
   const request = listingRequest(listingServer(located), 'infinity');
   const answer = await requestObject(located, request, options).catch(() => undefined);
   options.signal?.throwIfAborted();
-  if (answer?.status !== 207) return new Map();
-  const resources = parseMultistatus(answer.body) ?? [];
+  const resources = answer && wholeListing(answer);
+  if (answer === undefined || resources === undefined) return new Map();
   const { self, children } = split(resources, new URL(answer.url).pathname);
   return treeOf(url, self, children);
 }
@@ -124,24 +128,63 @@ const listingRequest = (server: ObjectServer, depth: '1' | 'infinity') => ({
   maxBody: maxListingBytes,
 });
 
-/** Asks the listing server about a path and its entries. */
-async function propfind(located: Located, options: ObjectOptions): Promise<Listing> {
-  const server = listingServer(located);
-  const answer = await requestWithRetries(located, listingRequest(server, '1'), options);
+/** Asks the listing server about a path and its entries; if it is silent or cuts its answer, another origin too. */
+async function propfind(url: string, located: Located, options: ObjectOptions): Promise<Listing> {
+  const first = listingServer(located);
+  const failures: Fault[] = [];
+  const ask = async (isFirst: boolean, signal: AbortSignal): Promise<Listing | undefined> => {
+    const [from, server] = isFirst ? [located, first] : await otherOrigin(url, first, options);
+    if (from === undefined || server === undefined) return undefined;
+    try {
+      return await listingAt(from, server, { ...options, signal });
+    } catch (error) {
+      if (!(error instanceof Fault) || !mayBeBetterElsewhere.includes(error.kind)) throw error;
+      failures.push(error);
+      return undefined;
+    }
+  };
+  const { clock } = options.federation.wire;
+  const listing = await firstAnswer(first.kind === 'plain' ? [true] : [true, false], ask, {
+    ...options,
+    clock,
+  });
+  if (listing === undefined) throw failures[0] ?? noListing(located);
+  return listing;
+}
+
+const mayBeBetterElsewhere: FaultKind[] = ['servers-unreachable', 'transfer-stalled', 'data-wrong'];
+
+async function otherOrigin(
+  url: string,
+  first: ObjectServer,
+  options: ObjectOptions,
+): Promise<[Located?, ObjectServer?]> {
+  const direct = await options.federation
+    .locate(url, { ...options, verb: 'PROPFIND' })
+    .catch(() => undefined);
+  const other = direct?.servers.find(({ host }) => host !== first.host);
+  return direct === undefined || other === undefined ? [] : [direct, other];
+}
+
+async function listingAt(located: Located, server: ObjectServer, options: ObjectOptions): Promise<Listing> {
+  const isUsable = (said: ControlAnswer): boolean => said.status !== 207 || wholeListing(said) !== undefined;
+  const answer = await requestWithRetries(located, { ...listingRequest(server, '1'), isUsable }, options);
   if (answer.status === 405 || answer.status === 501) throw noListing(located);
   if (answer.status !== 207)
     throw statusFault(answer.status, { object: located.url, host: server.host, tokenFix: located.tokenFix });
-  const resources = parseMultistatus(answer.body);
-  if (resources === undefined)
-    throw new Fault('data-wrong', `${located.url}: ${server.host} does not answer with a listing`, {
-      about: located.url,
-    });
-  return { ...split(resources, new URL(answer.url).pathname), host: server.host };
+  return { ...split(wholeListing(answer) ?? [], new URL(answer.url).pathname), host: server.host };
+}
+
+/** Its resources; undefined unless both the text and the body that carries it have come to their end. */
+function wholeListing({ status, headers, body }: ControlAnswer): DavResource[] | undefined {
+  // A body without a length ends with the connection, whoever cut it.
+  const hasEnd = headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
+  return status === 207 && hasEnd ? parseMultistatus(body) : undefined;
 }
 
 /** What an answer to a request of depth 0 describes. */
-export function describedBy({ body, url }: ControlAnswer): DavResource | undefined {
-  return split(parseMultistatus(body) ?? [], new URL(url).pathname).self;
+export function describedBy(answer: ControlAnswer): DavResource | undefined {
+  return split(wholeListing(answer) ?? [], new URL(answer.url).pathname).self;
 }
 
 function listingServer(located: Located): ObjectServer {
@@ -232,13 +275,13 @@ function tagEnd(xml: string, start: number): number {
 
 /**
  * Reads the part of a 207 answer that clients need, whatever the namespace prefixes and order: XRootD, Pelican and
- * Apache differ in both. Undefined if the text is not a valid multistatus.
+ * Apache differ in both. Undefined unless the text is a multistatus from its first tag to `</multistatus>`.
  */
 export function parseMultistatus(xml: string): DavResource[] | undefined {
   const resources: DavResource[] = [];
   const open: string[] = [];
   let fields = new Map<string, string>();
-  let isMultistatus = false;
+  let isWhole = false;
   for (const token of tokens(xml)) {
     if (token === undefined) return undefined;
     if ('text' in token) {
@@ -248,37 +291,41 @@ export function parseMultistatus(xml: string): DavResource[] | undefined {
     }
     const { name, isClosing, isEmpty } = token;
     if (isClosing) {
-      if (name === 'response') resources.push(...toResource(fields));
-      open.splice(Math.max(0, open.lastIndexOf(name)));
+      if (open.pop() !== name) return undefined;
+      if (name === 'response') {
+        const resource = toResource(fields);
+        if (resource === undefined) return undefined;
+        resources.push(resource);
+      }
     } else {
-      if (name === 'multistatus') isMultistatus = true;
+      if (open.length === 0 && name !== 'multistatus') return undefined;
       if (name === 'response') fields = new Map();
       // XRootD repeats some properties: the last one counts.
       fields.delete(name);
       if (name === 'collection' && open.at(-1) === 'resourcetype') fields.set('collection', '1');
       if (!isEmpty && open.push(name) > maxDepth) return undefined;
     }
+    isWhole = open.length === 0;
   }
-  return isMultistatus ? resources : undefined;
+  return isWhole ? resources : undefined;
 }
 
-function toResource(fields: Map<string, string>): DavResource[] {
+/** Undefined without a path: whatever else it is, an entry would be missing. */
+function toResource(fields: Map<string, string>): DavResource | undefined {
   const field = (name: string): string => fields.get(name)?.trim() ?? '';
   const path = hrefPath(field('href'));
-  if (path === undefined) return [];
+  if (path === undefined) return undefined;
   const isCollection = fields.has('collection') || field('iscollection') === '1';
   const length = field('getcontentlength');
   const modified = Date.parse(field('getlastmodified'));
   const etag = field('getetag');
-  return [
-    {
-      path,
-      isCollection,
-      ...(/^\d+$/.test(length) && !isCollection ? { size: Number(length) } : {}),
-      ...(etag === '' ? {} : { etag }),
-      ...(Number.isNaN(modified) ? {} : { modified }),
-    },
-  ];
+  return {
+    path,
+    isCollection,
+    ...(/^\d+$/.test(length) && !isCollection ? { size: Number(length) } : {}),
+    ...(etag === '' ? {} : { etag }),
+    ...(Number.isNaN(modified) ? {} : { modified }),
+  };
 }
 
 /** A path or a whole URL, escaped or not. */

@@ -45,16 +45,21 @@ export async function requestObject(
   });
 }
 
-/** Retries for a short while until the server answers; returns refusals as answers, throws a Fault for no answer. */
+/**
+ * Retries for a short while until the server gives a usable answer; returns refusals as answers, throws a Fault for no
+ * answer and for one that is not usable again and again.
+ */
 export async function requestWithRetries(
   located: Located,
-  request: ServerRequest,
+  { isUsable, ...request }: ServerRequest & { isUsable: (answer: ControlAnswer) => boolean },
   options: ObjectOptions,
 ): Promise<ControlAnswer> {
   const { clock } = options.federation.wire;
   return await withBackOff({ clock, signal: options.signal }, async (): Promise<Try<ControlAnswer>> => {
     try {
       const answer = await requestObject(located, request, options);
+      if (!isUsable(answer))
+        return { failed: cutFault(located.url, request.server), retry: true, timeoutMs: refusedTimeoutMs };
       if (!mayPass(answer.status)) return { done: answer };
       return afterRefusal(located, request.server, answer, { now: clock.now(), timeoutMs });
     } catch (error) {
@@ -82,6 +87,12 @@ export function afterSilence(object: string, error: unknown, timeoutMs: number):
   if (!(error instanceof NoAnswer)) throw error;
   return { failed: noAnswerFault(object, error), retry: error.mayPass, timeoutMs };
 }
+
+const cutFault = (url: string, { host }: ObjectServer): Fault =>
+  new Fault('data-wrong', `${url}: ${host} does not answer with a whole listing`, {
+    about: url,
+    fix: 'wait and run it again; if it stays so, ask whoever runs that server',
+  });
 
 /** A server that does not answer, as a Fault about the object. */
 export const noAnswerFault = (object: string, error: NoAnswer): Fault =>

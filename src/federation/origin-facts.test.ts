@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { testFederation } from '../../test/federation/origin-server.ts';
+import { webServer } from '../../test/federation/web-server.ts';
 import { readOriginFacts, type OriginFacts } from './origin-facts.ts';
 import type { LocateOptions } from './located.ts';
 
@@ -73,4 +74,15 @@ test('only the origin can say that an object is missing; no answer means nothing
   assert.equal(await know(unsure.federation), undefined);
   const other = await testFederation(t, [(_, r) => r.writeHead(200).end('hello')], { listing: true });
   assert.equal(await know(other.federation), undefined);
+});
+
+test('a web server that answers 404 to PROPFIND and to HEAD has no such object; a 404 to PROPFIND alone says nothing', async (t) => {
+  const { federation } = await testFederation(t, []);
+  const ask = async (head: number) => {
+    const server = await webServer(t, ({ method }, r) => r.writeHead(method === 'HEAD' ? head : 404).end());
+    const locate = (how: LocateOptions) => federation.locate(`${server.url}/new-folder`, how);
+    return await readOriginFacts(await locate({}), { wire: federation.wire, locate });
+  };
+  await assert.rejects(ask(404), { kind: 'object-missing', message: /new-folder is not there: 127/ });
+  assert.equal(await ask(200), undefined);
 });

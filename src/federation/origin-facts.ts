@@ -101,8 +101,15 @@ async function askServer(
 ): Promise<OriginFacts | undefined> {
   const headers = { ...(await located.headers(server)), Depth: '0' };
   const request = { method: 'PROPFIND' as const, url: server.url, headers, redirects: 5, signal };
-  return read(await createRequest(wire)(request), located, server);
+  const send = createRequest(wire);
+  const answer = await send(request);
+  // Some web servers answer 404 to methods that they do not know: a HEAD must agree.
+  const isDoubtful = server.kind === 'plain' && isGone(answer);
+  if (isDoubtful && !isGone(await send({ ...request, method: 'HEAD' }))) return undefined;
+  return read(answer, located, server);
 }
+
+const isGone = ({ status }: ControlAnswer): boolean => status === 404 || status === 410;
 
 function read(
   answer: ControlAnswer,
@@ -112,8 +119,8 @@ function read(
   const { status } = answer;
   // XRootD's caches answer 409 for a folder.
   if (status === 409 && kind !== 'plain') return { isCollection: true, server: host, kind };
-  if ((status === 404 || status === 410) && kind === 'origin') throw new MissingAtOrigin(url, { host, kind });
-  const found = status === 207 ? describedBy(answer) : undefined;
+  if (isGone(answer) && kind !== 'cache') throw new MissingAtOrigin(url, { host, kind });
+  const found = describedBy(answer);
   if (found === undefined) return undefined;
   const { size, modified, isCollection, etag } = found;
   // XRootD's caches report when they last wrote to their copy.

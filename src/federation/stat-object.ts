@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { defined } from '../base/defined.ts';
 import { Fault } from '../fault/fault.ts';
 import { NoAnswer } from '../http/no-answer.ts';
+import { firstAnswer } from '../http/race.ts';
 import type { ControlAnswer } from '../http/request.ts';
 import { askCopy, type CachedCopy } from './cached-copy.ts';
 import { parseDigestHeader, wantDigest, type Digests } from './digest-header.ts';
@@ -64,21 +65,25 @@ export async function statObject(url: string, options: StatOptions): Promise<Obj
 
 /** Caches that have the object know its digests; the origin may have to read all of it to compute them. */
 async function findDigests(located: Located, know: OriginOptions, options: StatOptions): Promise<Digests> {
-  for (const server of located.servers.filter(({ kind }) => kind === 'cache')) {
-    if ((await askCopy(located, server, options)).holds !== 'whole') continue;
-    const digests = await askDigests(located, server, options);
-    if (Object.keys(digests).length > 0) return digests;
-  }
+  const askCache = async (server: ObjectServer, signal: AbortSignal): Promise<Digests | undefined> => {
+    const how = { ...options, signal };
+    if ((await askCopy(located, server, how)).holds !== 'whole') return undefined;
+    const digests = await askDigests(located, server, how);
+    return Object.keys(digests).length > 0 ? digests : undefined;
+  };
+  const caches = located.servers.filter(({ kind }) => kind === 'cache');
+  const known = await firstAnswer(caches, askCache, { ...options, clock: know.wire.clock });
+  if (known !== undefined) return known;
   const [from, origin] = (await originOf(located, know)) ?? [];
   return from && origin ? await askDigests(from, origin, options) : {};
 }
 
 async function askServers(located: Located, options: StatOptions): Promise<ObjectInfo> {
   let worst: Fault | undefined;
-  for (const server of located.servers) {
+  const ask = async (server: ObjectServer, signal: AbortSignal) => {
     try {
-      const answer = await requestObject(located, { method: 'HEAD', server }, options);
-      if (answer.status === 200) return await fromHead(located, server, answer, options);
+      const answer = await requestObject(located, { method: 'HEAD', server }, { ...options, signal });
+      if (answer.status === 200) return { server, answer };
       const { url: object, tokenFix } = located;
       const fault = statusFault(answer.status, { object, host: server.host, tokenFix });
       if (fault.kind === 'object-missing' && server.kind !== 'cache') throw fault;
@@ -87,7 +92,11 @@ async function askServers(located: Located, options: StatOptions): Promise<Objec
       if (!(error instanceof NoAnswer)) throw error;
       worst = worse(worst, noAnswerFault(located.url, error));
     }
-  }
+    return undefined;
+  };
+  const { clock } = options.federation.wire;
+  const first = await firstAnswer(located.servers, ask, { ...options, clock });
+  if (first !== undefined) return await fromHead(located, first.server, first.answer, options);
   throw worst === undefined || worst.kind === 'object-missing' ? uncertainFault(located) : worst;
 }
 

@@ -248,3 +248,17 @@ test('a file that shrinks while it is sent is reported as the fault', async (t) 
   const sending = sendFile({ ...upload, size: size + 1 });
   await assert.rejects(sending, (error) => error instanceof Fault && /became shorter/.test(error.message));
 });
+
+test('of two origins only the one that answers gets the object, and no request but a HEAD goes to the other', async (t) => {
+  const answering: Parameters<typeof testFederation>[1][number] = ({ method }, response) =>
+    response.writeHead(method === 'PUT' ? 201 : 404).end();
+  const { federation, folder, asked } = await testFederation(t, [(_, r) => r.destroy(), answering], {
+    env: { BEARER_TOKEN: token },
+  });
+  const file = path.join(folder, 'file');
+  await writeFile(file, 'content');
+  const { server } = await putObject(file, 'osdf:///ns/x', { federation });
+  assert.match(server, /^127/);
+  const methods = asked.map((each) => [...new Set(each.map(({ method }) => method))]);
+  assert.deepEqual(methods, [['HEAD'], ['HEAD', 'PUT']]);
+});

@@ -13,6 +13,7 @@ import {
 import { askDigests } from '../federation/stat-object.ts';
 import type { ConnectionPool } from '../http/connections.ts';
 import { NoAnswer } from '../http/no-answer.ts';
+import { firstAnswer } from '../http/race.ts';
 import { upload, type ControlAnswer } from '../http/request.ts';
 import { hasher } from './proof/digest.ts';
 
@@ -44,7 +45,7 @@ const sameSecondMs = 1100;
 export async function putObject(file: string, url: string, options: PutOptions): Promise<Put> {
   const size = await sizeOf(file);
   const located = await options.federation.locate(url, { ...options, verb: 'PUT' });
-  const [server] = located.servers;
+  const server = await originFor(located, options);
   if (server === undefined || server.url.startsWith('file:'))
     throw new Fault('url-invalid', `${located.url} is not a place to upload to`, {
       about: located.url,
@@ -69,6 +70,18 @@ export async function putObject(file: string, url: string, options: PutOptions):
       await clock.sleep(sameSecondMs, options.signal);
     }
   }
+}
+
+/** Where to upload to: of several origins the first that answers, so that no two get the object. */
+async function originFor(located: Located, options: PutOptions): Promise<ObjectServer | undefined> {
+  const { servers } = located;
+  const ask = async (server: ObjectServer, signal: AbortSignal): Promise<ObjectServer | undefined> => {
+    const answer = requestObject(located, { method: 'HEAD', server }, { ...options, signal });
+    return (await answer.catch(() => undefined)) && server;
+  };
+  const { clock } = options.federation.wire;
+  const first = servers.length > 1 ? await firstAnswer(servers, ask, { ...options, clock }) : undefined;
+  return first ?? servers[0];
 }
 
 /** What is known of a file here; throws a Fault if it cannot be read. */

@@ -25,7 +25,13 @@ interface TestFederation {
 export async function testFederation(
   t: TestContext,
   answers: Answer[],
-  shape: { listing?: boolean; origin?: boolean; requireToken?: boolean; env?: Record<string, string> } = {},
+  shape: {
+    listing?: boolean;
+    origin?: boolean;
+    origins?: number;
+    requireToken?: boolean;
+    env?: Record<string, string>;
+  } = {},
 ): Promise<TestFederation> {
   const servers = await Promise.all(
     answers.map(async (answer) => {
@@ -38,10 +44,10 @@ export async function testFederation(
   const director = await webServer(t, ({ url, method }, response) => {
     if (url.startsWith('/.well-known/'))
       return response.end(JSON.stringify({ director_endpoint: director.url }));
-    // PROPFIND asks for the origin: the last server, if the shape has one.
+    // PROPFIND asks for the origins: the last servers, if the shape has any; the very last lists.
     if (method === 'PROPFIND' && shape.origin !== true)
       return response.writeHead(405, { Server: 'pelican/7.27.0' }).end();
-    const named = method === 'PROPFIND' ? servers.slice(-1) : servers;
+    const named = method === 'PROPFIND' ? servers.slice(-(shape.origins ?? 1)) : servers;
     const collections = shape.listing === true ? `, collections-url=${servers.at(-1)?.url ?? ''}` : '';
     const headers = {
       Server: 'pelican/7.27.0',
@@ -53,7 +59,7 @@ export async function testFederation(
   });
   const folder = await mkdtemp(path.join(os.tmpdir(), 'updraft-federation-'));
   t.after(() => rm(folder, { recursive: true }));
-  const clock = jumpingClock([2_500, 6_000, 10_000, 20_000, 30_000, 100_000, 900_000]);
+  const clock = jumpingClock([2_000, 2_500, 6_000, 10_000, 20_000, 30_000, 100_000, 900_000]);
   const env = { SSL_CERT_FILE: testAuthority, UPDRAFT_OSDF_HOST: director.host, ...shape.env };
   const federation = createLocator({ env, cwd: folder, uid: 4_000_000_003, clock, version: '0' });
   return { federation, env, clock, folder, asked: servers.map(({ requests }) => requests) };

@@ -8,7 +8,7 @@ import { test, type TestContext } from 'node:test';
 import { systemClock } from '../../src/base/clock.ts';
 import type { FaultKind } from '../../src/fault/kinds.ts';
 import { deleteObject } from '../../src/federation/delete-object.ts';
-import { walkCollection } from '../../src/federation/list-collection.ts';
+import { parseMultistatus, walkCollection } from '../../src/federation/list-collection.ts';
 import { createLocator } from '../../src/federation/locator.ts';
 import { statObject } from '../../src/federation/stat-object.ts';
 import { startFederation } from '../../src/mini/federation/federation.ts';
@@ -51,6 +51,17 @@ const promises: Record<string, (t: TestContext, site: Site) => Promise<void>> = 
     await assert.rejects(fetched, { kind: 'object-missing', message: /none\.bin.*404/ });
   },
 
+  async 'a listing of it that is cut anywhere is refused'(_, site) {
+    const answer = await fetch(`${site.origin.httpUrl}/demo`, {
+      method: 'PROPFIND',
+      headers: { Depth: '1' },
+    });
+    const xml = (await answer.text()).trimEnd();
+    assert.equal(parseMultistatus(xml)?.length, 3);
+    for (let length = 0; length < xml.length; length++)
+      assert.equal(parseMultistatus(xml.slice(0, length)), undefined, xml.slice(0, length));
+  },
+
   async 'a server that redirects to itself for ever is left for the next'(t, site) {
     const loop = await redirecting(t, (own) => own);
     const { fetched, setbacks } = fetchFrom(t, site, [loop.url, site.cache.url]);
@@ -90,7 +101,7 @@ const promises: Record<string, (t: TestContext, site: Site) => Promise<void>> = 
     assert.equal((await put('one', false)).verified, 'digest');
     await assert.rejects(put('two', false), { kind: 'usage' });
     assert.equal((await put('two', true)).verified, 'digest');
-    const listed = await Array.fromAsync(walkCollection('osdf:///demo/new', { federation }));
+    const listed = await walkCollection('osdf:///demo/new', { federation });
     assert.deepEqual(
       listed.map(({ name, size }) => [name, size]),
       [['deep/o ne.txt', 7]],

@@ -120,8 +120,8 @@ async function downloadCollection(
   { locator, signal, clock }: TransferContext,
   parts: RequestOutcome[],
 ): Promise<TransferInfo> {
+  const entries = await walkCollection(url, { federation: locator, signal });
   await mkdir(folder, { recursive: true });
-  const entries = await Array.fromAsync(walkCollection(url, { federation: locator, signal }));
   const all = await mapLimited(entries, concurrency, async (entry): Promise<RequestOutcome> => {
     const file = path.join(folder, entry.name);
     const [startedAt, endpoints]: [number, ServerRecord[]] = [clock.now(), []];

@@ -9,6 +9,7 @@ import {
 } from '../../federation/origin-facts.ts';
 import type { Located, LocateOptions, ObjectServer } from '../../federation/located.ts';
 import { NoAnswer } from '../../http/no-answer.ts';
+import { firstAnswer } from '../../http/race.ts';
 import { requestObject, type ObjectOptions } from '../../federation/object-request.ts';
 
 interface ReachableServer {
@@ -67,13 +68,17 @@ function reached({ server, status, size }: Answer, origin: OriginFacts | undefin
     : { server: origin.server, said: 'has it', ...known };
 }
 
-/** Asks the first server; only if its answer is not good, all others at once. */
+/** What servers answer, up to the first good answer. */
 async function askServers(located: Located, options: ObjectOptions, silent: NoAnswer[]): Promise<Answer[]> {
-  const [first, ...others] = located.servers;
-  if (first === undefined) return [];
-  const answer = await ask(located, first, options, silent);
-  if (isGood(answer)) return [answer];
-  return [answer, ...(await Promise.all(others.map((server) => ask(located, server, options, silent))))];
+  const answers: Answer[] = [];
+  const { clock } = options.federation.wire;
+  const untilGood = async (server: ObjectServer, signal: AbortSignal): Promise<true | undefined> => {
+    const answer = await ask(located, server, { ...options, signal }, silent);
+    answers.push(answer);
+    return isGood(answer) || undefined;
+  };
+  await firstAnswer(located.servers, untilGood, { ...options, clock });
+  return answers;
 }
 
 /** Caches remember a 404 after the object has appeared, and need not have what exists: only the origin knows. */

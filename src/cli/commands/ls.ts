@@ -27,13 +27,9 @@ export function configure(command: Command, cli: Cli): void {
 async function ls(cli: Cli, url: string, options: Options): Promise<void> {
   const { tokenFile } = options;
   const how = { federation: openFederation(cli), signal: cli.signal, ...defined({ tokenFile }) };
-  const entries = options.recursive ? walkCollection(url, how) : await listCollection(url, how);
-  let count = 0;
-  for await (const entry of entries) {
-    count++;
-    cli.out(`${options.json ? JSON.stringify(entry) : line(entry, options)}\n`);
-  }
-  if (count === 0) cli.err('the folder is empty\n');
+  const entries = await (options.recursive ? walkCollection : listCollection)(url, how);
+  for (const entry of entries) cli.out(`${options.json ? JSON.stringify(entry) : line(entry, options)}\n`);
+  if (entries.length === 0) cli.err('the folder is empty\n');
 }
 
 function line({ name, isCollection, size, modified }: CollectionEntry, { long }: Options): string {

@@ -120,7 +120,7 @@ async function targetOf(cli: Cli, url: string, how: ObjectOptions, recursive: bo
       about: url,
       fix: `to delete it with everything in it: updraft rm --recursive ${shellQuote(url)}`,
     });
-  const objects = await Array.fromAsync(walkCollection(url, how));
+  const objects = await walkCollection(url, how);
   return { url, isFolder: true, objects };
 }
 

@@ -102,7 +102,7 @@ async function itemsOf(
   for (const url of words)
     if (recursive === undefined) items.push({ url, federation, ...defined({ tokenFile }) });
     else
-      for await (const entry of walkCollection(url, how))
+      for (const entry of await walkCollection(url, how))
         items.push({ url: entry.url, federation, ...defined({ size: entry.size, tokenFile }) });
   if (items.length === 0) cli.err('nothing to warm: the folder is empty\n');
   return items;

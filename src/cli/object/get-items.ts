@@ -56,7 +56,7 @@ export async function listItems(
         ? path.resolve(cli.cwd, target)
         : path.join(folder ?? cli.cwd, objectName(url, cli.env));
       const names = new Set<string>();
-      for await (const entry of walkCollection(url, { ...access, signal: cli.signal })) {
+      for (const entry of await walkCollection(url, { ...access, signal: cli.signal })) {
         items.push({ url: entry.url, target: path.join(root, entry.name), listed: entry });
         for (let at = path.dirname(entry.name); at !== '.' && !names.has(at); at = path.dirname(at))
           names.add(at);
