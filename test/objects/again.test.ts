@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
+import { systemClock } from '../../src/base/clock.ts';
+import { waitForChange } from '../../src/base/wait-for-change.ts';
 import { ended, ObjectHarness } from './object-harness.ts';
 
 const old = new Date('2026-01-02T03:04:05Z');
@@ -132,6 +135,29 @@ test('where the origin has no digest, an object counts as the file only if it is
   const done = await harness.updraft([...words, '--overwrite'], { env });
   assert.match(done.err, /^2 uploaded, 0 already there\n$/m);
   assert.equal(await readFile(harness.published('inbox/out/a'), 'utf8'), 'a is NEW');
+});
+
+test('after a kill, the same command continues with the folder', async (t) => {
+  const harness = await ObjectHarness.open(t);
+  const bytes = await harness.publish('demo/all/large', 12_000_000);
+  await harness.publish('demo/all/first', 'small');
+  await harness.publish('demo/all/later', 'small');
+  await mkdir(harness.at('copy'));
+  await harness.trouble('caches: limit 3MB/s on large');
+  const words = ['get', '-r', '--parallel', '1', 'osdf:///demo/all', 'copy'];
+  const child = harness.spawn(words);
+  const gone = once(child, 'exit');
+  while (!(await readdir(harness.at('copy'))).includes('large.part.json'))
+    await waitForChange([harness.at('copy')], 50, systemClock);
+  child.kill('SIGKILL');
+  await gone;
+  await harness.federation.trouble.clear();
+  const again = await harness.updraft(words);
+  assert.equal(again.exit, 0, again.err);
+  assert.match(again.err, /^2 fetched, 1 already here\n$/m);
+  assert.match(again.out, /^copy\/large: .* of it from an earlier download/);
+  assert.deepEqual(await readFile(harness.at('copy/large')), bytes);
+  assert.deepEqual((await readdir(harness.at('copy'))).sort(), ['first', 'large', 'later']);
 });
 
 test('`updraft sync` does nothing, and names what to use instead', async (t) => {

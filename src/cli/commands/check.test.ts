@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { readdir } from 'node:fs/promises';
+import { readdir, symlink, truncate } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { runCommand } from '../../../test/cli/run-command.ts';
@@ -26,6 +26,20 @@ test('with --json a good file is one object', async (t) => {
   const answer = JSON.parse(out) as Record<string, unknown>;
   assert.deepEqual([answer['ok'], answer['name'], answer['jobs'], answer['pool']], [true, 'x', 1, 'local']);
   assert.equal(err, '');
+});
+
+test('what a link in the last results leads to is not counted as their size', async (t) => {
+  const cwd = await temporaryFolder(t, {
+    'updraft.toml': good,
+    't.txt': '',
+    'outside/large': '',
+    'runs/x-1/results/0000/m': '',
+  });
+  await truncate(path.join(cwd, 'outside/large'), 8e12);
+  for (const to of ['outside', 'outside/large'])
+    await symlink(path.join(cwd, to), path.join(cwd, 'runs/x-1/results/0000', path.basename(to)));
+  const { out } = await runCommand(check, [], { cwd });
+  assert.match(out, /^ok: x: /);
 });
 
 test('a command missing on this machine is reported at its line, with exit code 3', async (t) => {
