@@ -43,6 +43,17 @@ test('a download of a folder does not write through a link in its target', async
   assert.match(said.err, /top\/deep\/link is a link to .*\/outside: nothing is written through it/);
   assert.deepEqual(await readdir(harness.at('outside')), []);
   assert.deepEqual(await readdir(harness.at('side')), ['deep']);
+  // A folder that is named only by the URL is in the folder that the user named.
+  await symlink('outside', harness.at('all'));
+  for (const target of [[], ['./'], ['--into', '.']]) {
+    const unnamed = await harness.updraft(['get', '-r', 'osdf:///demo/all', ...target]);
+    assert.equal(unnamed.exit, 2, unnamed.err);
+    assert.match(unnamed.err, /\/all is a link to .*\/outside: nothing is written through it/);
+  }
+  assert.deepEqual(await readdir(harness.at('outside')), []);
+  const named = await harness.updraft(['get', '-r', 'osdf:///demo/all', 'all']);
+  assert.equal(named.exit, 0, named.err);
+  assert.deepEqual((await readdir(harness.at('outside'))).sort(), ['a', 'deep']);
 });
 
 test('a file that is a link is replaced, and not what it leads to', async (t) => {

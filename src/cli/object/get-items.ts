@@ -55,7 +55,8 @@ export async function listItems(
       const root = isWhole
         ? path.resolve(cli.cwd, target)
         : path.join(folder ?? cli.cwd, objectName(url, cli.env));
-      const names = new Set<string>();
+      // What the user names may be a link.
+      const names = new Set<string>(isWhole ? [] : ['']);
       for (const entry of await walkCollection(url, { ...access, signal: cli.signal })) {
         items.push({ url: entry.url, target: path.join(root, entry.name), listed: entry });
         for (let at = path.dirname(entry.name); at !== '.' && !names.has(at); at = path.dirname(at))
@@ -81,7 +82,7 @@ async function refuseLink(folder: string): Promise<void> {
   const to = await realpath(folder).catch(() => 'nowhere');
   throw new Fault('usage', `${folder} is a link to ${to}: nothing is written through it`, {
     about: folder,
-    fix: 'remove the link, or fetch into another folder',
+    fix: 'remove the link, or name the folder that it leads to as the target',
   });
 }
 

@@ -10,7 +10,7 @@ import type { Cli } from '../cli.ts';
 import { below, hasScheme, statUrl } from './access.ts';
 import type { TransferBoard } from './board.ts';
 import { faultJson, displayPath, printTransferFault } from './print-results.ts';
-import { isProven, wholeSeconds } from './unchanged.ts';
+import { atOwner, isProven, wholeSeconds } from './unchanged.ts';
 import { describeAmount, describeVerified } from './describe-transfer.ts';
 
 /** One file to upload and the object it becomes. */
@@ -72,18 +72,15 @@ async function existingCopy(
   tokenFile: string | undefined,
   byTime: boolean,
 ): Promise<Put | undefined> {
-  const atOrigin = `${url}${url.includes('?') ? '&' : '?'}directread`;
   const options = { locator, clock: cli.clock, signal: cli.signal, ...defined({ tokenFile }) };
   try {
-    const there = await fetchToFile(atOrigin, file, options);
+    const owner = await atOwner(url, options);
+    if (!owner.isOwner) return undefined;
+    const there = await fetchToFile(owner.url, file, options);
     const { bytes, verified } = there;
     if (!isProven(there)) {
       if (!byTime) return undefined;
-      const object = await statUrl(url, {
-        federation: locator,
-        signal: cli.signal,
-        ...defined({ tokenFile }),
-      });
+      const object = await statUrl(url, { ...options, federation: locator });
       const { mtimeMs, ctimeMs } = await stat(file);
       const isNewer = wholeSeconds(object?.modified ?? 0) > wholeSeconds(Math.max(mtimeMs, ctimeMs));
       if (!isNewer) return undefined;

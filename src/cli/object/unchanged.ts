@@ -19,7 +19,8 @@ interface AtOwner {
   isOwner: boolean;
 }
 
-async function atOwner(url: string, { locator, ...how }: FetchOptions): Promise<AtOwner> {
+/** Names an object so that its owner answers. */
+export async function atOwner(url: string, { locator, ...how }: FetchOptions): Promise<AtOwner> {
   if (!/^(?:[^:/]*\+)?(?:osdf|stash|pelican):/i.test(url)) return { url, isOwner: true };
   const direct = `${url}${url.includes('?') ? '&' : '?'}directread`;
   try {
