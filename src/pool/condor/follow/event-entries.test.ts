@@ -9,17 +9,19 @@ import type { AgentBody, AgentEntry, Entry } from '../../../journal/entry.ts';
 import { merge } from '../../../journal/load-run.ts';
 import type { JobState } from '../../../journal/state.ts';
 import { EventEntries } from './event-entries.ts';
+import type { JobRetries } from './run-clusters.ts';
 
 /** The only job after these events, each `number text`, a second apart. */
 function story(...events: string[]): JobState {
   return fold(entriesOf(events)).jobs[0]!;
 }
 
-function entriesOf(events: readonly string[]): Entry[] {
+function entriesOf(events: readonly string[], retries: JobRetries = { round: 1, releases: 0 }): Entry[] {
   const entries = new EventEntries(
     { willRelease: ({ code }, { failures }) => code === 13 && failures < 2, leaseSeconds: () => 1200 },
     (_, proc) => ({ job: jobId(proc), round: 1 }),
     () => 1,
+    () => retries,
   );
   const parser = createParser({ reference: 0, onEvent: (event) => entries.add(event) });
   const text = events.map((event, index) => {
@@ -80,6 +82,21 @@ test('a hold that a rule will release leaves the job waiting; any other ends it'
 test('a job that is released by hand after its end continues', () => {
   const job = story(submitted, moving, held(32), '013 Job was released.\n\tvia condor_release', moving);
   assert.deepEqual([job.status, job.outcome], ['running', undefined]);
+});
+
+test('a retry that the journal has counts at once; HTCondor writes it into the log a moment later', () => {
+  const stateOf = (retries: JobRetries, ...events: string[]) => {
+    const { status, held, outcome } = fold(entriesOf([submitted, moving, ...events], retries)).jobs[0]!;
+    return [status, outcome, held?.message];
+  };
+  const failed = ['ended', 'failed', 'no such luck'];
+  const release = '013 Job was released.\n\tvia condor_release (by user x): updraft retry';
+  assert.deepEqual(stateOf({ round: 1, releases: 0 }, held(32)), failed);
+  assert.deepEqual(stateOf({ round: 1, releases: 1 }, held(32)), ['waiting', undefined, undefined]);
+  assert.deepEqual(stateOf({ round: 1, releases: 1 }, held(32), release, moving, held(32)), failed);
+  assert.equal(stateOf({ round: 1, releases: 1 }, held(32), release, moving)[0], 'running');
+  assert.equal(stateOf({ round: 2, releases: 0 }, executing, terminated(3))[0], 'waiting');
+  assert.equal(stateOf({ round: 1, releases: 0 }, executing, terminated(3))[0], 'ended');
 });
 
 test('an eviction leaves the job waiting; a removal stops it, with its reason', () => {

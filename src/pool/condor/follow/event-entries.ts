@@ -11,7 +11,7 @@ import type { AgentEntry, Entry, FaultRecord, Outcome, Phase, RunBody } from '..
 import { defaultLeaseSeconds } from '../../../recovery/policy.ts';
 import type { FailureCounts } from '../../../recovery/releases.ts';
 import { retryReason } from '../tools/queued-jobs.ts';
-import type { KnownJob } from './run-clusters.ts';
+import type { JobRetries, KnownJob } from './run-clusters.ts';
 
 /** Decides whether the run's rules will release a held job after these failures. */
 export interface ReleaseRule {
@@ -23,8 +23,11 @@ export interface ReleaseRule {
 /** A job of the run, over all its clusters. */
 interface TrackedJob {
   job: string;
-  /** The cluster of its latest submission. */
+  /** The cluster of its latest submission, and the round that it is. */
   cluster: number;
+  round: number;
+  /** How often `updraft retry` has released it there. */
+  releases: number;
   /** The number of its latest attempt. */
   attempt: number;
   /** What that attempt was last doing. */
@@ -56,21 +59,27 @@ export class EventEntries {
   readonly #jobs = new Map<string, TrackedJob>();
   readonly #jobOf: (cluster: number, proc: number) => KnownJob;
   readonly #sizeOf: (cluster: number) => number;
+  readonly #retriesOf: (job: string) => JobRetries;
   #entries: Entry[] = [];
   #seq = 0;
   #lastTime = 0;
   /** The job whose event is being folded. */
   #current: TrackedJob | undefined;
 
-  /** `sizeOf` returns how many jobs a cluster has when all are in the queue. */
+  /**
+   * `sizeOf` returns how many jobs a cluster has when all are in the queue; `retriesOf`, which retries of a job the run's
+   * journal has.
+   */
   constructor(
     rules: ReleaseRule,
     jobOf: (cluster: number, proc: number) => KnownJob,
     sizeOf: (cluster: number) => number,
+    retriesOf: (job: string) => JobRetries = () => ({ round: 1, releases: 0 }),
   ) {
     this.#rules = rules;
     this.#jobOf = jobOf;
     this.#sizeOf = sizeOf;
+    this.#retriesOf = retriesOf;
     this.#fold = new LogFold({ onChange: (fold, change) => this.#changed(fold, change) });
   }
 
@@ -96,7 +105,7 @@ export class EventEntries {
     if (event.kind === 'cluster-remove') this.#removed(event, at);
     if (event.proc < 0) return;
     const { job, round } = this.#jobOf(event.cluster, event.proc);
-    const tracked = this.#jobs.get(job) ?? newTrackedJob(job, event.cluster);
+    const tracked = this.#jobs.get(job) ?? newTrackedJob(job, event.cluster, round);
     this.#jobs.set(job, tracked);
     if (event.cluster < tracked.cluster) return;
     this.#lastTime = at ?? this.#lastTime;
@@ -121,6 +130,8 @@ export class EventEntries {
   /** The job was resubmitted: attempts are numbered on, earlier failures no longer count. */
   #again(tracked: TrackedJob, cluster: number, round: number): void {
     tracked.cluster = cluster;
+    tracked.round = round;
+    tracked.releases = 0;
     tracked.failures = 0;
     tracked.ranOut = 0;
     tracked.why = `submitted again, in round ${round}`;
@@ -158,7 +169,10 @@ export class EventEntries {
         return;
       case 'released':
         tracked.why = change.reason === '' ? 'released' : `released: ${change.reason}`;
-        if (change.reason.includes(retryReason)) tracked.failures = 0;
+        if (change.reason.includes(retryReason)) {
+          tracked.failures = 0;
+          tracked.releases += 1;
+        }
         this.#emit({ kind: 'job-released', job, why: change.reason });
         return;
       case 'finished':
@@ -220,7 +234,16 @@ export class EventEntries {
     if (remedyForHold(hold, 1) === 'more-memory') tracked.ranOut += 1;
     const heldAfter = this.#ageOf(tracked);
     if (code !== userHoldCode && !this.#rules.willRelease(hold, { ...tracked, heldAfter }, job))
-      this.#emit({ kind: 'job-ended', job, outcome: 'failed' });
+      this.#end(tracked, { outcome: 'failed' });
+  }
+
+  /** A retry of which the journal knows has happened, though HTCondor writes it into the log only a moment later. */
+  #end(tracked: TrackedJob, how: Pick<JobEnd, 'outcome' | 'results' | 'fault'>): void {
+    const { job } = tracked;
+    this.#emit({ kind: 'job-ended', job, ...how });
+    const { round, releases } = this.#retriesOf(job);
+    if (round > tracked.round) this.#emit({ kind: 'round-started', round, jobs: [job], why: retryReason });
+    else if (releases > tracked.releases) this.#emit({ kind: 'job-released', job, why: retryReason });
   }
 
   #ageOf({ queuedAt }: TrackedJob): number {
@@ -230,7 +253,7 @@ export class EventEntries {
   #finished(tracked: TrackedJob, { outcome: how, reason }: Finished, cause: FaultRecord['cause']): void {
     const { job, outcome: last } = tracked;
     if (how === 'success') {
-      this.#emit({ kind: 'job-ended', job, outcome: how, results: resultsFolder('.', job) });
+      this.#end(tracked, { outcome: how, results: resultsFolder('.', job) });
       return;
     }
     const outcome = how === 'removed' ? 'stopped' : last === 'success' ? 'failed' : last;
@@ -238,7 +261,7 @@ export class EventEntries {
     // The end of the attempt already says how it failed.
     const isSaid = outcome === last && how !== 'removed';
     const fault = { kind, message: reason || 'removed from the queue', ...(cause && { cause }) } as const;
-    this.#emit({ kind: 'job-ended', job, outcome, ...(isSaid ? {} : { fault }) });
+    this.#end(tracked, { outcome, ...(isSaid ? {} : { fault }) });
   }
 
   #recordAgentLine(tracked: TrackedJob, text: string): void {
@@ -262,6 +285,7 @@ const phases: Partial<Record<Activity, Phase>> = {
   output: 'returning',
 };
 
+type JobEnd = Extract<RunBody, { kind: 'job-ended' }>;
 type Finished = Extract<JobTransition, { kind: 'finished' }>;
 type Ended = [outcome: Outcome, exit: number | null, fault?: Omit<FaultRecord, 'cause'>];
 
@@ -292,9 +316,11 @@ function exitOf({ how, code = 0, subcode = 0, reason, termination }: AttemptEnd,
   }
 }
 
-const newTrackedJob = (job: string, cluster: number): TrackedJob => ({
+const newTrackedJob = (job: string, cluster: number, round: number): TrackedJob => ({
   job,
   cluster,
+  round,
+  releases: 0,
   attempt: 0,
   doing: undefined,
   hasWorker: false,

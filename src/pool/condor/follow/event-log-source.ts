@@ -48,6 +48,7 @@ class EventLogSource {
       },
       (cluster, proc) => this.#clusters.jobOf(cluster, proc),
       (cluster) => this.#clusters.sizeOf(cluster),
+      (job) => this.#clusters.retriesOf(job),
     );
   }
 

@@ -44,6 +44,14 @@ test('another cluster counts as soon as the journal has its round, and its jobs 
   assert.equal(clusters.has(submitEvent(9, 'r-1#2')), true);
   assert.deepEqual(clusters.jobOf(9, 0), { job: '0002', round: 2 });
   assert.deepEqual(clusters.jobOf(7, 1), { job: '0001', round: 1 });
+  await journal.append({ kind: 'job-released', job: '0001', why: 'updraft retry' });
+  await clusters.refresh();
+  assert.deepEqual(clusters.retriesOf('0001'), { round: 1, releases: 1 });
+  // A round that has not been submitted may never be.
+  assert.deepEqual(clusters.retriesOf('0002'), { round: 1, releases: 0 });
+  await journal.append({ kind: 'submitted', cluster: 9, round: 2 });
+  await clusters.refresh();
+  assert.deepEqual(clusters.retriesOf('0002'), { round: 2, releases: 0 });
   for (const other of ['r-10', 'r-1#x', 'r-1 #2', 'else'])
     assert.equal(clusters.has(submitEvent(11, other)), false, other);
 });

@@ -10,6 +10,14 @@ export interface KnownJob {
   round: number;
 }
 
+/** How often a job was retried, as the run's journal has it. */
+export interface JobRetries {
+  /** The round in which it was last submitted. */
+  round: number;
+  /** How often `updraft retry` has released it since. */
+  releases: number;
+}
+
 /** Which clusters are rounds of a run, and which of the run's jobs their jobs are. */
 export class RunClusters {
   readonly #tail: JournalTail;
@@ -19,6 +27,7 @@ export class RunClusters {
   readonly #rounds = new Map<number, readonly string[]>();
   readonly #clusters = new Map<number, number>();
   readonly #submittedAt = new Map<number, number>();
+  readonly #retries = new Map<string, JobRetries>();
   #shift: number | undefined;
 
   constructor(runFolder: string) {
@@ -38,8 +47,14 @@ export class RunClusters {
         this.#rounds.set(1, entry.jobs);
       }
       if (entry.kind === 'round-started') this.#rounds.set(entry.round, entry.jobs);
+      if (entry.kind === 'job-released') {
+        const { round, releases } = this.retriesOf(entry.job);
+        this.#retries.set(entry.job, { round, releases: releases + 1 });
+      }
       if (entry.kind !== 'submitted') continue;
-      this.#clusters.set(entry.cluster, entry.round ?? 1);
+      const { round = 1 } = entry;
+      for (const job of this.#rounds.get(round) ?? []) this.#retries.set(job, { round, releases: 0 });
+      this.#clusters.set(entry.cluster, round);
       this.#submittedAt.set(entry.cluster, Date.parse(entry.t));
     }
   }
@@ -61,6 +76,10 @@ export class RunClusters {
     if (kind === 'submit' || kind === 'cluster-submit')
       this.#shift ??= zoneShift(time, this.createdAt, this.#submittedAt.get(cluster) ?? Infinity);
     return time + (this.#shift ?? 0);
+  }
+
+  retriesOf(job: string): JobRetries {
+    return this.#retries.get(job) ?? { round: 1, releases: 0 };
   }
 
   /** How many jobs a cluster has when all are in the queue. */
