@@ -5,6 +5,7 @@ import path from 'node:path';
 import { run } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { compileCache } from '../test/compile-cache.ts';
+import { hangMs } from '../test/hang-limit.ts';
 import { gate, root, type StepResult } from './gate.ts';
 import { setUp } from './set-up.ts';
 import {
@@ -193,7 +194,7 @@ async function runTogether(group: string[]): Promise<Map<string, FileResult>> {
     file !== undefined && results.has(file) ? file : (group[0] ?? '');
   const began = performance.now();
   const one = group.length === 1 ? { files: group } : { files: [runner], argv: group };
-  const tests = run({ ...one, timeout: 600_000, cwd: root, signal: interrupted.signal });
+  const tests = run({ ...one, timeout: 1.5 * hangMs, cwd: root, signal: interrupted.signal });
   tests.on('test:pass', ({ name, skip, todo, details, file }) => {
     // Node reports a process as a test too.
     if (details.type === 'suite' || name === one.files[0]) return;

@@ -9,6 +9,7 @@ import { isThere } from '../src/base/error-reason.ts';
 import { identifyProcess, livenessOf, type ProcessIdentity } from '../src/base/process-identity.ts';
 import { findChromium } from './browser/chromium.ts';
 import { temporaryFolder } from './temporary-folder.ts';
+import { hangMs } from './hang-limit.ts';
 
 const modules = import.meta.dirname;
 
@@ -32,7 +33,7 @@ async function killAfterStart(program: string, folder: string): Promise<ProcessI
 
 async function untilGone(processes: ProcessIdentity[], isClean: () => Promise<boolean>): Promise<void> {
   assert.notEqual(processes.length, 0);
-  const signal = AbortSignal.timeout(60_000);
+  const signal = AbortSignal.timeout(hangMs);
   while (processes.some((one) => livenessOf(one) === 'alive') || !(await isClean()))
     await systemClock.sleep(20, signal);
 }

@@ -18,6 +18,7 @@ import {
 } from '../src/mini/pool/pool.ts';
 import { rootFolder } from '../src/mini/pool/root-folder.ts';
 import { endWithUs } from './end-with-us.ts';
+import { hangMs } from './hang-limit.ts';
 
 const cache = path.join(process.env['XDG_CACHE_HOME'] ?? path.join(os.homedir(), '.cache'), 'updraft');
 /** The folder of the pool that all test files of an `npm test` share; the process that sets it stops the pool. */
@@ -61,7 +62,7 @@ export async function poolRoot(): Promise<{ folder: string } | { lacks: string }
   try {
     await promisify(execFile)('unshare', namespaces);
     const named = process.env['UPDRAFT_TEST_POOL_ROOT'];
-    const signal = AbortSignal.timeout(300_000);
+    const signal = AbortSignal.timeout(hangMs);
     const folder = named ?? (await rootFolder({ cacheFolder: cache, say: () => undefined, signal }));
     await access(path.join(folder, 'usr/sbin/condor_master'));
     return { folder };
@@ -119,7 +120,7 @@ async function startOnce(root: string): Promise<MiniPoolState> {
 type WantedPool = Pick<MiniPoolOptions, 'root' | 'home' | 'sites' | 'config'>;
 
 const start = (wanted: WantedPool): Promise<MiniPoolState> =>
-  startPool({ ...wanted, signal: AbortSignal.timeout(300_000), ...context });
+  startPool({ ...wanted, signal: AbortSignal.timeout(hangMs), ...context });
 
 /** Starts a pool that ends with this process, its files too, if it is not stopped before. */
 export async function startOwnPool(wanted: WantedPool) {

@@ -1,14 +1,12 @@
 import { systemClock } from '../src/base/clock.ts';
 import type { RunState } from '../src/journal/state.ts';
 import { followRunStates } from '../src/run/run-states.ts';
-
-/** Longer than any pool needs on a busy machine. */
-const timeoutMs = 300_000;
+import { hangMs } from './hang-limit.ts';
 
 /** The first state of a run that satisfies the condition, or the last one. */
 export async function untilState(run: string, satisfies: (state: RunState) => boolean): Promise<RunState> {
   let last: RunState | undefined;
-  const signal = AbortSignal.timeout(timeoutMs);
+  const signal = AbortSignal.timeout(hangMs);
   for await (const seen of followRunStates(run, { clock: systemClock, signal })) {
     last = seen;
     if (satisfies(seen)) break;

@@ -9,6 +9,7 @@ import { waitForChange } from '../../src/base/wait-for-change.ts';
 import type { MiniPoolState } from '../../src/mini/pool/pool.ts';
 import { meetingPlace, testPool } from '../pool.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
+import { hangMs } from '../hang-limit.ts';
 
 export type AccessPoint = NonNullable<Awaited<ReturnType<typeof accessPoint>>>;
 
@@ -66,11 +67,11 @@ export async function accessPoint(t: TestContext, own?: MiniPoolState) {
     },
     /** Waits until the log has this number of holds. */
     async held(log: string, times: number): Promise<void> {
-      const signal = AbortSignal.timeout(240_000);
+      const signal = AbortSignal.timeout(hangMs);
       while (events(log, '012') < times) await waitForChange([at(log)], 500, systemClock, signal);
     },
     /** Waits until no job of the log is left. */
-    ended: (log: string): Promise<string> => tool('condor_wait', '-wait', '240', log),
+    ended: (log: string): Promise<string> => tool('condor_wait', '-wait', String(hangMs / 1000), log),
     attempts: (log: string): number => events(log, '001'),
     hasEnded: (log: string): boolean => events(log, '005') > 0,
   };

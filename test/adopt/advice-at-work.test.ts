@@ -10,11 +10,12 @@ import { temporaryFolder } from '../temporary-folder.ts';
 import { type AccessPoint, accessPoint, job } from './access-point.ts';
 import { adviceFor, linesFor, withLines } from './advised-lines.ts';
 import { imageRegistry } from './image-registry.ts';
+import { hangMs } from '../hang-limit.ts';
 
 /** Advice about what happens while a job runs: the tests make it happen. */
 
 async function until(isTrue: () => boolean | Promise<boolean>, folder: string): Promise<void> {
-  const signal = AbortSignal.timeout(240_000);
+  const signal = AbortSignal.timeout(hangMs);
   while (!(await isTrue())) await waitForChange([folder], 500, systemClock, signal);
 }
 

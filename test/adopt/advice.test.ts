@@ -8,6 +8,7 @@ import { temporaryFolder } from '../temporary-folder.ts';
 import { accessPoint, job } from './access-point.ts';
 import { adviceFor, linesFor, linesIn, lintLines, withLines } from './advised-lines.ts';
 import { realCondorSubmit } from './condor-submit.ts';
+import { hangMs } from '../hang-limit.ts';
 
 test('advised lines end jobs that never work, and the commands of a mail end their holds', async (t) => {
   const here = await accessPoint(t);
@@ -32,7 +33,7 @@ test('advised lines end jobs that never work, and the commands of a mail end the
   ]);
 
   await Promise.all([here.held('b.log', 5), here.held('c.log', 5), here.held('d.log', 1)]);
-  await tool('condor_wait', '-wait', '240', 'c.log', `${both}.0`);
+  await tool('condor_wait', '-wait', String(hangMs / 1000), 'c.log', `${both}.0`);
   assert.equal(here.attempts('c.log'), 4, retries);
   for (const cluster of [released, both])
     assert.equal(await tool('condor_q', cluster, '-af', 'NumHolds', 'PeriodicRelease'), '5 false');

@@ -7,6 +7,7 @@ import { waitForChange } from '../../src/base/wait-for-change.ts';
 import { type AccessPoint, job } from './access-point.ts';
 import { adviceIn, linesIn, lintLines, withLines } from './advised-lines.ts';
 import type { Fate, Trouble } from './troubles/trouble.ts';
+import { hangMs } from '../hang-limit.ts';
 
 /** One job of a trouble, with or without the advised lines, in a folder of its own. */
 interface Case {
@@ -42,7 +43,7 @@ export async function followTroubles(here: AccessPoint, troubles: readonly Troub
   const surprise = (one: Case, fate: string): void =>
     void surprises.push([`${one.expected} expected, but ${fate}:`, one.folder, ...one.lines].join('\n'));
   const open = new Set(await submitAll(here, cases, surprise));
-  const signal = AbortSignal.timeout(240_000);
+  const signal = AbortSignal.timeout(hangMs);
   while (open.size > 0 && !signal.aborted) {
     const queue = await queueNow(here);
     for (const one of open) {

@@ -12,6 +12,7 @@ import { followRunStates } from '../../src/run/run-states.ts';
 import { runCommand } from '../cli/run-command.ts';
 import { condorHarness, result } from '../condor/condor-harness.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
+import { hangMs } from '../hang-limit.ts';
 
 const description = [
   'executable = run.sh',
@@ -53,7 +54,7 @@ async function project(t: TestContext, files: Record<string, string>) {
 
 async function finalState(folder: string): Promise<RunState | undefined> {
   let last: RunState | undefined;
-  const signal = AbortSignal.timeout(300_000);
+  const signal = AbortSignal.timeout(hangMs);
   for await (const state of followRunStates(folder, { clock: systemClock, signal })) last = state;
   return last;
 }

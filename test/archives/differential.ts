@@ -9,6 +9,7 @@ import { defaultUnpackLimits } from '../../src/unpack/limits.ts';
 import { openUnpacker } from '../../src/unpack/open-unpacker.ts';
 import { UnxzStage } from '../../src/unpack/unxz.ts';
 import { differences } from './differences.ts';
+import { hangMs } from '../hang-limit.ts';
 
 /** The outcome of an archive with Updraft and with bsdtar. */
 export interface Comparison {
@@ -125,7 +126,7 @@ function extract(bsdtar: string, file: string, into: string): string | undefined
     env: { PATH: '/usr/bin:/bin', LC_ALL: 'C.UTF-8' },
     // It must not prompt for a password.
     stdio: ['ignore', 'pipe', 'pipe'],
-    timeout: 120_000,
+    timeout: hangMs,
   });
   if (done.status === 0) return undefined;
   return done.stderr.replace(/\s+/g, ' ').slice(0, 300) || `status ${String(done.status)}`;

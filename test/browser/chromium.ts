@@ -6,9 +6,7 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { isThere } from '../../src/base/error-reason.ts';
 import { endWithUs } from '../end-with-us.ts';
-
-/** How long a test waits for what it expects to see: generous, for busy machines. */
-const timeoutMs = 180_000;
+import { hangMs } from '../hang-limit.ts';
 
 const flags = [
   '--headless',
@@ -40,7 +38,7 @@ export async function findChromium(): Promise<string | undefined> {
   if (found !== undefined || process.getuid?.() !== 0) return found;
   spawnSync('apt-get', ['install', '-y', '-q', '--no-install-recommends', 'chromium'], {
     env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
-    timeout: 300_000,
+    timeout: hangMs,
   });
   return search();
 }
@@ -219,7 +217,7 @@ export class Tab {
 
   /** Waits until an expression in the page is true; starts over on every new page. */
   async until(expression: string): Promise<void> {
-    const deadline = performance.now() + timeoutMs;
+    const deadline = performance.now() + hangMs;
     for (;;) {
       const isSo = await this.read<boolean>(`Boolean(${expression})`).catch(() => false);
       if (isSo) return;

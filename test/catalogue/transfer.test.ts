@@ -30,7 +30,7 @@ describe('transfers that fail', { concurrency: 3 }, () => {
     const { cause, doing } = await harness.why(run);
     assert.equal(cause, 'transfer-stalled');
     assert.match(doing.join(' '), /tried 2 times, and the rules of the run allow 2/);
-    assert.equal(await harness.tool('condor_q', ...constraint(run), '-af', 'ClusterId'), '');
+    await harness.untilQueue('', constraint(run)[1], 'ClusterId');
   });
 
   test('F2: a web server that falls silent is asked again for the rest, within the same attempt', async (t) => {

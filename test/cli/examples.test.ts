@@ -153,7 +153,7 @@ async function federationOf(t: TestContext, cwd: string): Promise<Env> {
   };
 }
 
-test('every example of the help texts runs', { timeout: 600_000 }, async (t) => {
+test('every example of the help texts runs', async (t) => {
   const { cwd, env } = await userFolder(t);
   const cli: Partial<Cli> & { cwd: string } = { cwd, env: { ...env, ...(await federationOf(t, cwd)) } };
   const reasons = new Map(notRun.map(([, why]) => [why, 0]));

@@ -9,6 +9,7 @@ import { readLogs } from '../../src/report/read-logs.ts';
 import { avoidLine } from '../../src/report/verdict.ts';
 import { testPool } from '../pool.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
+import { hangMs } from '../hang-limit.ts';
 
 const bad = { site: 'CHTC-Spark-CE1', machine: 'spark-a001.chtc.example' };
 const good = 'PDX-Coeus-CE1';
@@ -29,7 +30,7 @@ for (const line of [avoidLine('site', bad.site, 'log') ?? '', avoidLine('machine
     await writeFile(path.join(folder, 'job.sub'), [...lines, ...asked].join('\n'));
     const { stdout } = await tool('condor_submit', '-terse', 'job.sub');
     t.after(() => tool('condor_rm', stdout.split('.')[0] ?? '').catch(() => undefined));
-    await tool('condor_wait', '-wait', '120', log);
+    await tool('condor_wait', '-wait', String(hangMs / 1000), log);
     const { report } = await readLogs(await logSources([log]));
     assert.deepEqual(
       report.sites.map(({ name, attempts }) => [name, attempts]),

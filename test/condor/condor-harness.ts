@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import os from 'node:os';
@@ -14,6 +15,7 @@ import { openPool } from '../../src/pool/open-pool.ts';
 import type { Pool } from '../../src/pool/pool.ts';
 import { submitRun } from '../../src/run/submit-run.ts';
 import { compileCache } from '../compile-cache.ts';
+import { hangMs } from '../hang-limit.ts';
 import { agentOnWorkers, type MeetingPlace, meetingPlace, poolCache, testPool } from '../pool.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { untilState } from '../until-state.ts';
@@ -29,6 +31,8 @@ export interface CondorHarness {
   tool(name: string, ...args: string[]): Promise<string>;
   /** Attributes of jobs, a line each, whether they wait, run or have left the queue. */
   ask(constraint: string, ...attributes: string[]): Promise<string[]>;
+  /** Waits until the queue has this of such jobs: it follows the event log, which says what happens, a moment later. */
+  untilQueue(expected: string, constraint: string, ...attributes: string[]): Promise<void>;
   submit(): Promise<string>;
   /** The first state that satisfies, or the last one. */
   until(run: string, satisfies: (state: RunState) => boolean): Promise<RunState>;
@@ -73,10 +77,20 @@ export async function condorHarness(
     pool,
     tool,
     async ask(constraint, ...attributes) {
-      // The queue first: a job that leaves it meanwhile is in the history.
-      const queued = await tool('condor_q', '-constraint', constraint, '-af', ...attributes);
-      const left = await tool('condor_history', '-constraint', constraint, '-af', ...attributes);
-      return `${queued}\n${left}`.split('\n').filter((line) => line !== '');
+      // The queue first: a job that leaves it meanwhile is in the history, or for a moment in both.
+      const args = ['-constraint', constraint, '-af:j', ...attributes];
+      const lines = [await tool('condor_q', ...args), await tool('condor_history', ...args)];
+      const rows = lines.flatMap((text) => text.split('\n')).filter((line) => line !== '');
+      // After HTCondor's id; of two of them the later.
+      return [...new Map(rows.map((row) => [row.split(' ')[0], row.slice(row.indexOf(' ') + 1)])).values()];
+    },
+    async untilQueue(expected, constraint, ...attributes) {
+      const signal = AbortSignal.timeout(hangMs);
+      for (;;) {
+        const printed = await tool('condor_q', '-constraint', constraint, '-af', ...attributes);
+        if (printed === expected) return;
+        await systemClock.sleep(250, signal).catch(() => assert.equal(printed, expected));
+      }
     },
     async submit() {
       const plan = await loadPlan(folder, { cwd: folder });

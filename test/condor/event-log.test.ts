@@ -8,6 +8,7 @@ import type { RunState } from '../../src/journal/state.ts';
 import { followRunStates, readRunState } from '../../src/run/run-states.ts';
 import { runCommand } from '../cli/run-command.ts';
 import { condorHarness, onlyJob } from './condor-harness.ts';
+import { hangMs } from '../hang-limit.ts';
 
 const file = (command: string): Record<string, string> => ({
   'updraft.toml': `
@@ -22,7 +23,7 @@ pool = "condor"
 
 /** Follows the states of a run until one satisfies. */
 function states(run: string) {
-  const signal = AbortSignal.timeout(300_000);
+  const signal = AbortSignal.timeout(hangMs);
   const following = followRunStates(run, { clock: systemClock, signal });
   const until = async (satisfies: (state: RunState) => boolean): Promise<RunState> => {
     for (;;) {

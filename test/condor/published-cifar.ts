@@ -9,6 +9,7 @@ import { promisify } from 'node:util';
 import { findPython } from '../../src/environment/find-python.ts';
 import { startFederation, type MiniFederation } from '../../src/mini/federation/federation.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
+import { hangMs } from '../hang-limit.ts';
 
 const example = path.resolve(import.meta.dirname, '../../examples/cifar10');
 
@@ -23,7 +24,7 @@ export const federationEnv = (federation: MiniFederation) => ({
  * undefined if it cannot be made.
  */
 export async function publishedCifar(t: TestContext) {
-  const { found } = await findPython(['numpy'], process.env, { signal: AbortSignal.timeout(300_000) });
+  const { found } = await findPython(['numpy'], process.env, { signal: AbortSignal.timeout(hangMs) });
   if (found === undefined) {
     t.skip('no Python with numpy on this machine to make the data');
     return undefined;

@@ -59,7 +59,7 @@ test('stopping a run also stops its jobs that are not in the queue yet', async (
   assert.deepEqual([tally.stopped, endedAt === undefined], [40, false]);
   const { out } = await runCommand(why, [run, '39'], { cwd: run });
   assert.match(out, /^0039 removed: it was removed while it waited to be queued$/m);
-  assert.equal(await harness.tool('condor_q', '-constraint', constraint, '-af', 'ProcId'), '');
+  await harness.untilQueue('', constraint, 'ProcId');
 });
 
 test('a job held by hand is shown as held with the reason, and continues when it is released', async (t) => {

@@ -11,6 +11,7 @@ import { runCommand } from '../cli/run-command.ts';
 import { meetingPlace, testPool } from '../pool.ts';
 import { condorHarness, onlyJob, result } from './condor-harness.ts';
 import { ownPool } from './own-pool.ts';
+import { hangMs } from '../hang-limit.ts';
 
 test('a job survives a killed schedd, and is read as one attempt', async (t) => {
   const shared = await testPool(t);
@@ -32,7 +33,7 @@ test('a job survives a killed schedd, and is read as one attempt', async (t) => 
 
   process.kill(await schedd(), 'SIGKILL');
   const log = path.join(run, 'events.log');
-  const signal = AbortSignal.timeout(300_000);
+  const signal = AbortSignal.timeout(hangMs);
   while (!/^023 /m.test(await readFile(log, 'utf8'))) await systemClock.sleep(100, signal);
   const back = onlyJob(await readRunState(run));
   assert.deepEqual([back.status, back.attempts.length], ['running', 1]);

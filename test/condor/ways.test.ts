@@ -77,7 +77,7 @@ async function succeed(harness: CondorHarness): Promise<string> {
   return run;
 }
 
-test('CIFAR-10 arrives by each method, and PyTorch trains on it', { timeout: 600_000 }, async (t) => {
+test('CIFAR-10 arrives by each method, and PyTorch trains on it', async (t) => {
   const cifar = await publishedCifar(t);
   if (cifar === undefined) return;
   const read = `python3 read.py all ${methods.join(' ')}`;
@@ -105,17 +105,14 @@ test('CIFAR-10 arrives by each method in an image, with the same bytes', async (
   assert.equal(await result(await succeed(harness), 'where.txt'), 'image\n');
 });
 
-test(
-  'twelve jobs of one run, materialized in parts, read CIFAR-10 through our plugin',
-  { timeout: 600_000 },
-  async (t) => {
-    limitIdle(t, 5);
-    const cifar = await publishedCifar(t);
-    if (cifar === undefined) return;
-    const harness = await condorHarness(
-      t,
-      {
-        'updraft.toml': `
+test('twelve jobs of one run, materialized in parts, read CIFAR-10 through our plugin', async (t) => {
+  limitIdle(t, 5);
+  const cifar = await publishedCifar(t);
+  if (cifar === undefined) return;
+  const harness = await condorHarness(
+    t,
+    {
+      'updraft.toml': `
 name = "twelve"
 [train]
 command = "python3 read.py {job} data"
@@ -133,23 +130,22 @@ memory = "500 MB"
 pool = "condor"
 jobs = 12
 `,
-        'read.py': reading,
-      },
-      { env: cifar.env },
-    );
-    if (harness === undefined) return;
-    const run = await harness.submit();
-    assert.match(await readFile(path.join(run, 'condor/job.sub'), 'utf8'), /^max_idle = 5$/m);
-    const state = await harness.until(run, ({ endedAt, tally: { total, ...parts }, trouble }) => {
-      const sum = Object.values(parts).reduce((all, part) => all + part, 0);
-      assert.deepEqual([total, sum, trouble], [12, 12, undefined]);
-      return endedAt !== undefined;
-    });
-    assert.equal(state.tally.success, 12, JSON.stringify(state.tally));
-    const rows = await Promise.all(state.jobs.map(({ id }) => result(run, 'rows.txt', id)));
-    assert.deepEqual(
-      rows,
-      state.jobs.map(({ id }) => `data 200 ${id}\n`),
-    );
-  },
-);
+      'read.py': reading,
+    },
+    { env: cifar.env },
+  );
+  if (harness === undefined) return;
+  const run = await harness.submit();
+  assert.match(await readFile(path.join(run, 'condor/job.sub'), 'utf8'), /^max_idle = 5$/m);
+  const state = await harness.until(run, ({ endedAt, tally: { total, ...parts }, trouble }) => {
+    const sum = Object.values(parts).reduce((all, part) => all + part, 0);
+    assert.deepEqual([total, sum, trouble], [12, 12, undefined]);
+    return endedAt !== undefined;
+  });
+  assert.equal(state.tally.success, 12, JSON.stringify(state.tally));
+  const rows = await Promise.all(state.jobs.map(({ id }) => result(run, 'rows.txt', id)));
+  assert.deepEqual(
+    rows,
+    state.jobs.map(({ id }) => `data 200 ${id}\n`),
+  );
+});

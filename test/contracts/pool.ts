@@ -18,6 +18,7 @@ import { submitRun } from '../../src/run/submit-run.ts';
 import type { MeetingPlace } from '../pool.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { untilState } from '../until-state.ts';
+import { hangMs } from '../hang-limit.ts';
 
 /** A project in its own folder, and the pool as its user sees it. */
 export interface Opened {
@@ -183,7 +184,7 @@ async function until(pool: Pool, run: string, holds: (state: RunState) => boolea
 
 /** Waits until a running job's output is available from the pool or in the run's folder. */
 async function printed(pool: Pool, run: string, job: string, words: string): Promise<void> {
-  const signal = AbortSignal.timeout(300_000);
+  const signal = AbortSignal.timeout(hangMs);
   const file = path.join(attemptFolder(run, job, 1), attemptFiles.out);
   for (let text = ''; text !== words;) {
     await systemClock.sleep(100, signal);

@@ -13,7 +13,7 @@ const pages = [...guides, 'docs/progress.md', 'docs/coming-from-a-submit-file.md
 const modulesOf = (page: string): string[] => (page.endsWith('pixi-pack.md') ? ['torch'] : []);
 
 for (const page of pages)
-  test(`${page}: its commands work as described`, { timeout: 600_000 }, async (t) => {
+  test(`${page}: its commands work as described`, async (t) => {
     const harness = await ExampleHarness.open(t, undefined, modulesOf(page));
     if (harness === undefined) return;
     const { code, out, err } = await harness.followPage(page);

@@ -120,31 +120,27 @@ case "$1 $2 $3 $4" in
 esac
 `;
 
-test(
-  'a real Apptainer builds the definition from local images, and the image runs jobs',
-  { timeout: 600_000 },
-  async (t) => {
-    const pool = await testPool(t);
-    if (pool === undefined) return;
-    const folder = await temporaryFolder(t, { 'bin/.keep': '' });
-    await cp(path.join(import.meta.dirname, 'workspaces/v6'), folder, { recursive: true });
-    await makeImage(path.join(folder, 'base'), undefined, ['bash', 'cp', 'rm', 'ln', 'ls', 'env']);
-    await writeFile(path.join(folder, 'base/usr/bin/pixi'), pixi, { mode: 0o755 });
-    await buildFromFolder(folder, pool.bin);
-    const env = { ...compiled, PATH: `${folder}/bin:/usr/bin:/bin`, HOME: folder, TMPDIR: folder };
-    const built = await run(process.execPath, [cliMain, 'env', 'image', '-e', 'gpu', '--build'], folder, env);
-    assert.equal(built.code, 0, built.stderr);
-    const [, name = ''] = /^image = "(mnist-gpu-[0-9a-f]{8}\.sif)"$/m.exec(built.stdout) ?? [];
-    const apptainer = path.join(folder, 'bin/apptainer');
-    const asJob = await run(apptainer, ['exec', name, 'python', 'as a job'], folder, env);
-    assert.equal(asJob.stdout, 'python of /opt/environment/.pixi/envs/gpu, , as a job\n', asJob.stderr);
-    const byHand = await run(apptainer, ['run', name, 'python', 'by "hand"'], folder, env);
-    assert.equal(byHand.stdout, 'python of /opt/environment/.pixi/envs/gpu, it is hooked, by "hand"\n');
-    await runFromFederation(t, folder, name);
-    const labels = await run(apptainer, ['inspect', '--labels', name], folder, env);
-    assert.match(labels.stdout, /updraft\.environment: [0-9a-f]{64}/);
-  },
-);
+test('a real Apptainer builds the definition from local images, and the image runs jobs', async (t) => {
+  const pool = await testPool(t);
+  if (pool === undefined) return;
+  const folder = await temporaryFolder(t, { 'bin/.keep': '' });
+  await cp(path.join(import.meta.dirname, 'workspaces/v6'), folder, { recursive: true });
+  await makeImage(path.join(folder, 'base'), undefined, ['bash', 'cp', 'rm', 'ln', 'ls', 'env']);
+  await writeFile(path.join(folder, 'base/usr/bin/pixi'), pixi, { mode: 0o755 });
+  await buildFromFolder(folder, pool.bin);
+  const env = { ...compiled, PATH: `${folder}/bin:/usr/bin:/bin`, HOME: folder, TMPDIR: folder };
+  const built = await run(process.execPath, [cliMain, 'env', 'image', '-e', 'gpu', '--build'], folder, env);
+  assert.equal(built.code, 0, built.stderr);
+  const [, name = ''] = /^image = "(mnist-gpu-[0-9a-f]{8}\.sif)"$/m.exec(built.stdout) ?? [];
+  const apptainer = path.join(folder, 'bin/apptainer');
+  const asJob = await run(apptainer, ['exec', name, 'python', 'as a job'], folder, env);
+  assert.equal(asJob.stdout, 'python of /opt/environment/.pixi/envs/gpu, , as a job\n', asJob.stderr);
+  const byHand = await run(apptainer, ['run', name, 'python', 'by "hand"'], folder, env);
+  assert.equal(byHand.stdout, 'python of /opt/environment/.pixi/envs/gpu, it is hooked, by "hand"\n');
+  await runFromFederation(t, folder, name);
+  const labels = await run(apptainer, ['inspect', '--labels', name], folder, env);
+  assert.match(labels.stdout, /updraft\.environment: [0-9a-f]{64}/);
+});
 
 /** The tests may have no access to a registry: both stages of the definition start from a folder instead. */
 async function buildFromFolder(folder: string, bin: string): Promise<void> {
@@ -153,48 +149,44 @@ async function buildFromFolder(folder: string, bin: string): Promise<void> {
   await writeFile(path.join(folder, 'bin/apptainer'), program, { mode: 0o755 });
 }
 
-test(
-  'a real pixi installs the selected platform into an image that a real Apptainer builds',
-  { timeout: 600_000 },
-  async (t) => {
-    const pixi = await findProgram(['pixi'], process.env);
-    if (pixi === undefined) {
-      t.skip('no pixi on the PATH of this machine');
-      return;
-    }
-    const pool = await testPool(t);
-    if (pool === undefined) return;
-    const folder = await temporaryFolder(t, { 'bin/.keep': '' });
-    const channel = await writeChannel(folder, torchPackages());
-    const platforms = `["${here}", { name = "with-gpu", platform = "${here}", cuda = "12.4" }]`;
-    const manifest = `[workspace]\nname = "mnist"\nchannels = ["${channel}"]\nplatforms = ${platforms}\n[dependencies]\npytorch = "*"\n`;
-    await writeFile(path.join(folder, 'pixi.toml'), manifest);
-    await makeImage(path.join(folder, 'base'), undefined, ['bash', 'cp', 'rm', 'ln', 'ls', 'env']);
-    await cp(pixi, path.join(folder, 'base/usr/bin/pixi'));
-    // Without certificates it does not start, although it fetches nothing.
-    const certificates = 'etc/ssl/certs/ca-certificates.crt';
-    await cp(`/${certificates}`, path.join(folder, 'base', certificates));
-    await cp(path.join(folder, 'channel'), path.join(folder, 'base', folder, 'channel'), { recursive: true });
-    await buildFromFolder(folder, pool.bin);
-    const env = { PATH: `${folder}/bin:${path.dirname(pixi)}:/usr/bin:/bin`, HOME: folder, TMPDIR: folder };
-    const locked = await run(process.execPath, [cliMain, 'env', 'lock'], folder, env);
-    assert.equal(locked.code, 0, locked.stderr);
-    const words = [cliMain, 'env', 'image', '-p', 'with-gpu', '--build'];
-    const built = await run(process.execPath, words, folder, env);
-    assert.equal(built.code, 0, built.stderr);
-    const [, name = ''] = /^image = "(mnist-default-[0-9a-f]{8}\.sif)"$/m.exec(built.stdout) ?? [];
-    const prefix = '/opt/environment/.pixi/envs/default';
-    const listing = await run(
-      `${folder}/bin/apptainer`,
-      ['exec', name, 'ls', `${prefix}/conda-meta`],
-      folder,
-      env,
-    );
-    assert.match(listing.stdout, /^pytorch-2\.5\.1-cuda126_/m, listing.stderr);
-    const byHand = await run(`${folder}/bin/apptainer`, ['run', name, 'python'], folder, env);
-    assert.equal(byHand.stdout, `python of ${prefix}\n`);
-  },
-);
+test('a real pixi installs the selected platform into an image that a real Apptainer builds', async (t) => {
+  const pixi = await findProgram(['pixi'], process.env);
+  if (pixi === undefined) {
+    t.skip('no pixi on the PATH of this machine');
+    return;
+  }
+  const pool = await testPool(t);
+  if (pool === undefined) return;
+  const folder = await temporaryFolder(t, { 'bin/.keep': '' });
+  const channel = await writeChannel(folder, torchPackages());
+  const platforms = `["${here}", { name = "with-gpu", platform = "${here}", cuda = "12.4" }]`;
+  const manifest = `[workspace]\nname = "mnist"\nchannels = ["${channel}"]\nplatforms = ${platforms}\n[dependencies]\npytorch = "*"\n`;
+  await writeFile(path.join(folder, 'pixi.toml'), manifest);
+  await makeImage(path.join(folder, 'base'), undefined, ['bash', 'cp', 'rm', 'ln', 'ls', 'env']);
+  await cp(pixi, path.join(folder, 'base/usr/bin/pixi'));
+  // Without certificates it does not start, although it fetches nothing.
+  const certificates = 'etc/ssl/certs/ca-certificates.crt';
+  await cp(`/${certificates}`, path.join(folder, 'base', certificates));
+  await cp(path.join(folder, 'channel'), path.join(folder, 'base', folder, 'channel'), { recursive: true });
+  await buildFromFolder(folder, pool.bin);
+  const env = { PATH: `${folder}/bin:${path.dirname(pixi)}:/usr/bin:/bin`, HOME: folder, TMPDIR: folder };
+  const locked = await run(process.execPath, [cliMain, 'env', 'lock'], folder, env);
+  assert.equal(locked.code, 0, locked.stderr);
+  const words = [cliMain, 'env', 'image', '-p', 'with-gpu', '--build'];
+  const built = await run(process.execPath, words, folder, env);
+  assert.equal(built.code, 0, built.stderr);
+  const [, name = ''] = /^image = "(mnist-default-[0-9a-f]{8}\.sif)"$/m.exec(built.stdout) ?? [];
+  const prefix = '/opt/environment/.pixi/envs/default';
+  const listing = await run(
+    `${folder}/bin/apptainer`,
+    ['exec', name, 'ls', `${prefix}/conda-meta`],
+    folder,
+    env,
+  );
+  assert.match(listing.stdout, /^pytorch-2\.5\.1-cuda126_/m, listing.stderr);
+  const byHand = await run(`${folder}/bin/apptainer`, ['run', name, 'python'], folder, env);
+  assert.equal(byHand.stdout, `python of ${prefix}\n`);
+});
 
 /** Runs a job on the local pool whose image comes from a federation. */
 async function runFromFederation(t: TestContext, folder: string, image: string): Promise<void> {

@@ -19,32 +19,24 @@ const archive = sharedFolder(async (harness) => {
 const unpacked = (harness: ExampleHarness): Promise<string> => archive(harness, 'data/cifar-10-batches-py');
 const small = '--epochs 1 --device cpu --width 4 --batch-size 20 --log-interval 1'.split(' ');
 
-test(
-  'CIFAR-10: the commands in the README of the ResNet give a valid result on this machine',
-  { timeout: 600_000 },
-  async (t) => {
-    const harness = await open(t);
-    if (harness === undefined) return;
-    const { code, err } = await harness.followPage('examples/cifar10-resnet/README.md');
-    assert.equal(code, 0, err);
-    const { state } = await harness.result();
-    const agent = state.jobs[0]?.attempts[0]?.agent;
-    assert.deepEqual([agent?.fetches[0]?.unpackedFiles, agent?.training?.epoch], [8, 2]);
-    assert.equal(((await harness.metrics())['history'] as unknown[]).length, 2);
-  },
-);
+test('CIFAR-10: the commands in the README of the ResNet give a valid result on this machine', async (t) => {
+  const harness = await open(t);
+  if (harness === undefined) return;
+  const { code, err } = await harness.followPage('examples/cifar10-resnet/README.md');
+  assert.equal(code, 0, err);
+  const { state } = await harness.result();
+  const agent = state.jobs[0]?.attempts[0]?.agent;
+  assert.deepEqual([agent?.fetches[0]?.unpackedFiles, agent?.training?.epoch], [8, 2]);
+  assert.equal(((await harness.metrics())['history'] as unknown[]).length, 2);
+});
 
-test(
-  'CIFAR-10: the commands in the README of the small network give a valid result on this machine',
-  { timeout: 600_000 },
-  async (t) => {
-    const harness = await ExampleHarness.open(t, 'cifar10', ['torch', 'numpy']);
-    if (harness === undefined) return;
-    const { code, err } = await harness.followPage('examples/cifar10/README.md');
-    assert.equal(code, 0, err);
-    assert.equal((await harness.result()).state.tally.success, 1);
-  },
-);
+test('CIFAR-10: the commands in the README of the small network give a valid result on this machine', async (t) => {
+  const harness = await ExampleHarness.open(t, 'cifar10', ['torch', 'numpy']);
+  if (harness === undefined) return;
+  const { code, err } = await harness.followPage('examples/cifar10/README.md');
+  assert.equal(code, 0, err);
+  assert.equal((await harness.result()).state.tally.success, 1);
+});
 
 test('CIFAR-10: both examples generate their data in the same way', async () => {
   const makers = ['cifar10', 'cifar10-resnet'].map((name) => path.join(examples, name, 'make_data.py'));

@@ -5,19 +5,15 @@ import { test } from 'node:test';
 import { findProgram } from '../../src/base/find-program.ts';
 import { ExampleHarness } from './example-harness.ts';
 
-test(
-  'MNIST with Pixi: the commands in the README give a valid result on this machine',
-  { timeout: 600_000 },
-  async (t) => {
-    const harness = await ExampleHarness.open(t, 'mnist-pixi', ['torch', 'numpy']);
-    if (harness === undefined) return;
-    const { code, err } = await harness.followPage('examples/mnist-pixi/README.md');
-    assert.equal(code, 0, err);
-    const { state } = await harness.result();
-    assert.deepEqual([state.tally.success, state.jobs[0]?.attempts[0]?.agent?.fetches.length], [1, 4]);
-    assert.ok(((await harness.metrics())['accuracy'] as number) > 0.5);
-  },
-);
+test('MNIST with Pixi: the commands in the README give a valid result on this machine', async (t) => {
+  const harness = await ExampleHarness.open(t, 'mnist-pixi', ['torch', 'numpy']);
+  if (harness === undefined) return;
+  const { code, err } = await harness.followPage('examples/mnist-pixi/README.md');
+  assert.equal(code, 0, err);
+  const { state } = await harness.result();
+  assert.deepEqual([state.tally.success, state.jobs[0]?.attempts[0]?.agent?.fetches.length], [1, 4]);
+  assert.ok(((await harness.metrics())['accuracy'] as number) > 0.5);
+});
 
 test('MNIST with Pixi: a file that is missing, truncated or something else is named', async (t) => {
   const harness = await ExampleHarness.open(t, 'mnist-pixi', ['torch', 'numpy']);
@@ -62,19 +58,15 @@ for (const name of ['mnist-pixi', 'hello-pytorch-pixi-pack'])
     assert.match(err, /updraft env lock|pixi lock/);
   });
 
-test(
-  'Hello, GPU: the commands in the README give a valid result on this machine',
-  { timeout: 600_000 },
-  async (t) => {
-    const harness = await ExampleHarness.open(t, 'hello-pytorch-pixi-pack', ['torch']);
-    if (harness === undefined) return;
-    const { code, out, err } = await harness.followPage('examples/hello-pytorch-pixi-pack/README.md');
-    assert.equal(code, 0, err);
-    assert.match(out, /"device": "c(pu|uda)"/);
-    if ((await findProgram(['pixi'], harness.env)) === undefined)
-      assert.match(err, /running with this machine's software, .*updraft env lock/);
-  },
-);
+test('Hello, GPU: the commands in the README give a valid result on this machine', async (t) => {
+  const harness = await ExampleHarness.open(t, 'hello-pytorch-pixi-pack', ['torch']);
+  if (harness === undefined) return;
+  const { code, out, err } = await harness.followPage('examples/hello-pytorch-pixi-pack/README.md');
+  assert.equal(code, 0, err);
+  assert.match(out, /"device": "c(pu|uda)"/);
+  if ((await findProgram(['pixi'], harness.env)) === undefined)
+    assert.match(err, /running with this machine's software, .*updraft env lock/);
+});
 
 test('Hello, GPU: a machine without one is refused, with the build of PyTorch', async (t) => {
   const harness = await ExampleHarness.open(t, 'hello-pytorch-pixi-pack', ['torch']);

@@ -39,11 +39,10 @@ async function runOnPool(
   assert.equal(agent?.training?.epoch, 2);
 }
 
-test('CIFAR-10 trains on a real pool, in an image, on data from the federation', { timeout: 600_000 }, (t) =>
-  runOnPool(t, 'cifar10-resnet', ['numpy'], '/nrp/osdf/cifar-10'),
-);
+test('CIFAR-10 trains on a real pool, in an image, on data from the federation', (t) =>
+  runOnPool(t, 'cifar10-resnet', ['numpy'], '/nrp/osdf/cifar-10'));
 
-test('ImageNet trains on a real pool, in an image, on data from the federation', { timeout: 600_000 }, (t) =>
+test('ImageNet trains on a real pool, in an image, on data from the federation', (t) =>
   runOnPool(t, 'imagenet-resnet50', ['numpy', 'PIL'], '/imagenet', async (harness) => {
     const unpacked = await harness.run('unpack_classes.py', '--held-out', '0.2');
     assert.equal(unpacked.code, 0, unpacked.err);
@@ -54,5 +53,4 @@ test('ImageNet trains on a real pool, in an image, on data from the federation',
       await appendFile(path.join(harness.folder, 'data.toml'), out);
     }
     return ['--with', 'data.toml'];
-  }),
-);
+  }));

@@ -14,6 +14,7 @@ import { fillRoot } from '../empty-root.ts';
 import { testPool } from '../pool.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { bareJob, runNamedIn } from './bare-job.ts';
+import { hangMs } from '../hang-limit.ts';
 
 const project = path.resolve(import.meta.dirname, '../..');
 const executable = path.join(project, 'dist', `updraft-linux-${os.arch()}`);
@@ -171,18 +172,11 @@ test('on such a machine with the commands of HTCondor, it submits itself as the 
   for (const name of ['config_val', 'history', 'q', 'status', 'submit', 'version'])
     await writeFile(path.join(root, 'bin', `condor_${name}`), condorCommand, { mode: 0o755 });
   const [program = '', ...words] = enterCommand({ keeper: pool.keeper.pid, master: pool.master });
-  words.push(
-    'env',
-    '-i',
-    'PATH=/bin',
-    `HOME=${home}`,
-    'UPDRAFT_POOL_SECONDS=15',
-    `CONDOR_CONFIG=${poolFolders(insideHome).config}`,
-  );
+  words.push('env', '-i', 'PATH=/bin', `HOME=${home}`, `CONDOR_CONFIG=${poolFolders(insideHome).config}`);
   words.push('unshare', '--user', '--map-root-user', '--mount', 'sh', '-c', enterBeside, 'sh', root, home);
   const done = spawnSync(program, [...words, 'updraft', 'run', '--pool', 'condor'], {
     encoding: 'utf8',
-    timeout: 90_000,
+    timeout: hangMs,
     killSignal: 'SIGKILL',
   });
   assert.equal(done.status, 0, `${done.stdout}\n${done.stderr}`);

@@ -10,6 +10,7 @@ import { testPool } from '../pool.ts';
 import { compileCache } from '../compile-cache.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { cliMain } from '../programs.ts';
+import { hangMs } from '../hang-limit.ts';
 
 const run = promisify(execFile);
 const description = 'shell = echo hello\nlog = a.log\noutput = a.out\nshould_transfer_files = YES\nqueue\n';
@@ -47,7 +48,10 @@ test('a mini pool starts once, works with every command, can be restarted after 
 
   // The output of `up` is for a shell; Updraft's own commands do not need it.
   const line = await updraft('mini', 'pool', 'up');
-  await run('sh', ['-c', `${line} condor_submit job.sub && condor_wait -wait 120 a.log`], { cwd: home, env });
+  await run('sh', ['-c', `${line} condor_submit job.sub && condor_wait -wait ${hangMs / 1000} a.log`], {
+    cwd: home,
+    env,
+  });
   assert.equal(await readFile(path.join(home, 'a.out'), 'utf8'), 'hello\n');
   assert.match(await updraft('adopt', 'job.sub'), /^HTCondor \d+\.\d+\.\d+ accepts the file$/m);
 

@@ -7,14 +7,15 @@ import { promisify } from 'node:util';
 import { findPython } from '../../src/environment/find-python.ts';
 import { readRunState } from '../../src/run/run-states.ts';
 import { RunHarness } from '../run/run-harness.ts';
+import { hangMs } from '../hang-limit.ts';
 
 const run = promisify(execFile);
 const cwd = path.resolve(import.meta.dirname, '../../python');
 
 const findWith = async (modules: string[]): Promise<string | undefined> =>
-  (await findPython(modules, process.env, { signal: AbortSignal.timeout(120_000) })).found;
+  (await findPython(modules, process.env, { signal: AbortSignal.timeout(hangMs) })).found;
 
-test('a training with updraft.py resumes at the very next batch', { timeout: 600_000 }, async (t) => {
+test('a training with updraft.py resumes at the very next batch', async (t) => {
   const withTorch = await findWith(['torch', 'numpy']);
   const python = withTorch ?? (await findWith([]));
   if (python === undefined) {
@@ -37,7 +38,7 @@ for (const [framework, modules, suite] of [
   ['Lightning', ['torch', 'numpy', 'lightning'], 'WithLightning'],
   ["Hugging Face's Trainer", ['torch', 'numpy', 'transformers', 'accelerate'], 'WithTrainer'],
 ] as const)
-  test(`a training with ${framework} resumes at the very next batch`, { timeout: 600_000 }, async (t) => {
+  test(`a training with ${framework} resumes at the very next batch`, async (t) => {
     const python = await findWith([...modules]);
     if (python === undefined) {
       t.skip(`no Python on this machine has ${modules.join(', ')}`);
@@ -103,7 +104,7 @@ test('a run brings updraft.py, and its attempts continue one another', async (t)
   );
 });
 
-test('the types of updraft.py hold', { timeout: 600_000 }, async (t) => {
+test('the types of updraft.py hold', async (t) => {
   const python = await findWith(['mypy']);
   if (python === undefined) {
     t.skip('no Python on this machine has mypy');

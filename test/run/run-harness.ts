@@ -22,9 +22,9 @@ import { createRun } from '../../src/run/create-run.ts';
 import { compileCache } from '../compile-cache.ts';
 import { runNames } from '../run-names.ts';
 import { agentMain, cliMain } from '../programs.ts';
+import { hangMs } from '../hang-limit.ts';
 
 export const projectRoot = path.resolve(import.meta.dirname, '..', '..');
-const deadlineMs = 300_000;
 
 const built = path.join(projectRoot, 'dist', `updraft-agent-linux-${os.arch()}`);
 /** `npm test` has built the agent, which starts in a quarter of the time; by hand its source is used, which is never old. */
@@ -150,7 +150,7 @@ export class RunHarness {
 
   /** Waits until the run's state fulfils the condition. */
   async until(runFolder: string, holds: (state: RunState) => boolean): Promise<RunState> {
-    const signal = AbortSignal.timeout(deadlineMs);
+    const signal = AbortSignal.timeout(hangMs);
     let last: RunState | undefined;
     for await (const state of followRun(runFolder, { clock: systemClock, signal })) {
       if (holds(state)) return state;
@@ -205,7 +205,7 @@ export class RunHarness {
 
 /** Polls for something that no journal records. */
 export async function eventually(holds: () => boolean | Promise<boolean>): Promise<void> {
-  const signal = AbortSignal.timeout(deadlineMs);
+  const signal = AbortSignal.timeout(hangMs);
   while (!(await holds())) await systemClock.sleep(25, signal);
 }
 
