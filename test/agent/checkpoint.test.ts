@@ -103,7 +103,8 @@ test('a checkpoint is saved while the last of very many reports are read', async
   const harness = await AgentHarness.open(t);
   const train: Partial<Train> = {
     checkpoint: 'ckpt',
-    command: `seq 300000 | sed 's/.*/{"step": &, "loss": 1}/' > "$UPDRAFT_PROGRESS"; echo 1 > ckpt/n; exit 4`,
+    // They appear at once, just before the end: none can be read before.
+    command: `seq 300000 | sed 's/.*/{"step": &, "loss": 1}/' > all; echo 1 > ckpt/n; mv all "$UPDRAFT_PROGRESS"; exit 4`,
   };
   await harness.run({ train });
   const [saving] = harness.entries('phase').filter(({ phase }) => phase === 'saving');
