@@ -1,6 +1,7 @@
-import { mkdir, utimes } from 'node:fs/promises';
+import { mkdir, stat, utimes } from 'node:fs/promises';
 import path from 'node:path';
 import { defined } from '../../base/defined.ts';
+import { withoutSecrets } from '../../base/printable.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
 import type { FederationLocator } from '../../federation/locator.ts';
@@ -13,7 +14,6 @@ import type { Cli } from '../cli.ts';
 import { accessTo, type ProofOptions, readProof } from './access.ts';
 import type { TransferBoard } from './board.ts';
 import type { GetItem } from './get-items.ts';
-import { compareEarlier } from './unchanged.ts';
 import { setbackReporter, type TransferProgress } from './describe-transfer.ts';
 
 export interface FetchItemOptions extends ProofOptions {
@@ -119,6 +119,61 @@ async function toFile(
       });
     throw error;
   }
+}
+
+/** Servers report whole seconds. */
+export const wholeSeconds = (ms: number): number => Math.floor(ms / 1000);
+
+/** Whether a digest was compared, and not only the size. */
+export const isProven = ({ verified }: Pick<Fetched, 'verified'>): boolean =>
+  verified === 'digest' || verified === 'manifest';
+
+/**
+ * Names an object so that its owner answers: caches may still have what was there before. `isOwner` is false where only
+ * caches may be read.
+ */
+export async function atOwner(
+  url: string,
+  { locator, ...how }: FetchOptions,
+): Promise<{ url: string; isOwner: boolean }> {
+  if (!/^(?:[^:/]*\+)?(?:osdf|stash|pelican):/i.test(url)) return { url, isOwner: true };
+  const direct = `${url}${url.includes('?') ? '&' : '?'}directread`;
+  try {
+    const { servers } = await locator.locate(direct, how);
+    if (servers.every(({ kind }) => kind !== 'cache')) return { url: direct, isOwner: true };
+  } catch {
+    how.signal?.throwIfAborted();
+  }
+  return { url, isOwner: false };
+}
+
+/**
+ * Compares the file of an earlier download with the object that a listing has now: the result if they are the same, or
+ * where to fetch what replaces it; undefined if there is nothing yet. They are the same by the owner's digest or, where
+ * it has none, by size and time, which a download gives to its file. With `overwrite` only digests count.
+ */
+async function compareEarlier(
+  { url, target, listed = {} }: GetItem,
+  access: FetchOptions,
+  overwrite: boolean,
+): Promise<{ same: Fetched } | { from: string } | undefined> {
+  const file = await stat(target).catch(() => undefined);
+  if (file?.isFile() !== true) return undefined;
+  const owner = await atOwner(url, access);
+  const there = await fetchToFile(owner.url, target, access).catch((error: unknown) => {
+    if (error instanceof Fault && error.kind === 'file-invalid') return undefined;
+    throw error;
+  });
+  const { modified = NaN } = listed;
+  const hasTime = wholeSeconds(file.mtimeMs) === wholeSeconds(modified);
+  const isSame = there !== undefined && (isProven(there) ? owner.isOwner || hasTime : hasTime && !overwrite);
+  if (isSame) return { same: there };
+  if (overwrite) return { from: owner.url };
+  const why = there === undefined ? 'and is not' : 'with another time, and no digest proves that it is';
+  throw new Fault('usage', `${target} exists ${why} ${withoutSecrets(url)}`, {
+    about: target,
+    fix: 'remove it, name another folder, or add --overwrite',
+  });
 }
 
 async function toFolder(

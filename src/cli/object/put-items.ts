@@ -10,7 +10,7 @@ import type { Cli } from '../cli.ts';
 import { below, hasScheme, statUrl } from './access.ts';
 import type { TransferBoard } from './board.ts';
 import { faultJson, displayPath, printTransferFault } from './print-results.ts';
-import { atOwner, isProven, wholeSeconds } from './unchanged.ts';
+import { atOwner, isProven, wholeSeconds } from './fetch-item.ts';
 import { describeAmount, describeVerified } from './describe-transfer.ts';
 
 /** One file to upload and the object it becomes. */
