@@ -1,9 +1,10 @@
-import { globSync, readFileSync } from 'node:fs';
+import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { run } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { tried } from '../src/base/error-reason.ts';
 import { compileCache } from '../test/compile-cache.ts';
 import { hangMs } from '../test/hang-limit.ts';
 import { gate, root, type StepResult } from './gate.ts';
@@ -42,41 +43,56 @@ function report(tally: Tally, { name, passed, output }: StepResult): void {
   }
 }
 
-/** As `printSlowest` prints them: a long file that starts last leaves the other core idle. */
+/** Files that take long, the longest first, for a machine that has not run them yet. */
 const longest = [
-  'examples/imagenet',
-  'docs/guides',
-  'examples/cifar10',
   'examples/pool',
-  'servers/contract',
   'python/updraft',
-  'run/kill',
-  'slurm/run',
-  'osg/replay',
-  'examples/pixi',
-  'dashboard/page',
-  'condor/ways',
+  'docs/guides',
+  'adopt/advised-jobs',
+  'adopt/advice',
+  'examples/cifar10',
+  'servers/contract',
   'condor/checkpoint',
   'catalogue/transfer',
   'catalogue/machine',
-  'run/retry-command',
+  'osg/replay',
+  'slurm/run',
+  'page/page',
+  'dashboard/page',
+  'condor/ways',
+  'examples/imagenet',
+  'examples/pixi',
+  'condor/updraft-py',
+  'condor/methods',
+  'run/kill',
   'transfer/trouble-course',
-  'contracts/condor',
+  'objects/trouble',
+  'install/wheel',
   'condor/kill',
-  'environment/image',
+  'run/retry-command',
 ].map((name) => `test/${name}.test.ts`);
+
+/** The seconds that each file took in the last complete run here. */
+const timesFile = path.join(root, 'node_modules', '.cache', 'test-seconds.json');
+
+function lastTimes(): Map<string, number> {
+  const text = tried(() => readFileSync(timesFile, 'utf8'));
+  return new Map(text === undefined ? [] : (JSON.parse(text) as [string, number][]));
+}
 
 const isOfOneRoom = (name: string): boolean => name.startsWith('src/');
 
-/** Longest first: those named above, then other tests across rooms, then those of one room. */
+/** Longest first: a long file that starts last leaves the other cores idle. */
 function testFiles(): string[] {
-  const rank = (name: string): number =>
-    longest.includes(name) ? longest.indexOf(name) : longest.length + Number(isOfOneRoom(name));
+  const times = lastTimes();
+  const guess = (name: string): number =>
+    longest.includes(name) ? 100 - longest.indexOf(name) : isOfOneRoom(name) ? 1 : 10;
+  const seconds = (name: string): number => times.get(name) ?? guess(name);
   return globSync(
     patterns.length > 0 ? patterns : ['src/**/*.test.ts', 'test/**/*.test.ts', 'scripts/**/*.test.ts'],
     { cwd: root },
   )
-    .sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1))
+    .sort((a, b) => seconds(b) - seconds(a) || (a < b ? -1 : 1))
     .map((name) => path.join(root, name));
 }
 
@@ -229,6 +245,7 @@ async function runTests(tally: Tally, preparation: Preparation): Promise<void> {
   const files = testFiles();
   const first = await runFiles(processes([...files, ...keysUnderBun(files)]), lanes, preparation);
   printSlowest(first);
+  if (patterns.length === 0 && !interrupted.signal.aborted) recordTimes(first);
   const broken = [...first].filter(([, { failed }]) => failed.length > 0);
   // Many broken files are no coincidence, and running them again would take long.
   const again = broken.length <= 8 ? broken.map(([file]) => [file]) : [];
@@ -256,6 +273,11 @@ function printSlowest(results: Map<string, FileResult>): void {
   const slowest = [...results].sort(([, a], [, b]) => b.seconds - a.seconds).slice(0, 8);
   for (const [file, { seconds }] of slowest)
     if (seconds >= 30) console.log(`${seconds.toFixed(0).padStart(4)} s  ${path.relative(root, file)}`);
+}
+
+function recordTimes(results: Map<string, FileResult>): void {
+  const times = [...results].map(([file, { seconds }]) => [path.relative(root, file), seconds]);
+  writeFileSync(timesFile, JSON.stringify(times));
 }
 
 // Test files and the commands they start are separate processes: they share compiled code.
