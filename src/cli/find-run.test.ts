@@ -4,7 +4,10 @@ import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
 import { Fault } from '../fault/fault.ts';
-import { findRun } from './find-run.ts';
+import { findRun as find } from './find-run.ts';
+
+const findRun = (cwd: string, word: string | undefined) =>
+  find({ cwd, err: () => undefined, ask: undefined }, word);
 
 /** A folder with runs created at these times. */
 async function folderWith(t: TestContext, runs: Record<string, string>): Promise<string> {
@@ -74,4 +77,32 @@ test('an unknown name lists the existing runs, or says how to start one', async 
 test('the name of a folder is quoted in command lines', async (t) => {
   const cwd = await folderWith(t, { "it's-aaa111": '2026-01-01T00:00:00.000Z' });
   assert.equal((await findRun(cwd, undefined)).argument, String.raw`'it'\''s-aaa111'`);
+});
+
+test('a run above that nobody named is said where it is only read, and asked for where it is changed', async (t) => {
+  const cwd = await folderWith(t, three);
+  const below = path.join(cwd, 'src');
+  await mkdir(below);
+  let said = '';
+  const cli = { cwd: below, err: (text: string) => void (said += text), ask: undefined };
+  assert.equal((await find(cli, undefined)).folder, path.join(cwd, 'runs/cifar10-bbb222'));
+  assert.match(
+    said,
+    new RegExp(`^this folder has no run; the latest one above it is cifar10-bbb222 in ${cwd}\n$`),
+  );
+  const changes = { command: 'retry', jobs: ['0007'] };
+  await assert.rejects(find(cli, undefined, changes), (thrown) => {
+    assert.ok(thrown instanceof Fault && thrown.kind === 'usage');
+    assert.equal(thrown.fix, 'name it: updraft retry cifar10-bbb222 0007');
+    return true;
+  });
+  const answering = (answer: string) => ({ ...cli, ask: () => Promise.resolve(answer) });
+  await assert.rejects(find(answering('n'), undefined, changes), Fault);
+  assert.equal((await find(answering('y'), undefined, changes)).argument, 'cifar10-bbb222');
+  said = '';
+  assert.equal((await find(cli, 'cifar10', changes)).argument, 'cifar10-bbb222');
+  assert.equal((await find({ ...cli, cwd }, undefined, changes)).argument, 'cifar10-bbb222');
+  const inside = path.join(cwd, 'runs/cifar10-aaa111');
+  assert.equal((await find({ ...cli, cwd: inside }, undefined, changes)).argument, 'cifar10-aaa111');
+  assert.equal(said, '', 'a run that was named, or is here, needs no word');
 });

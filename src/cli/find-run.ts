@@ -6,6 +6,8 @@ import { Fault } from '../fault/fault.ts';
 import { runFiles, runsFolder } from '../job/layout.ts';
 import { statIfExists } from '../job/list-files.ts';
 import { isRehearsal } from '../run/list-runs.ts';
+import type { Cli } from './cli.ts';
+import { askYesNo } from './text/phrases.ts';
 
 /** A run's folder, and how a command line names it. */
 export interface FoundRun {
@@ -16,16 +18,32 @@ export interface FoundRun {
 
 /**
  * The run a user means: a folder, a folder's name under `runs/`, a run's id or the start of it, or a run's name (the
- * latest of that name); undefined, the latest run that is no rehearsal. Searches for `runs/` here and in the folders above.
+ * latest of that name); undefined, the latest run that is no rehearsal. Searches for `runs/` here and in the folders
+ * above; if that finds a run that nobody named, says so, or, before a command that changes it, asks.
  */
-export async function findRun(cwd: string, word: string | undefined): Promise<FoundRun> {
+export async function findRun(
+  cli: Pick<Cli, 'cwd' | 'err' | 'ask'>,
+  word: string | undefined,
+  changes?: { command: string; jobs: readonly string[] },
+): Promise<FoundRun> {
+  const { cwd } = cli;
   if (word !== undefined) {
     const folder = path.resolve(cwd, word);
     if (await isRun(folder)) return { folder, argument: shellQuote(word) };
   }
   const around = word === undefined ? await runAround(cwd) : undefined;
   const folder = around ?? (await chooseRun(await runsAbove(cwd), word, cwd));
-  return { folder, argument: shellQuote(path.basename(folder)) };
+  const found = { folder, argument: shellQuote(path.basename(folder)) };
+  const home = path.dirname(path.dirname(folder));
+  if (word !== undefined || around !== undefined || home === path.resolve(cwd)) return found;
+  const which = `this folder has no run; the latest one above it is ${printable(path.basename(folder))} in ${home}`;
+  if (changes === undefined) cli.err(`${which}\n`);
+  else if ((await askYesNo(cli, `${which}. Is that the one to ${changes.command}?`)) !== true)
+    throw new Fault('usage', which, {
+      about: cwd,
+      fix: `name it: updraft ${[changes.command, found.argument, ...changes.jobs].join(' ')}`,
+    });
+  return found;
 }
 
 /** The run whose folder contains the working directory. */
@@ -76,10 +94,13 @@ async function latestTraining(runs: readonly string[]): Promise<string | undefin
 }
 
 /** The nearest `runs/` with runs in it, here or above. */
-export async function findRunsFolder(cwd: string): Promise<string> {
+export async function findRunsFolder({ cwd, err }: Pick<Cli, 'cwd' | 'err'>): Promise<string> {
   const [latest] = await runsAbove(cwd);
   if (latest === undefined) throw noRuns(cwd, undefined);
-  return path.dirname(latest);
+  const folder = path.dirname(latest);
+  if (path.dirname(folder) !== path.resolve(cwd))
+    err(`this folder has no run; those of ${folder} are meant\n`);
+  return folder;
 }
 
 // Folders are called `<name>-<id>`; a name may contain hyphens, an id may not.

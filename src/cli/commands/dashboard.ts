@@ -70,8 +70,8 @@ async function dashboard(cli: Cli, words: string[], options: Options): Promise<v
 }
 
 async function selectRuns(cli: Cli, words: string[], ssh: string[]): Promise<FoundRun[]> {
-  if (words.length === 0) return ssh.length > 0 ? [] : [await findRun(cli.cwd, undefined)];
-  return Promise.all(words.map((word) => findRun(cli.cwd, word)));
+  if (words.length === 0) return ssh.length > 0 ? [] : [await findRun(cli, undefined)];
+  return Promise.all(words.map((word) => findRun(cli, word)));
 }
 
 async function refuseOnAccessPoint(cli: Cli, run: FoundRun | undefined): Promise<void> {

@@ -38,7 +38,7 @@ async function logs(
   { follow = false, err = false, attempt }: Options,
 ): Promise<void> {
   const words = runAndJobs([first, second]);
-  const run = await findRun(cli.cwd, words.run);
+  const run = await findRun(cli, words.run);
   const state = await readRunState(run.folder);
   const job = chooseJob(state, words.jobs[0], run);
   const number = attempt ?? job.attempts.at(-1)?.attempt;

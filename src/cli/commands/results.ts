@@ -71,7 +71,7 @@ async function exportCurves(cli: Cli, folder: string, to: string): Promise<void>
 }
 
 async function printResults(cli: Cli, word: string | undefined, options: Options): Promise<void> {
-  const run = await findRun(cli.cwd, word);
+  const run = await findRun(cli, word);
   if (options.tensorboard !== undefined) {
     await exportCurves(cli, run.folder, options.tensorboard);
     return;

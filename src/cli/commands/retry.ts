@@ -43,7 +43,7 @@ export function configure(command: Command, cli: Cli): void {
 
 async function retry(cli: Cli, first: string | undefined, more: string[], options: Options): Promise<void> {
   const words = runAndJobs([first, ...more]);
-  const run = await findRun(cli.cwd, words.run);
+  const run = await findRun(cli, words.run, { command: 'retry', jobs: words.jobs });
   const state = await currentState(cli, run.folder);
   const selection = selectionOf(words.jobs, options);
   const plan = await planRetry(run.folder, state, selection, cli.clock.now());

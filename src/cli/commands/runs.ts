@@ -45,7 +45,7 @@ interface ArchiveOptions {
 }
 
 async function list(cli: Cli, json: boolean): Promise<void> {
-  const folder = await findRunsFolder(cli.cwd);
+  const folder = await findRunsFolder(cli);
   const [runs, archives] = [await listRuns(folder), await archivesIn(folder)];
   if (json) {
     const all = runs.map((run) => ({ ...run, state: stateOf(run) }));
@@ -115,7 +115,7 @@ async function archivesIn(folder: string): Promise<{ file: string; bytes: number
 
 /** The folders of runs by their complete names: what removes a run guesses nothing, and leaves `runs/` alone. */
 async function namedRuns(cli: Cli, words: readonly string[]): Promise<string[]> {
-  const runsFolder = await findRunsFolder(cli.cwd);
+  const runsFolder = await findRunsFolder(cli);
   const runs = new Map((await listRuns(runsFolder)).map(({ run, folder }) => [run, folder]));
   const folders = words.map((word) => {
     const isInside = path.resolve(cli.cwd, path.dirname(word)) === runsFolder;

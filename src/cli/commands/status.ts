@@ -17,7 +17,7 @@ export function configure(command: Command, cli: Cli): void {
     .argument('[run]', 'folder, id or name of a run (default: the latest)')
     .option('--json', 'print everything in the journals as JSON')
     .action(async (word: string | undefined, { json = false }: { json?: boolean }) => {
-      const run = await findRun(cli.cwd, word);
+      const run = await findRun(cli, word);
       const state = await currentState(cli, run.folder);
       if (json) {
         cli.out(`${JSON.stringify({ folder: run.folder, ...state })}\n`);

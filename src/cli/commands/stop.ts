@@ -31,7 +31,7 @@ export function configure(command: Command, cli: Cli): void {
 }
 
 async function stop(cli: Cli, words: ReturnType<typeof runAndJobs>, options: Options): Promise<void> {
-  const { folder, argument } = await findRun(cli.cwd, words.run);
+  const { folder, argument } = await findRun(cli, words.run, { command: 'stop', jobs: words.jobs });
   const before = await currentState(cli, folder);
   const chosen = words.jobs.map((word) => findJob(before, word));
   const jobs = chosen.map(({ id }) => id);

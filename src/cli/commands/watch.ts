@@ -17,7 +17,7 @@ export function configure(command: Command, cli: Cli): void {
     .argument('[run]', 'folder, id or name of a run (default: the latest)')
     .option('--json', 'print a line of JSON for each change')
     .action(async (word: string | undefined, { json = false }: { json?: boolean }) => {
-      const run = await findRun(cli.cwd, word);
+      const run = await findRun(cli, word);
       const state = await watch(cli, run.folder, { json });
       if (!json)
         nextCommands(cli, [

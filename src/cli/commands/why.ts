@@ -179,7 +179,7 @@ async function whyRun(
 ): Promise<void> {
   const words = runAndJobs([first, second]);
   const [word] = words.jobs;
-  const run = await findRun(cli.cwd, words.run);
+  const run = await findRun(cli, words.run);
   const state = await currentState(cli, run.folder);
   const jobs = word === undefined ? state.jobs : [findJob(state, word)];
   const explanations = await explainRun(run.folder, state, jobs, cli.clock.now());

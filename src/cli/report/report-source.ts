@@ -60,7 +60,7 @@ export async function separateSources(cli: Cli, words: readonly string[]): Promi
 async function oneRun(cli: Cli, word: string | undefined): Promise<FoundRun> {
   await refuseMissing(cli, word);
   try {
-    return await findRun(cli.cwd, word);
+    return await findRun(cli, word);
   } catch (error) {
     if (!(error instanceof Fault) || error.kind !== 'usage' || word !== undefined) throw error;
     const fix = 'for HTCondor jobs, name their event log: updraft report my.log';

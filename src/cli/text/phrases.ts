@@ -74,7 +74,7 @@ export function labelledText(rows: readonly (readonly [string, readonly string[]
 }
 
 /** Whether the user says yes; undefined where there is no terminal. */
-export async function askYesNo(cli: Cli, question: string): Promise<boolean | undefined> {
+export async function askYesNo(cli: Pick<Cli, 'ask'>, question: string): Promise<boolean | undefined> {
   const said = await cli.ask?.(`${question} [y/N] `);
   return said === undefined ? undefined : /^y(es)?$/i.test(said.trim());
 }
