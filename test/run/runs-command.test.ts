@@ -87,15 +87,16 @@ test('runs lists every run, the latest first, and marks rehearsals', async (t) =
     ],
   );
   // Without a name, commands take the latest run that is no rehearsal.
-  const here = { cwd, err: () => undefined, ask: undefined };
-  assert.equal(path.basename((await findRun(here, undefined)).folder), current);
-  assert.equal(path.basename((await findRun(here, rehearsal)).folder), rehearsal);
+  assert.equal(path.basename((await findRun(here(cwd), undefined)).folder), current);
+  assert.equal(path.basename((await findRun(here(cwd), rehearsal)).folder), rehearsal);
 });
+
+const here = (cwd: string) => ({ cwd, err: () => undefined, ask: undefined });
 
 test('a rehearsal is the latest run where there is no other', async (t) => {
   const cwd = await project(t);
   const rehearsal = await makeRun(cwd, { isRehearsal: true });
-  assert.equal((await findRun(here, undefined)).folder, rehearsal);
+  assert.equal((await findRun(here(cwd), undefined)).folder, rehearsal);
 });
 
 test('runs rm asks, and removes ended runs of the runs folder only', async (t) => {

@@ -1,5 +1,6 @@
 import { defined } from '../../base/defined.ts';
-import type { AttemptState, TrainingState } from '../../journal/state.ts';
+import { metricsOf } from '../../journal/metrics.ts';
+import type { AgentState, AttemptState, TrainingState } from '../../journal/state.ts';
 
 /** How far an attempt got. */
 export interface ReachedPoint {
@@ -37,15 +38,29 @@ export function isInTransfer({ phase, agent, outcome }: AttemptState): boolean {
 /** An epoch may take hours: after this long, a checkpoint within it is also something to lose. */
 const longEpochMs = 60_000;
 
+/** A training that reports no epochs is not evicted at its very first sign of progress. */
+const minTrainingMs = 10_000;
+
+/** Whether the training has saved or reported anything: one that has not may still be starting. */
+export const hasShownProgress = ({
+  training = {},
+  checkpoint,
+}: Pick<AgentState, 'checkpoint'> & {
+  training?: Partial<TrainingState>;
+}): boolean =>
+  checkpoint !== undefined ||
+  (training.epoch ?? training.step) !== undefined ||
+  Object.keys(metricsOf(training)).length > 0;
+
 /**
  * Whether the attempt trains and has something to lose: a second epoch, a checkpoint in a long first one, or, if the
- * training reports no epochs, `minTrainingMs` of work.
+ * training reports no epochs, a checkpoint, a step or a metric. Time alone says nothing: imports may take minutes.
  */
-export function hasTrainingToLose({ phase, agent, outcome }: AttemptState, minTrainingMs: number): boolean {
+export function hasTrainingToLose({ phase, agent, outcome }: AttemptState): boolean {
   if (outcome !== undefined || agent === undefined || phase !== 'training') return false;
   const { training, checkpoint, millis } = agent;
   if ((training?.epoch ?? 0) >= 2) return true;
-  if (training?.epoch === undefined) return millis.training >= minTrainingMs;
+  if (training?.epoch === undefined) return hasShownProgress(agent) && millis.training >= minTrainingMs;
   return checkpoint !== undefined && millis.training >= longEpochMs;
 }
 

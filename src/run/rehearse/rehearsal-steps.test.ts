@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AgentBody, AgentEntry } from '../../journal/entry.ts';
-import type { AttemptState } from '../../journal/state.ts';
+import type { AgentState, AttemptState } from '../../journal/state.ts';
+import { hasTrainingToLose } from './eviction.ts';
 import { rehearsalSteps, type RehearsalRecord, type RehearsalStep } from './rehearsal-steps.ts';
 
 const said = (attempt: number, ...bodies: AgentBody[]): [number, AgentEntry[]] => [
@@ -68,6 +69,32 @@ test('what did not happen or could not be seen is not shown', () => {
   assert.equal(find(quick, 'evicted during the transfer')?.result, 'not shown');
   assert.equal(find(quick, 'evicted during the training')?.result, 'not shown');
   assert.equal(find(quick, 'training resumed'), undefined);
+});
+
+test('a training that showed nothing is not called too quick, and the fix says what to print', () => {
+  const journals = new Map([said(1, cleaned)]);
+  const step = find(rehearsalSteps(evidence([], { evictions: [], journals })), 'evicted during the training');
+  assert.equal(step?.result, 'not shown');
+  assert.match(`${step.said} ${step.fix ?? ''}`, /reported no progress and saved nothing.*epoch 3\/10/);
+});
+
+test('a training is evicted after it has shown progress, and never by the clock alone', () => {
+  const training = (millis: number, over: Partial<AgentState>): AttemptState => ({
+    ...attempts(undefined)[0]!,
+    phase: 'training',
+    agent: { millis: { training: millis }, ...over } as AgentState,
+  });
+  const hour = 3_600_000;
+  assert.equal(hasTrainingToLose(training(hour, {})), false, 'it may still be importing');
+  const started = { training: { command: 'python3 train.py', epochs: 9 } };
+  assert.equal(hasTrainingToLose(training(hour, started)), false, 'a number of epochs is no progress');
+  const at = (place: object) => ({ training: { command: 'python3 train.py', ...place } });
+  assert.equal(hasTrainingToLose(training(hour, at({ epoch: 1 }))), false);
+  assert.equal(hasTrainingToLose(training(1000, at({ epoch: 2 }))), true);
+  assert.equal(hasTrainingToLose(training(11_000, at({ step: 5 }))), true);
+  assert.equal(hasTrainingToLose(training(11_000, at({ loss: 0.5 }))), true);
+  const checkpoint = { savedAt: '', files: 1, bytes: 9 };
+  assert.equal(hasTrainingToLose(training(11_000, { checkpoint })), true);
 });
 
 test('no checkpoint in the job file, nothing saved, and a scratch folder left are failures with a fix', () => {

@@ -2,7 +2,7 @@ import { counted } from '../../base/counted.ts';
 import { describePosition } from '../../journal/describe-attempt.ts';
 import type { AgentEntry } from '../../journal/entry.ts';
 import type { JobState } from '../../journal/state.ts';
-import { comparePoints, type Eviction } from './eviction.ts';
+import { comparePoints, type Eviction, hasShownProgress } from './eviction.ts';
 
 /** Something a rehearsal shows: `shown`, `failed`, or `not shown` because it did not happen or could not be seen. */
 export interface RehearsalStep {
@@ -78,6 +78,13 @@ function fetchedAgain({ journals, showSize }: RehearsalRecord, eviction: Evictio
 function trainingSteps(record: RehearsalRecord): RehearsalStep[] {
   const name = 'evicted during the training';
   const eviction = record.evictions.find(({ during }) => during === 'training');
+  if (eviction === undefined && ![...record.journals.values()].flat().some(isProgress))
+    return [
+      {
+        ...notShown(name, 'the training reported no progress and saved nothing to evict it after'),
+        fix: howToReport,
+      },
+    ];
   if (eviction === undefined) {
     const fix = 'rehearse with more epochs, for example --set train.command="…"';
     return [{ ...notShown(name, 'the training ended before it had something to lose'), fix }];
@@ -85,6 +92,13 @@ function trainingSteps(record: RehearsalRecord): RehearsalStep[] {
   const said = `attempt ${eviction.attempt}${placeOf(eviction.reached)}`;
   return [shown(name, said), kept(record, eviction), resumed(record, eviction)];
 }
+
+/** What a training must do so that a rehearsal can see how far it is. */
+export const howToReport =
+  'print a line for each epoch, such as: epoch 3/10 loss 0.42, or use `updraft.training` (docs/progress.md)';
+
+const isProgress = (entry: AgentEntry): boolean =>
+  entry.kind === 'checkpoint-saved' || (entry.kind === 'progress' && hasShownProgress({ training: entry }));
 
 const placeOf = (position: Parameters<typeof describePosition>[0]): string =>
   describePosition(position).replace(/^(?=.)/, ', at ');
@@ -126,7 +140,7 @@ function resumed({ journals, checkpoint }: RehearsalRecord, eviction: Eviction):
   if (from === undefined || first === undefined || comparePoints(from, before.at(-1) ?? from) === 0)
     return {
       ...notShown(name, 'the training reported no epoch or step to compare'),
-      fix: 'print a line for each epoch, such as: epoch 3/10 loss 0.42',
+      fix: howToReport,
     };
   if (comparePoints(first, from) > 0) return hasResumed;
   const folder = checkpoint ?? 'its checkpoint folder';

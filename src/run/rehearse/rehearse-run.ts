@@ -16,8 +16,15 @@ import type { Pool } from '../../pool/pool.ts';
 import { createRun, newRunName, withCreationLease } from '../create-run.ts';
 import { withPackedData } from '../pack-data.ts';
 import { followRunStates } from '../run-states.ts';
-import { type Eviction, hasCaughtUp, hasTrainingToLose, isInTransfer, reachedPoint } from './eviction.ts';
-import type { RehearsalRecord } from './rehearsal-steps.ts';
+import {
+  type Eviction,
+  hasCaughtUp,
+  hasShownProgress,
+  hasTrainingToLose,
+  isInTransfer,
+  reachedPoint,
+} from './eviction.ts';
+import { howToReport, type RehearsalRecord } from './rehearsal-steps.ts';
 
 export interface RehearsalContext {
   clock: Clock;
@@ -35,8 +42,8 @@ export interface Rehearsal {
   evictions: Eviction[];
 }
 
-/** A training that reports no epochs has enough work to lose after this time. */
-const minTrainingMs = 10_000;
+/** After this long without any progress, the user learns that nothing is there to evict after. */
+const silentMs = 600_000;
 
 /** The plan of a rehearsal: one job, evicted on purpose. */
 export function rehearsalPlan(plan: Plan): Plan {
@@ -65,11 +72,19 @@ export async function startRehearsal(plan: Plan, pool: Pool, context: RehearsalC
 export async function rehearse(folder: string, pool: Pool, context: RehearsalContext): Promise<Rehearsal> {
   const evictions: Eviction[] = [];
   let last: RunState | undefined;
+  let isSaid = false;
   for await (const state of followRunStates(folder, context)) {
     last = state;
     const attempt = state.jobs[0]?.attempts.at(-1);
     if (attempt === undefined) continue;
     reportRecovery(evictions, attempt, context);
+    const { agent } = attempt;
+    if (!isSaid && agent !== undefined && agent.millis.training >= silentMs && !hasShownProgress(agent)) {
+      isSaid = true;
+      context.say(
+        `attempt ${attempt.attempt}: nothing was reported or saved to evict it after: ${howToReport}`,
+      );
+    }
     const during = nextEviction(evictions, attempt);
     if (during === undefined) continue;
     const isDone = await succeeds(pool.evict(folder, attempt.job));
@@ -95,7 +110,7 @@ function nextEviction(evictions: readonly Eviction[], attempt: AttemptState): Ev
   if (evictions.some((eviction) => eviction.attempt === attempt.attempt)) return undefined;
   const has = (during: Eviction['during']): boolean => evictions.some((one) => one.during === during);
   if (!has('transfer') && !has('training') && isInTransfer(attempt)) return 'transfer';
-  return !has('training') && hasTrainingToLose(attempt, minTrainingMs) ? 'training' : undefined;
+  return !has('training') && hasTrainingToLose(attempt) ? 'training' : undefined;
 }
 
 function reportRecovery(
