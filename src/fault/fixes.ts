@@ -34,7 +34,7 @@ export const fixes: Readonly<Partial<Record<FaultKind, string>>> = {
   'scratch-unusable':
     'nothing if another machine works; on your own machine, check the permissions of that directory',
   'training-failed':
-    'fix the script, then `updraft retry --with-new-files`; `updraft logs JOB --err` shows everything it printed',
+    'fix the script or the command, then `updraft retry --with-new-files`; `updraft logs JOB --err` shows everything it printed',
   'training-killed':
     "nothing if another machine works; otherwise find out what kills it: a monitor at the site, a limit (`ulimit -a`), or another job that fills the machine's memory",
   'gpu-memory': 'use a smaller batch, or request a larger GPU: `gpu = { memory = "…" }` in [resources]',

@@ -75,7 +75,13 @@ export async function loadJobFile(
   if (first === undefined) throw new SpecFault([problemAt(source, ['run'], 'has no jobs')]);
   const plan = planVariants([first, ...others], variedBy);
   const setsMemory = valueAt(source.value, ['resources', 'memory']) !== undefined;
-  return { plan: { ...plan, ...(setsMemory && { isMemorySet: true }) }, source };
+  const overrides = {
+    with: (options.with ?? []).map((one) => path.resolve(cwd, one)),
+    set: options.set ?? [],
+  };
+  const hasOverrides = overrides.with.length + overrides.set.length > 0;
+  const also = { ...(setsMemory && { isMemorySet: true as const }), ...(hasOverrides && { overrides }) };
+  return { plan: { ...plan, ...also }, source };
 }
 
 const maxParallel = 16;

@@ -36,6 +36,8 @@ export interface Plan {
   /** Equal for equal content, whatever its folder and the order of its keys. */
   planHash: string;
   spec: Spec;
+  /** What the command line overrode in the job file; absolute paths. */
+  overrides?: { with: string[]; set: string[] };
   jobs: Job[];
   files: PlannedFile[];
   /** Where the copies of the files are in the run's folder, if a retry has new ones. */

@@ -1,16 +1,15 @@
-import { readFile, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { mapLimited } from '../base/map-limited.ts';
+import { firstFew } from '../base/printable.ts';
 import { Fault } from '../fault/fault.ts';
 import { resultsFolder, runFiles } from '../job/layout.ts';
-import { FileProblem, listFiles } from '../job/list-files.ts';
-import type { Plan, PlannedFile } from '../job/plan.ts';
-import { checkSpec } from '../job/read-spec.ts';
+import type { Plan } from '../job/plan.ts';
 import { openJournal } from '../journal/file.ts';
 import type { JobState, RunState } from '../journal/state.ts';
 import { isAdopted } from '../pool/htcondor.ts';
 import type { Pool, ResourceChange } from '../pool/pool.ts';
-import { type NewFiles, type RoundContext, startRound, withRounds } from './rounds.ts';
+import { type RoundContext, startRound, withRounds } from './rounds.ts';
 
 /** The state of a job that has no valid result and is neither running nor queued. */
 export type UnfinishedState = 'failed' | 'removed' | 'held' | 'missing';
@@ -67,7 +66,8 @@ export interface RetryRequest {
   /** Ids; those with a valid result by then are left alone. */
   jobs: readonly string[];
   change: ResourceChange;
-  newFiles?: NewFiles | undefined;
+  /** The plan of the job file as it is now, if it replaces what the run has, and what is new in it. */
+  corrected?: { now: Plan; changed: readonly string[] } | undefined;
 }
 
 export interface RetryResult {
@@ -81,7 +81,7 @@ export interface RetryResult {
 export async function retryRun(
   runFolder: string,
   pool: Pool,
-  { jobs, change, newFiles }: RetryRequest,
+  { jobs, change, corrected }: RetryRequest,
   context: RoundContext,
 ): Promise<RetryResult> {
   return await withRounds(runFolder, pool, context, async (state) => {
@@ -89,15 +89,17 @@ export async function retryRun(
     const ids = lacking.map(({ job }) => job.id);
     const held = lacking.filter(({ lack }) => lack === 'held').map(({ job }) => job.id);
     // A held job will get the files of its submission: other files need a new one.
-    const canRelease = newFiles === undefined && held.length > 0;
+    const canRelease = corrected === undefined && held.length > 0;
     const left = canRelease ? await pool.release(runFolder, held, change) : held;
     if (left.length > 0) await pool.stop(runFolder, left);
     const released = new Set(held).difference(new Set(left));
     if (released.size > 0) await recordReleased(runFolder, released, context);
     const queued = ids.filter((id) => !released.has(id));
-    const why = 'asked for with updraft retry';
+    const { now, changed = [] } = corrected ?? {};
+    const how = now === undefined ? '' : ` --with-new-files: ${firstFew(changed, 8) || 'nothing'} changed`;
+    const why = `asked for with updraft retry${how}`;
     if (queued.length > 0)
-      await startRound(runFolder, state, pool, { jobs: queued, why, change, newFiles }, context.clock);
+      await startRound(runFolder, state, pool, { jobs: queued, why, change, now }, context.clock);
     return { queued, released: [...released] };
   });
 }
@@ -117,46 +119,4 @@ async function recordReleased(
 function requestedJobs({ jobs }: RunState, ids: readonly string[]): JobState[] {
   const meant = new Set(ids);
   return jobs.filter(({ id }) => meant.has(id));
-}
-
-/**
- * The files that a plan sends, in their present state in the user's folder, and those that the job file has named
- * since. Throws a Fault if one is gone.
- */
-export async function currentFiles({ spec, file, folder, files }: Plan): Promise<NewFiles> {
-  const named = [...new Set([...spec.train.files, ...(await namedNow(file))])];
-  const isNamed = ({ path }: PlannedFile): boolean =>
-    named.some((entry) => path === entry || `${path}/`.startsWith(entry.endsWith('/') ? entry : `${entry}/`));
-  const others = files.filter((file) => !isNamed(file)).map(({ path }) => path);
-  const found = new Map<string, PlannedFile>();
-  for (const entry of [...named, ...others])
-    for (const file of await list(folder, entry)) found.set(file.path, file);
-  return { named, files: [...found.values()].sort((a, b) => (a.path < b.path ? -1 : 1)) };
-}
-
-/** Whoever had forgotten a file adds it to the job file. What else has changed there needs a new run. */
-async function namedNow(jobFile: string): Promise<readonly string[]> {
-  const text = await readFile(jobFile, 'utf8').catch(() => undefined);
-  const reading = text === undefined ? undefined : checkSpec(text, jobFile, []);
-  return reading === undefined || 'problems' in reading ? [] : reading.spec.train.files;
-}
-
-async function list(folder: string, entry: string): Promise<PlannedFile[]> {
-  try {
-    return await listFiles(folder, entry);
-  } catch (error) {
-    if (!(error instanceof FileProblem)) throw error;
-    throw new Fault('file-invalid', `${folder}: ${error.message}`, {
-      fix: 'put it back, or retry without --with-new-files to use the copies of the run',
-      about: entry,
-    });
-  }
-}
-
-/** The paths of files that differ between the two lists. */
-export function changedFiles(before: readonly PlannedFile[], after: readonly PlannedFile[]): string[] {
-  const hashes = new Map(before.map(({ path, sha256 }) => [path, sha256]));
-  const changed = after.filter(({ path, sha256 }) => hashes.get(path) !== sha256).map(({ path }) => path);
-  const left = new Set(after.map(({ path }) => path));
-  return [...changed, ...before.map(({ path }) => path).filter((path) => !left.has(path))];
 }

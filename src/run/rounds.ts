@@ -1,12 +1,16 @@
+import { hash } from 'node:crypto';
 import { mkdir, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { defined } from '../base/defined.ts';
 import type { Clock } from '../base/clock.ts';
 import { withLease } from '../base/lease.ts';
 import { identifyProcess } from '../base/process-identity.ts';
+import { shellQuote } from '../base/shell-quote.ts';
+import { stableJson } from '../base/stable-json.ts';
 import { Fault } from '../fault/fault.ts';
 import { roundFolder, runFiles } from '../job/layout.ts';
 import type { Plan, PlannedFile } from '../job/plan.ts';
+import type { Train } from '../job/spec.ts';
 import { joinVariants, variantsOf } from '../job/variants.ts';
 import { openJournal } from '../journal/file.ts';
 import type { RunState } from '../journal/state.ts';
@@ -20,14 +24,8 @@ export interface RoundStart {
   jobs: readonly string[];
   why: string;
   change?: ResourceChange;
-  /** The user's present files, to be used instead of the run's copies. */
-  newFiles?: NewFiles | undefined;
-}
-
-/** The user's files as they are now, and the entries of `files` that name them. */
-export interface NewFiles {
-  named: string[];
-  files: PlannedFile[];
+  /** The plan of the job file as it is now: its training and files replace those of the run. */
+  now?: Plan | undefined;
 }
 
 /**
@@ -38,7 +36,7 @@ export async function startRound(
   runFolder: string,
   state: RunState,
   pool: Pool,
-  { jobs, why, change = {}, newFiles }: RoundStart,
+  { jobs, why, change = {}, now }: RoundStart,
   clock: Clock,
 ): Promise<void> {
   const number = state.rounds + 1;
@@ -48,13 +46,12 @@ export async function startRound(
   for (const left of [folder, draft]) await rm(left, { recursive: true, force: true });
   await mkdir(draft, { recursive: true, mode: 0o700 });
   const last = await roundPlan(runFolder, number - 1);
+  const base = now === undefined ? last : correctedPlan(last, now);
   const plan = joinVariants(
-    last,
-    variantsOf(last).map((one) => changed(one, change)),
+    base,
+    variantsOf(base).map((one) => changed(one, change)),
   );
-  if (newFiles !== undefined) {
-    plan.files = newFiles.files;
-    for (const { train } of [plan.spec, ...plan.jobs]) train.files = newFiles.named;
+  if (now !== undefined) {
     plan.filesIn = path.posix.join(runFiles.rounds, String(number), runFiles.files);
     await copyFiles(plan, path.join(draft, runFiles.files));
   }
@@ -82,6 +79,76 @@ function changed(plan: Plan, { memoryBytes, diskBytes, timeSeconds }: ResourceCh
   const resources = { ...plan.spec.resources, ...defined({ memoryBytes, diskBytes, timeSeconds }) };
   const disk = diskBytes === undefined ? plan.disk : { bytes: diskBytes, why: 'requested at a retry' };
   return { ...plan, spec: { ...plan.spec, resources }, disk };
+}
+
+/** What a retry takes of [train] from the job file as it is now. */
+const takenKeys = ['command', 'files', 'outputs', 'check', 'env'] as const;
+
+/** How a job file differs from its run. */
+export interface Correction {
+  /** What a retry with new files takes, as text. */
+  changes: { key: string; from: string; to: string }[];
+  /** Files that are sent with the jobs. */
+  files: string[];
+  /** What needs a new run. */
+  notUsed: string[];
+}
+
+/**
+ * Compares the latest plan of a run, and its first one for what retries may change themselves, with its job file as it
+ * is now. Throws a Fault if that describes other jobs, or other software, which is in the run's folder.
+ */
+export function compareJobFile(first: Plan, last: Plan, now: Plan): Correction {
+  const jobs = ({ spec, jobs: all }: Plan): unknown => [
+    spec.name,
+    all.map(({ id, parameters }) => [id, parameters]),
+  ];
+  const software = (plan: Plan): unknown =>
+    variantsOf(plan).map(({ spec, environment }) => [spec.environment, environment]);
+  const refuse = (what: string): Fault =>
+    new Fault('usage', `${now.file} describes other ${what} changed`, {
+      fix: `start a new run: updraft run --new ${shellQuote(now.file)}; or retry without --with-new-files`,
+      about: now.file,
+    });
+  if (!isEqual(jobs(last), jobs(now))) throw refuse('jobs than the run has: its name, `jobs` or matrix');
+  if (!isEqual(software(last), software(now)))
+    throw refuse('software than the run has: [environment], a lock or an archive');
+  const [before, after] = [last.spec.train, now.spec.train];
+  const changes = takenKeys
+    .map((key) => ({ key: `train.${key}`, from: textOf(before[key]), to: textOf(after[key]) }))
+    .filter(({ from, to }) => from !== to);
+  const sections = (['data', 'resources', 'run', 'recovery'] as const)
+    .filter((name) => !isEqual(first.spec[name], now.spec[name]))
+    .map((name) => `[${name}]`);
+  const isOther = !isEqual(taking(first.spec.train, after), after);
+  const notUsed = [...(isOther ? ['other keys of [train]'] : []), ...sections];
+  return { changes, files: changedFiles(last.files, now.files), notUsed };
+}
+
+/** The paths of files that differ between the two lists. */
+export function changedFiles(before: readonly PlannedFile[], after: readonly PlannedFile[]): string[] {
+  const hashes = new Map(before.map(({ path, sha256 }) => [path, sha256]));
+  const changed = after.filter(({ path, sha256 }) => hashes.get(path) !== sha256).map(({ path }) => path);
+  return [...changed, ...hashes.keys().filter((path) => after.every((file) => file.path !== path))];
+}
+
+const isEqual = (one: unknown, other: unknown): boolean => stableJson(one) === stableJson(other);
+const textOf = (value: unknown = 'none'): string =>
+  typeof value === 'string' ? value : JSON.stringify(value);
+
+const taking = (old: Train, now: Train = old): Train =>
+  defined({ ...old, ...Object.fromEntries(takenKeys.map((key) => [key, now[key]])) });
+
+/** The run's plan, with what the job file says now. Its hash is neither's: it has parts of both. */
+function correctedPlan(last: Plan, now: Plan): Plan {
+  const trains = new Map(now.jobs.map(({ id, train }) => [id, train]));
+  return {
+    ...last,
+    jobs: last.jobs.map((job) => ({ ...job, train: taking(job.train, trains.get(job.id)) })),
+    spec: { ...last.spec, train: taking(last.spec.train, now.spec.train) },
+    files: now.files,
+    planHash: hash('sha256', `${last.planHash}\n${now.planHash}`),
+  };
 }
 
 /** What starting rounds needs. */

@@ -17,7 +17,7 @@ import { earlierInterruptions } from './earlier-interruptions.ts';
 import { startNextBatch } from './keep-going.ts';
 import { type PackOptions, withPackedData } from './pack-data.ts';
 import { readRunState } from './run-states.ts';
-import type { RoundContext } from './rounds.ts';
+import { changedFiles, type RoundContext } from './rounds.ts';
 
 export interface SubmitOptions extends PackOptions {
   /** Start another run even if there is one of the same plan. */
@@ -153,12 +153,7 @@ export function whatChanged(before: Plan, after: Plan): string[] {
   for (const { name, url, here } of after.data)
     if (here !== undefined && prints.has(name) && prints.get(name) !== here.fingerprint)
       changed.push(path.basename(fileURLToPath(url)));
-  const hashes = new Map(before.files.map((file) => [file.path, file.sha256]));
-  for (const { path: file, sha256 } of after.files) {
-    if (hashes.get(file) !== sha256) changed.push(file);
-    hashes.delete(file);
-  }
-  return [...changed, ...hashes.keys()];
+  return [...changed, ...changedFiles(before.files, after.files)];
 }
 
 /** An earlier run of the same name. */

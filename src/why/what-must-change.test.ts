@@ -7,7 +7,7 @@ const none: Changes = {
   memory: false,
   disk: false,
   time: false,
-  files: { changed: [], used: false, areSent: true },
+  files: { changed: [], used: false },
 };
 const of = (cause: Explanation['cause'], because = [''], advice: string[] = []): Explanation => ({
   job: '0000',
@@ -27,7 +27,6 @@ test('a failed training needs a new script, and the answer says whether there is
   assert.equal(need({ changed: [], used: false }).isMet, false);
   assert.match(need({ changed: ['train.py'], used: false }).what, /train\.py has changed.*--with-new-files/);
   assert.equal(need({ changed: ['train.py'], used: true }).isMet, true);
-  assert.match(need({ areSent: false }).what, /command in the job file .* new run/);
 });
 
 test('memory, disk and time name their option', () => {

@@ -7,8 +7,8 @@ export interface Changes {
   memory: boolean;
   disk: boolean;
   time: boolean;
-  /** The user's files that differ from those of the run, whether the retry uses them, and whether the run sends any. */
-  files: { changed: readonly string[]; used: boolean; areSent: boolean };
+  /** The user's files that differ from those of the run, the job file included, and whether the retry uses them. */
+  files: { changed: readonly string[]; used: boolean };
 }
 
 export interface Need {
@@ -48,11 +48,11 @@ const resource = (what: string, option: string, given: boolean): Need => ({
   isMet: given,
 });
 
-function fileNeed({ changed, used, areSent }: Changes['files'], isGpuMemory: boolean): Need {
+function fileNeed({ changed, used }: Changes['files'], isGpuMemory: boolean): Need {
   const names = firstFew(changed, 4);
   const verb = changed.length === 1 ? 'has' : 'have';
   const failed = isGpuMemory ? 'It ran out of GPU memory' : 'The training failed';
-  const fix = isGpuMemory ? 'use a smaller batch' : 'fix the script';
+  const fix = isGpuMemory ? 'use a smaller batch' : 'fix the script, or the command in the job file';
   if (changed.length > 0 && used)
     return { what: `${failed}: ${names} ${verb} changed and will be used.`, isMet: true };
   if (changed.length > 0)
@@ -60,9 +60,7 @@ function fileNeed({ changed, used, areSent }: Changes['files'], isGpuMemory: boo
       what: `${failed}: ${names} ${verb} changed since the run was created; --with-new-files uses the new version.`,
       isMet: false,
     };
-  const then = areSent
-    ? `${fix}, then try again with --with-new-files`
-    : 'the command in the job file must change, which needs a new run (`updraft run`)';
+  const then = `${fix}, then try again with --with-new-files`;
   const gpu = isGpuMemory ? '; a larger GPU (gpu = { memory = "…" } in [resources]) needs a new run' : '';
   return { what: `${failed}: ${then}${gpu}.`, isMet: false };
 }

@@ -101,7 +101,7 @@ const noChange = {
   memory: false,
   disk: false,
   time: false,
-  files: { changed: [], used: false, areSent: true },
+  files: { changed: [], used: false },
 };
 
 function assertRetry({ row }: Example, job: JobHistory): void {

@@ -58,6 +58,8 @@ const jobFile = [
   '',
 ].join('\n');
 
+const corrected = 'sh train.sh {index} corrected';
+
 /** A folder in which trainings leave marks. */
 type Meet = (t: TestContext) => Promise<MeetingPlace | undefined>;
 
@@ -140,10 +142,16 @@ export function poolContract(name: string, open: OpenPool, meet: Meet = inTempor
     assert.deepEqual(await pool.release(run, ['0002'], {}), ['0002']);
     assert.deepEqual(outcomes(await readRunState(run)), ['success', 'success', 'stopped']);
 
-    await retryRun(run, pool, { jobs: ['0002'], change: {} }, options);
+    const now = await loadPlan(opened.folder, { cwd: opened.folder, set: [`train.command="${corrected}"`] });
+    const changed = ['train.command'];
+    await retryRun(run, pool, { jobs: ['0002'], change: {}, corrected: { now, changed } }, options);
     const again = await until(pool, run, ({ endedAt, rounds }) => endedAt !== undefined && rounds === 2);
     assert.deepEqual(outcomes(again), ['success', 'success', 'success']);
     assert.deepEqual(await tries(marks), ['1', '2', '2']);
+    assert.deepEqual(
+      again.jobs[2]?.attempts.map(({ agent }) => agent?.training?.command),
+      ['sh train.sh 2', 'sh train.sh 2 corrected'],
+    );
   });
 }
 

@@ -3,6 +3,7 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { loadRun } from '../../src/journal/load-run.ts';
+import { roundPlan } from '../../src/pool/read-plan.ts';
 import { isIn, RunHarness } from './run-harness.ts';
 
 /** A harness whose jobs run `train.sh` with their index. */
@@ -129,4 +130,92 @@ test('two retries at the same time try the job once', async (t) => {
   const state = await harness.until(run!, ({ endedAt }) => endedAt !== undefined);
   assert.deepEqual([state.rounds, state.tally.success], [2, 1]);
   assert.equal((await harness.trainings()).length, 2);
+});
+
+interface CorrectedReport extends RetryReport {
+  changes: { key: string; from: string; to: string }[];
+  notUsed: string[];
+}
+
+/** The job file with one text replaced. */
+async function edit(harness: RunHarness, from: string, to: string): Promise<void> {
+  const file = path.join(harness.folder, 'updraft.toml');
+  const text = await readFile(file, 'utf8');
+  assert.ok(text.includes(from), text);
+  await writeFile(file, text.replace(from, to));
+}
+
+test("a corrected command, its outputs and its check are the retry's, with what changed; the first round keeps its own", async (t) => {
+  const harness = await RunHarness.make(t);
+  await withScript(harness, '[ "$1" = --lr ] || exit 2; echo "$2" > new.pt', 1);
+  await edit(harness, 'sh train.sh {index}', 'sh train.sh --learning-rate {index}');
+  assert.equal((await harness.updraft('run')).code, 1);
+  const [run] = await harness.runs();
+  await edit(harness, '--learning-rate', '--lr');
+  await edit(harness, '"model.pt"]', '"new.pt"]\ncheck = "test -s new.pt"\nenv = { A = "1" }');
+  await edit(harness, 'memory = "10 MB"', 'memory = "11 MB"');
+  const hint = await harness.updraft('retry', '--dry-run');
+  assert.match(hint.out, /updraft\.toml has\s+changed since the run was created; --with-new-files/);
+  const said = await harness.updraft('retry', '--with-new-files', '--dry-run');
+  assert.match(
+    said.out,
+    /train\.command: sh train\.sh --learning-rate \{index\}\n +→ sh train\.sh --lr \{index\}\n/,
+  );
+  assert.match(said.out, /\[resources\] changed, too, which a retry does not use: `updraft run --new`/);
+  const retried = await harness.updraft('retry', '--with-new-files', '--json');
+  const report = JSON.parse(retried.out) as CorrectedReport;
+  assert.deepEqual(
+    report.changes.map(({ key }) => key),
+    ['train.command', 'train.outputs', 'train.check', 'train.env'],
+  );
+  assert.deepEqual([report.notUsed, report.jobs[0]?.changeIsMade], [['[resources]'], true]);
+  const state = await harness.until(run!, ({ endedAt }) => endedAt !== undefined);
+  assert.deepEqual(
+    state.jobs[0]?.attempts.map(({ outcome, agent }) => [outcome, agent?.training?.command]),
+    [
+      ['failed', 'sh train.sh --learning-rate 0'],
+      ['success', 'sh train.sh --lr 0'],
+    ],
+  );
+  assert.equal(await readFile(path.join(run!, 'results/0000/new.pt'), 'utf8'), '0\n');
+  const [first, second] = await Promise.all([roundPlan(run!, 1), roundPlan(run!, 2)]);
+  assert.deepEqual(
+    [first.jobs[0]?.train.command, second.jobs[0]?.train.command, second.jobs[0]?.train.checkpoint],
+    ['sh train.sh --learning-rate 0', 'sh train.sh --lr 0', 'ckpt'],
+  );
+  assert.notEqual(first.planHash, second.planHash);
+  const journal = await readFile(path.join(run!, 'journal.jsonl'), 'utf8');
+  assert.match(journal, /"round-started".*--with-new-files: train\.command/);
+});
+
+test('a job file that describes other jobs, or is not valid, is refused, and nothing is tried again', async (t) => {
+  const harness = await RunHarness.make(t);
+  await withScript(harness, 'exit 3', 2);
+  await harness.updraft('run');
+  const [run] = await harness.runs();
+  await edit(harness, 'jobs = 2', 'jobs = 3');
+  const others = await harness.updraft('retry', '--with-new-files');
+  assert.equal(others.code, 2, others.err);
+  assert.match(others.err, /other jobs than the run has[\s\S]*fix: .*updraft run --new/);
+  await edit(harness, 'jobs = 3', 'jobs = 2\n[environment]\nimage = "docker://other"');
+  const software = await harness.updraft('retry', '--with-new-files');
+  assert.match(software.err, /other software than the run has[\s\S]*fix: .*updraft run --new/);
+  await edit(harness, 'image = "docker://other"', 'no_such_key = 1');
+  const invalid = await harness.updraft('retry', '--with-new-files');
+  assert.notEqual(invalid.code, 0);
+  assert.match(invalid.err, /no_such_key/);
+  assert.equal((await loadRun(run!)).rounds, 1);
+});
+
+test('what the command line of the run had set beside the job file still counts', async (t) => {
+  const harness = await RunHarness.make(t);
+  await withScript(harness, '[ "$1" = ok ] || exit 2; echo 1 > model.pt', 1);
+  await harness.updraft('run', '--set', 'train.command="sh train.sh set"');
+  const [run] = await harness.runs();
+  await writeFile(path.join(harness.folder, 'train.sh'), '[ "$1" = set ] && echo 1 > model.pt');
+  const report = JSON.parse(
+    (await harness.updraft('retry', '--with-new-files', '--json')).out,
+  ) as CorrectedReport;
+  assert.deepEqual([report.changes, report.changedFiles], [[], ['train.sh']]);
+  assert.equal((await harness.until(run!, ({ endedAt }) => endedAt !== undefined)).tally.success, 1);
 });

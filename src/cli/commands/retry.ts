@@ -1,11 +1,14 @@
 import type { Command } from 'commander';
 import { counted } from '../../base/counted.ts';
 import { defined } from '../../base/defined.ts';
+import { loadPlan } from '../../job/load-plan.ts';
+import type { Plan } from '../../job/plan.ts';
 import type { RunState } from '../../journal/state.ts';
 import { openPool } from '../../pool/open-pool.ts';
 import { type RetryResult, retryRun } from '../../run/retry-run.ts';
 import type { Cli } from '../cli.ts';
 import { findRun, type FoundRun, runAndJobs } from '../find-run.ts';
+import { loadOptions } from '../job-file-argument.ts';
 import {
   type PlannedRetry,
   planRetry,
@@ -34,7 +37,7 @@ export function configure(command: Command, cli: Cli): void {
     .option('--memory <size>', 'new memory request, as in "16 GB"', sizeOption)
     .option('--disk <size>', 'new disk request', sizeOption)
     .option('--time <time>', 'new time limit of an attempt, as in 10h', durationOption)
-    .option('--with-new-files', "use your current files, not the run's copies")
+    .option('--with-new-files', 'use the job file and its files as they are now')
     .option('--dry-run', 'show what would be retried and what must change')
     .option('-y, --yes', 'do not ask for confirmation')
     .option('--json', 'print JSON')
@@ -46,7 +49,9 @@ async function retry(cli: Cli, first: string | undefined, more: string[], option
   const run = await findRun(cli, words.run, { command: 'retry', jobs: words.jobs });
   const state = await currentState(cli, run.folder);
   const selection = selectionOf(words.jobs, options);
-  const plan = await planRetry(run.folder, state, selection, cli.clock.now());
+  const load = ({ file, overrides }: Plan): Promise<Plan> =>
+    loadPlan(file, loadOptions(cli, overrides ?? {}));
+  const plan = await planRetry(run.folder, state, selection, cli.clock.now(), load);
   const isJson = options.json ?? false;
   const say = (done: RetryResult): void => printRetry(cli, run, state, plan, done, isJson);
   if (plan.retries.length === 0) {
@@ -67,9 +72,10 @@ async function retry(cli: Cli, first: string | undefined, more: string[], option
   }
   const pool = openPool(state.pool, cli);
   const ids = plan.retries.map(({ job }) => job);
-  say(
-    await retryRun(run.folder, pool, { jobs: ids, change: selection.change, newFiles: plan.newFiles }, cli),
-  );
+  const { now, correction } = plan;
+  const changed = [...correction.changes.map(({ key }) => key), ...correction.files];
+  const corrected = now && { now, changed };
+  say(await retryRun(run.folder, pool, { jobs: ids, change: selection.change, corrected }, cli));
   nextCommands(cli, [
     [`updraft watch ${run.argument}`, 'watch it live'],
     [`updraft status ${run.argument}`, 'the state of each job'],
@@ -95,13 +101,14 @@ function printRetry(
   cli: Cli,
   { folder }: FoundRun,
   { run, endedAt }: RunState,
-  { retries, left, changed }: RetryPlan,
+  { retries, left, correction: { changes, files, notUsed } }: RetryPlan,
   done: RetryResult,
   json: boolean,
 ): void {
   if (json) {
     const jobs = retries.map(asJson);
-    cli.out(`${JSON.stringify({ run, folder, jobs, left, changedFiles: changed, ...done })}\n`);
+    const said = { run, folder, jobs, left, changes, changedFiles: files, notUsed };
+    cli.out(`${JSON.stringify({ ...said, ...done })}\n`);
   } else if (retries.length > 0) {
     cli.out(`${describeDone(done)} of ${run}\n`);
   } else {

@@ -1,11 +1,13 @@
+import path from 'node:path';
 import { counted } from '../../base/counted.ts';
 import { firstFew, printable } from '../../base/printable.ts';
 import type { Explanation } from '../../diagnosis/explanation.ts';
+import type { Plan } from '../../job/plan.ts';
 import type { JobState, RunState } from '../../journal/state.ts';
 import type { ResourceChange } from '../../pool/pool.ts';
-import { roundPlan } from '../../pool/read-plan.ts';
-import type { NewFiles } from '../../run/rounds.ts';
-import { changedFiles, currentFiles, type UnfinishedState, unfinishedJobs } from '../../run/retry-run.ts';
+import { readPlan, roundPlan } from '../../pool/read-plan.ts';
+import { compareJobFile, type Correction } from '../../run/rounds.ts';
+import { type UnfinishedState, unfinishedJobs } from '../../run/retry-run.ts';
 import { findJob } from '../../run/run-states.ts';
 import { explainedLabel } from '../../why/explanation-view.ts';
 import { maxLabels } from '../../why/group-explanations.ts';
@@ -31,9 +33,10 @@ export interface RetryPlan {
   retries: PlannedRetry[];
   /** Named jobs that need no retry, with the reason. */
   left: { job: string; why: string }[];
-  /** The user's files that differ from the run's copies. */
-  changed: string[];
-  newFiles: NewFiles | undefined;
+  /** How the job file and its files differ from the run's. */
+  correction: Correction;
+  /** The job file's plan, if the retry uses it. */
+  now: Plan | undefined;
 }
 
 /** What a retry of the run would do, and why. Changes nothing. */
@@ -42,23 +45,29 @@ export async function planRetry(
   state: RunState,
   selection: RetrySelection,
   now: number,
+  load: (run: Plan) => Promise<Plan>,
 ): Promise<RetryPlan> {
   const named = selection.jobs.map((word) => findJob(state, word));
   const selected = named.length === 0 ? state.jobs : state.jobs.filter((job) => named.includes(job));
   const lacking = await unfinishedJobs(folder, selected);
-  const plan = await roundPlan(folder, state.rounds);
-  const current = await currentFiles(plan).catch((error: unknown) => {
+  const [first, last] = [await readPlan(folder), await roundPlan(folder, state.rounds)];
+  const comparing = load(first).then((loaded) => ({
+    loaded,
+    correction: compareJobFile(first, last, loaded),
+  }));
+  const { loaded, correction } = await comparing.catch((error: unknown) => {
     if (selection.withNewFiles) throw error;
-    // Missing originals do not matter: the run has copies.
-    return { named: plan.spec.train.files, files: plan.files };
+    // What became of the job file does not matter: the run has its plan and copies.
+    return { loaded: undefined, correction: { changes: [], files: [], notUsed: [] } };
   });
-  const changed = changedFiles(plan.files, current.files);
+  const { changes: keys, files } = correction;
+  const changed = [...(keys.length > 0 ? [path.basename(first.file)] : []), ...files];
   const { memoryBytes, diskBytes, timeSeconds } = selection.change;
   const changes = {
     memory: memoryBytes !== undefined,
     disk: diskBytes !== undefined,
     time: timeSeconds !== undefined,
-    files: { changed, used: selection.withNewFiles, areSent: plan.files.length > 0 },
+    files: { changed, used: selection.withNewFiles },
   };
   const jobs = lacking.map(({ job }) => job);
   const explanations = await explainRun(folder, state, jobs, now);
@@ -71,7 +80,7 @@ export async function planRetry(
   const left = named
     .filter((job) => !jobs.includes(job))
     .map((job) => ({ job: job.id, why: whyLeftOut(job) }));
-  return { retries, left, changed, newFiles: selection.withNewFiles ? current : undefined };
+  return { retries, left, correction, now: selection.withNewFiles ? loaded : undefined };
 }
 
 const lostResult: Need = {
@@ -87,7 +96,8 @@ function whyLeftOut({ status, outcome, isKeptBack, held }: JobState): string {
 }
 
 /** What would be retried, by cause: which jobs, what happened, what must change. */
-export function retryText({ retries, left }: RetryPlan, total: number, width: number): string {
+export function retryText(plan: RetryPlan, total: number, width: number): string {
+  const { retries, left } = plan;
   const groups = Map.groupBy(retries, ({ lack, explanation, what }) =>
     [lack, explanation.title, what].join('\n'),
   );
@@ -96,7 +106,21 @@ export function retryText({ retries, left }: RetryPlan, total: number, width: nu
     `${retries.length === total ? '' : `${retries.length} of `}${counted(total, 'job')} to try again`,
     ...lines,
     ...left.map(({ job, why }) => `\n${job} is left alone: it ${why}`),
+    ...(plan.now === undefined ? [] : correctionLines(plan.correction, width)),
   ].join('\n');
+}
+
+/** What is taken from the job file, old and new, and what is not. */
+function correctionLines({ changes, notUsed }: Correction, width: number): string[] {
+  const too = `${firstFew(notUsed, 8)} changed, too, which a retry does not use: \`updraft run --new\` does.`;
+  return [
+    ...(changes.length > 0 ? ['', 'the job file has changed since:'] : []),
+    ...changes.flatMap(({ key, from, to }) => [
+      `  ${printable(key)}: ${printable(from)}`,
+      `    → ${printable(to)}`,
+    ]),
+    ...(notUsed.length > 0 ? ['', ...wrap(too, width)] : []),
+  ];
 }
 
 function groupLines(group: readonly PlannedRetry[], width: number): string[] {
