@@ -1032,13 +1032,22 @@ class WithTorch(AttemptTest):
                 self.rng = self.rng or random.Random(2)
                 return index, super().__getitem__(index)[1] + self.rng.random()
 
-        for kind, make_loader in {"replaced": Replacing, "late": self.loader(Late(), num_workers=1)}.items():
+        late = {f"late, {workers} workers": self.loader(Late(), num_workers=workers) for workers in (0, 1)}
+        for kind, make_loader in {"replaced": Replacing, **late}.items():
             with self.subTest(kind=kind):
                 train = lambda end: learn(end, make_loader)
                 self.same_after(train, [(8, signal.SIGTERM), (3, signal.SIGKILL)], kind)
                 shutil.rmtree("saved")
-        self.attempt(lambda end: learn(end, self.loader(Late())), (9, signal.SIGKILL))
-        self.attempt(lambda end: learn(end, self.loader(Late())), NEVER)
+
+        class Iterable(torch.utils.data.IterableDataset):
+            rng: Any = None
+
+            def __iter__(self) -> Any:
+                self.rng = random.Random(2)
+                return (Noisy()[index] for index in range(30))
+
+        self.attempt(lambda end: learn(end, self.loader(Iterable(), shuffle=False)), (9, signal.SIGKILL))
+        self.attempt(lambda end: learn(end, self.loader(Iterable(), shuffle=False)), NEVER)
         self.assertIn("the generator dataset.rng is not there yet: make it together with the dataset", self.said())
 
     def test_refuses_a_loader_as_an_object_and_the_state_of_another_optimizer(self) -> None:
@@ -1438,7 +1447,7 @@ torch._dynamo.reset()
                     torch.nn.init.constant_(weights.weight, 7)
             run._store.wait()
         torch.nn.init.constant_(weights.weight, 8)
-        state = updraft._read(run._store.newest())
+        state = updraft._read(run._store.newest(), False)
         self.assertEqual(state["objects"]["object 1"]["weight"].tolist(), [[7, 7], [7, 7]])
 
     @unittest.skipUnless(hasattr(torch, "compile") and hasattr(torch.serialization, "get_crc32_options"), "old PyTorch")
@@ -1459,7 +1468,7 @@ torch._dynamo.reset()
             self.assertTrue(store.save_now(lambda: state))
         self.assertEqual(noted, [True, False])
         self.assertTrue(torch.serialization.get_crc32_options())
-        read = updraft._read(store.newest() or "")["objects"]
+        read = updraft._read(store.newest() or "", False)["objects"]
         self.assertTrue(all(torch.equal(read[name], value) for name, value in weights.state_dict().items()))
 
 

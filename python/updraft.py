@@ -28,6 +28,7 @@ import copy
 import errno
 import functools
 import gc
+import hashlib
 import importlib
 import importlib.machinery
 import importlib.util
@@ -36,6 +37,7 @@ import io
 import itertools
 import json
 import math
+import mmap
 import multiprocessing.util
 import os
 import pickle
@@ -43,6 +45,7 @@ import random
 import re
 import shutil
 import signal
+import struct
 import sys
 import tempfile
 import threading
@@ -50,6 +53,7 @@ import time
 import types
 import warnings
 import weakref
+import zipfile
 import zlib
 from dataclasses import dataclass, replace
 from typing import Any, Callable, Iterable, Iterator, Optional, TypeVar
@@ -62,6 +66,8 @@ SAVED = 85
 """Exit code for "saved, run me again"."""
 
 _FORMAT = 1
+_CHECKPOINT_FORMAT = 2
+"""With 1, one seed was shared by all generators that a sample draws from."""
 _NAME = re.compile(r"checkpoint-(\d{12})-([0-9a-f]{8})\.pt")
 _USUAL_LIFE = 2 * 3600.0
 """Seconds that an attempt lasts before it is interrupted, where neither this training nor its pool is known."""
@@ -74,6 +80,7 @@ def training(
     folder: Optional[str] = None,
     every: Optional[float] = None,
     keep: Optional[int] = None,
+    trust_checkpoint: bool = False,
     **named: Any,
 ) -> Training:
     """What is to be saved and restored: anything with `state_dict` and `load_state_dict`, generators of random numbers
@@ -82,9 +89,12 @@ def training(
 
     `every` is the time between checkpoints in seconds. Without it, the time follows from how long a checkpoint takes
     and how often the training is interrupted. `keep` is the number of checkpoints in `folder`.
+
+    A checkpoint is read as tensors and plain values. With `trust_checkpoint`, it may have objects of any class: reading
+    it then runs whatever code it names, so nobody else may be able to write to `folder`.
     """
     names = {f"object {place}": value for place, value in enumerate(objects, 1)}
-    return Training({**names, **named}, folder=folder, every=every, keep=keep)
+    return Training({**names, **named}, folder=folder, every=every, keep=keep, trusts=trust_checkpoint)
 
 
 @dataclass(frozen=True)
@@ -102,7 +112,8 @@ class Training:
     """A training that can be interrupted at any time. Made by `training`, used in a `with` statement."""
 
     def __init__(
-        self, objects: dict[str, Any], *, folder: Optional[str], every: Optional[float], keep: Optional[int]
+        self, objects: dict[str, Any], *, folder: Optional[str], every: Optional[float], keep: Optional[int],
+        trusts: bool = False
     ) -> None:
         self._handed = {name: value for name, value in objects.items() if _is_generator(value)}
         self._objects = {name: value for name, value in objects.items() if name not in self._handed}
@@ -112,7 +123,7 @@ class Training:
             _check_can_be_saved(name, value)
         self._gradients = _Gradients(self._objects)
         self._attempt = _Attempt(folder, every)
-        self._store = _Store(self._attempt.folder, keep or self._attempt.keep)
+        self._store = _Store(self._attempt.folder, keep or self._attempt.keep, trusts)
         self._store.explain = lambda: next(filter(None, (one.problem() for one in self._values().values())), None)
         self._interval = self._attempt.interval
         self._progress = self._attempt.progress
@@ -175,7 +186,9 @@ class Training:
             self._early = _datasets() if is_between and self._resumed.get("samples") else []
             _set_random(begin, self._handed)
             for name, values in begin.get("values", {}).items():
-                self._objects[name].load_state_dict(pickle.loads(values))
+                # Earlier versions pickled them.
+                saved = _Plain(io.BytesIO(values)).load() if isinstance(values, bytes) else values
+                self._objects[name].load_state_dict(saved)
         while self._position.epoch < total:
             self._has_looped = False
             self._begin = _random_now(self._handed)
@@ -227,7 +240,7 @@ class Training:
             done = self._position.batch
             if done > 0:
                 _check_batch_size(size, self._resumed.get("batch_size"), "the checkpoint")
-            for name in _own_states(self._resumed["random"], self._generators):
+            for name in [] if _can_begin_anywhere(loader) else _own_states(self._resumed["random"], self._generators):
                 if name.startswith("dataset") and name not in self._generators:
                     todo = "make it together with the dataset, or its samples will not be those of an undisturbed training"
                     self._warn(f"the generator {name} is not there yet: {todo}")
@@ -360,7 +373,7 @@ class Training:
             self._interval.waited(now, time.monotonic())
 
     def _wants_to_save(self) -> bool:
-        is_due = self._interval.is_due(time.monotonic()) and not self._store.is_busy
+        is_due = not self._store.is_busy and self._interval.is_due(time.monotonic())
         return is_due or self._attempt.is_asked_to_leave
 
     def _leave(self) -> None:
@@ -486,7 +499,7 @@ class Training:
     def _state(self) -> dict[str, Any]:
         self._check_inner_optimizers()
         return {
-            "format": _FORMAT,
+            "format": _CHECKPOINT_FORMAT,
             "position": (self._position.epoch, self._position.batch),
             "batch_size": self._batch_size,
             "samples": self._samples,
@@ -511,13 +524,13 @@ class Training:
     def _values(self) -> dict[str, _Values]:
         return {name: value for name, value in self._objects.items() if isinstance(value, _Values)}
 
-    def _values_now(self) -> dict[str, bytes]:
+    def _values_now(self) -> dict[str, Any]:
         now = {}
         for name, value in self._values().items():
-            # What cannot be pickled, no checkpoint can have. Tensors may be as large as the model.
+            # What cannot be copied, no checkpoint can have. Tensors may be as large as the model.
             with contextlib.suppress(Exception):
                 if not value.has_tensors:
-                    now[name] = pickle.dumps(value.state_dict())
+                    now[name] = copy.deepcopy(value.state_dict())
         return now
 
     def _groups_of(self, optimizer: Any) -> list[Any]:
@@ -562,7 +575,7 @@ class Training:
                     module.training = is_training
 
     def _resume(self, path: str) -> None:
-        state = _read(path)
+        state = self._store.read(path)
         saved = sorted([*state["objects"], *state.get("generators", [])])
         ours = sorted([*self._objects, *self._handed])
         if saved != ours:
@@ -575,8 +588,8 @@ class Training:
         self._set_modes(state)
         self._position = _Position(*state["position"])
         # Within an epoch, they are loaded again before its loop. An object may keep, and change, what it has loaded.
-        self._resumed = state if state["epoch_random"] is None else _read(path)
-        self._attempt.resume(self._position, state["lives"])
+        self._resumed = state if state["epoch_random"] is None else self._store.read(path)
+        self._attempt.resume(self._position, state)
 
     def _load(self, state: dict[str, Any], objects: dict[str, Any]) -> None:
         torch = _torch()
@@ -778,9 +791,12 @@ class _Attempt:
             self._restore_handler = lambda: signal.signal(signal.SIGTERM, before)
             _shield_workers()
 
-    def resume(self, position: _Position, lives: list[float]) -> None:
-        self.interval.earlier = lives
+    def resume(self, position: _Position, state: dict[str, Any]) -> None:
+        self.interval.earlier = state["lives"]
         print(f"updraft: resuming in {position}", file=sys.stderr, flush=True)
+        if state["format"] < _CHECKPOINT_FORMAT:
+            before = "its augmentation so far was correlated, as generators could repeat one another; from here on it is not"
+            print(f"updraft: the checkpoint is of an earlier version: {before}", file=sys.stderr, flush=True)
 
     def ignore_requests(self) -> None:
         """A second request must not cut the first one short."""
@@ -852,8 +868,9 @@ def _exit_now(status: int) -> None:
 class _Store:
     """The folder of checkpoints. A name holds a number that grows and the file's CRC-32: whole or ignored."""
 
-    def __init__(self, folder: str, keep: int) -> None:
+    def __init__(self, folder: str, keep: int, trusts: bool = False) -> None:
         self.folder = folder
+        self._trusts = trusts
         self._keep = keep
         # What the agent keeps it syncs itself; a folder that is lost with its machine needs no more than a rename.
         self._syncs = "UPDRAFT_CHECKPOINT" not in os.environ
@@ -870,6 +887,8 @@ class _Store:
 
     @property
     def is_busy(self) -> bool:
+        if isinstance(self._failure, _Refused) and self.saves == 0:
+            raise SystemExit(f"updraft: {self._failure}")
         return self._writer is not None and self._writer.is_alive()
 
     def newest(self) -> Optional[str]:
@@ -888,6 +907,12 @@ class _Store:
             return why
 
         return _first_whole([path for path in self.paths() if os.path.basename(path) not in self._damaged], damage)
+
+    def read(self, path: str) -> dict[str, Any]:
+        try:
+            return _read(path, self._trusts)
+        except _Refused as error:
+            raise SystemExit(f"updraft: {error}") from error
 
     def save_now(self, make_state: Callable[[], dict[str, Any]]) -> bool:
         self.wait()
@@ -926,9 +951,11 @@ class _Store:
         if self._writer is not None:
             self._writer.join()
         self._writer = None
+        # Where it is the first one, it ends the training.
+        assert not self.is_busy
         failure, self._failure = self._failure, None
         if failure is not None:
-            why = str(failure if isinstance(failure, OSError) else self.explain() or failure)
+            why = str(failure if isinstance(failure, (OSError, _Refused)) else self.explain() or failure)
             # Figures change each time.
             kind = getattr(failure, "errno", None) or why
             if kind != self._said:
@@ -975,6 +1002,9 @@ class _Store:
                 whole.finish()
                 if self._syncs:
                     os.fsync(file.fileno())
+            if not self._trusts:
+                # Now, rather than when hours of training are to be resumed.
+                _read(part, False)
             self._number += 1
             name = f"checkpoint-{self._number:012d}-{whole.crc:08x}.pt"
             os.replace(part, os.path.join(self.folder, name))
@@ -1180,24 +1210,26 @@ class _Wrapped:
     """A torch DataLoader like `loader` that begins after `done` batches and makes workers' random numbers repeatable.
 
     A worker's generators depend on all that it has loaded before. Here each sample seeds them, by the epoch's seed and
-    its place in the epoch, so a resumed epoch, or one with other workers, draws the same numbers for it.
+    its place in the epoch, so a resumed epoch, or one with other workers, draws the same numbers for it. Without workers,
+    the first sample of each batch does, and the training's own numbers are put aside meanwhile.
     """
 
     def __init__(
         self, loader: Any, done: int, rewind: Callable[[], None], caught_up: Callable[[bool], None]
     ) -> None:
-        sown = loader.num_workers > 0
+        has_workers = loader.num_workers > 0
         repeats, order, by_batch = _order_of(loader)
-        sampler = _Sampler(order, by_batch, sown, done, rewind, caught_up)
+        sampler = _Sampler(order, by_batch, done, rewind, caught_up)
+        dataset = _Dataset(loader)
         options: dict[str, Any] = {
             "num_workers": loader.num_workers,
-            "collate_fn": loader.collate_fn,
+            "collate_fn": dataset.collate_fn(),
             "pin_memory": loader.pin_memory,
             "timeout": loader.timeout,
             "worker_init_fn": loader.worker_init_fn,
             "generator": loader.generator,
         }
-        if sown:
+        if has_workers:
             options["multiprocessing_context"] = loader.multiprocessing_context
             options["prefetch_factor"] = loader.prefetch_factor
             # One that is used for the rest of an epoch only ends with it.
@@ -1208,7 +1240,7 @@ class _Wrapped:
             options["batch_sampler"] = sampler
         else:
             options.update(sampler=sampler, batch_size=None)
-        self.loader = _torch().utils.data.DataLoader(_Dataset(loader.dataset, loader.collate_fn) if sown else loader.dataset, **options)
+        self.loader = _torch().utils.data.DataLoader(dataset, **options)
 
 
 class _SeededReader:
@@ -1222,7 +1254,7 @@ class _SeededReader:
             seed = random.getrandbits(63) if _torch() is None else _draw_seed()
         self._its: Optional[dict[str, Any]] = None
         with self._drawing():
-            _seed_all((seed,))
+            _seed_all((seed,), {})
             self._iterator = iter(iterable)
 
     def __iter__(self) -> Iterator[Any]:
@@ -1234,13 +1266,13 @@ class _SeededReader:
 
     @contextlib.contextmanager
     def _drawing(self) -> Iterator[None]:
-        trainings = _random_now({}, devices=False)
+        trainings = _random_now({}, brief=True)
         if self._its is not None:
             _set_random(self._its, {})
         try:
             yield
         finally:
-            self._its = _random_now({}, devices=False)
+            self._its = _random_now({}, brief=True)
             _set_random(trainings, {})
 
 
@@ -1308,7 +1340,7 @@ atexit.register(_end_workers)
 
 
 class _Sampler:
-    """A sampler's indices after the first `done`, each with the epoch's seed if workers need it.
+    """A sampler's indices after the first `done`, each with its place: the epoch's seed, and its number.
 
     A DataLoader draws a seed when its workers start, and none while they persist. `rewind` undoes that.
     """
@@ -1317,14 +1349,12 @@ class _Sampler:
         self,
         sampler: Any,
         by_batch: bool,
-        sown: bool,
         done: int,
         rewind: Callable[[], None],
         caught_up: Callable[[bool], None],
     ) -> None:
         self._sampler = sampler
         self._by_batch = by_batch
-        self._sown = sown
         self._done = done
         self._rewind = rewind
         self._caught_up = caught_up
@@ -1353,8 +1383,6 @@ class _Sampler:
             yield self._item(seed, place, index)
 
     def _item(self, seed: int, place: int, index: Any) -> Any:
-        if not self._sown:
-            return index
         if self._by_batch:
             return [((seed, place, nth), one) for nth, one in enumerate(index)]
         return (seed, place), index
@@ -1374,13 +1402,16 @@ def _draws_at_once(sampler: Any) -> bool:
 
 
 class _Dataset:
-    """A dataset in a worker: each sample, requested with a seed, draws its own random numbers.
+    """A loader's dataset: each sample, requested with its place, draws random numbers of its own; without workers, each
+    batch does, which takes less time.
 
     Otherwise it is the dataset: a `worker_init_fn` may open files in it.
     """
 
-    def __init__(self, dataset: Any, collate: Any) -> None:
-        self.__dict__.update(_dataset=dataset, _own=_Own(dataset=dataset, collate=collate))
+    def __init__(self, loader: Any) -> None:
+        own = _Own(dataset=loader.dataset, collate=loader.collate_fn)
+        self.__dict__.update(_dataset=loader.dataset, _collate=loader.collate_fn, _own=own)
+        self.__dict__.update(_is_here=loader.num_workers == 0)
 
     def __getattr__(self, name: str) -> Any:
         # While it is unpickled, there is none yet.
@@ -1407,14 +1438,13 @@ class _Dataset:
             return [self[item] for item in items]
         return self._drawn(items[0][0], lambda: many([index for _, index in items]))
 
+    def collate_fn(self) -> Any:
+        """What is done last to a batch."""
+        return _Collate(self._collate, self._own) if self._is_here else self._collate
+
     def _drawn(self, place: tuple[int, ...], read: Callable[[], Any]) -> Any:
-        _seed_all(place, self._own)
-        sample = read()
-        if self._own.has_grown():
-            # It has made a generator of its own, which must draw by place, too.
-            _seed_all(place, self._own)
-            sample = read()
-        return sample
+        begins = not self._is_here or place[2:] in ((), (0,))
+        return self._own.draw(place, read) if begins else self._own.draw_on(read)
 
 
 class _Feed:
@@ -1432,9 +1462,7 @@ class _Feed:
         self._sizes = [_batch_size_of(one) for one in plain]
         found = [_generators_of(one) for one in plain]
         self._generators = {f"{number} {name}": one for number, each in enumerate(found) for name, one in each.items()}
-        self._own = _Own(datasets=self._datasets, collates=[getattr(one, "collate_fn", None) for one in plain])
         self._samplers = [self._change(one, number) for number, one in enumerate(plain)]
-        self._training: Any = None
         self.random: Optional[dict[str, Any]] = None
         """How the epoch began."""
 
@@ -1444,15 +1472,12 @@ class _Feed:
         if not is_loader or isinstance(loader.dataset, torch.utils.data.IterableDataset):
             return None
         name = "sampler" if loader.batch_sampler is None else "batch_sampler"
-        sown = loader.num_workers > 0
-        sampler = _FeedSampler(getattr(loader, name), name == "batch_sampler", sown, self, number)
+        sampler = _FeedSampler(getattr(loader, name), name == "batch_sampler", self, number)
+        dataset = _Dataset(loader)
         # A DataLoader refuses this because it has usually been read; this one has not.
         object.__setattr__(loader, name, sampler)
-        if sown:
-            object.__setattr__(loader, "dataset", _Dataset(loader.dataset, loader.collate_fn))
-            loader._iterator = None
-        else:
-            loader.collate_fn = _Collate(loader.collate_fn, self)
+        object.__setattr__(loader, "dataset", dataset)
+        loader.collate_fn, loader._iterator = dataset.collate_fn(), None
         return sampler
 
     def begin(self, position: _Position, resumed: Optional[dict[str, Any]], skips: bool) -> None:
@@ -1461,7 +1486,6 @@ class _Feed:
             # Between epochs, the next one begins as the last one ended.
             _set_random(resumed["epoch_random"] or resumed["random"], self._generators)
         self.random = _random_now(self._generators)
-        self._training = None
         done = position.batch if skips and self.can_skip else 0
         for dataset, size, sampler in zip(self._datasets, self._sizes, self._samplers):
             if hasattr(dataset, "set_epoch"):
@@ -1477,7 +1501,7 @@ class _Feed:
         """What a framework's own checkpoint lacks."""
         stream = self._datasets[0] if len(self._datasets) == 1 else None
         return {
-            "format": _FORMAT,
+            "format": _CHECKPOINT_FORMAT,
             "position": (position.epoch, position.batch),
             "random": _random_now(self._generators),
             "epoch_random": self.random,
@@ -1497,7 +1521,6 @@ class _Feed:
     def rewind(self) -> None:
         if self.random is not None:
             _set_random(self.random, self._generators)
-        self._training = None
 
     def is_first(self, turn: tuple[int, int]) -> bool:
         """Whether the epoch's order is that of the only loader, or of the first one as long as it has not ended."""
@@ -1505,18 +1528,8 @@ class _Feed:
 
     def seed_of(self, turn: tuple[int, int]) -> int:
         """Of a loader beside the first one, or of one that starts over within the epoch."""
-        return zlib.crc32(repr((turn, (self.random or {})["torch"].tolist())).encode())
-
-    def before_batch(self, place: tuple[int, ...]) -> None:
-        """The training's random numbers are put aside while a batch is read in this process."""
-        if self._training is None:
-            self._training = _random_now({}, devices=False)
-        _seed_all(place, self._own)
-
-    def after_batch(self) -> None:
-        if self._training is not None:
-            _set_random(self._training, {})
-        self._training = None
+        state = (self.random or {})["torch"].tolist()
+        return int.from_bytes(hashlib.blake2b(repr((turn, state)).encode(), digest_size=8).digest(), "little")
 
 
 def _loaders_in(loaders: Any) -> list[Any]:
@@ -1529,8 +1542,8 @@ def _loaders_in(loaders: Any) -> list[Any]:
 class _FeedSampler(_Sampler):
     """The sampler of a loader that a framework reads. Its length is that of the whole epoch, as frameworks expect."""
 
-    def __init__(self, sampler: Any, by_batch: bool, sown: bool, feed: _Feed, number: int) -> None:
-        super().__init__(sampler, by_batch, sown, 0, feed.rewind, lambda _: None)
+    def __init__(self, sampler: Any, by_batch: bool, feed: _Feed, number: int) -> None:
+        super().__init__(sampler, by_batch, 0, feed.rewind, lambda _: None)
         self._feed = feed
         self._number = number
         self._ended = 0
@@ -1554,24 +1567,19 @@ class _FeedSampler(_Sampler):
                 yield self._item(seed, place, index)
         self._ended += 1
 
-    def _item(self, seed: int, place: int, index: Any) -> Any:
-        if not self._sown:
-            self._feed.before_batch((seed, place))
-        return super()._item(seed, place, index)
-
 
 class _Collate:
-    """The loader's `collate_fn`, the last thing that is done to a batch."""
+    """A loader's `collate_fn`, after which the training draws from its own random numbers again."""
 
-    def __init__(self, inner: Any, feed: _Feed) -> None:
+    def __init__(self, inner: Any, own: _Own) -> None:
         self._inner = inner
-        self._feed = feed
+        self._own = own
 
     def __call__(self, samples: Any) -> Any:
         try:
             return self._inner(samples)
         finally:
-            self._feed.after_batch()
+            self._own.end()
 
 
 class _LightningHooks:
@@ -1586,10 +1594,11 @@ class _LightningHooks:
     """
 
     def __init__(
-        self, *, folder: Optional[str] = None, every: Optional[float] = None, keep: Optional[int] = None
+        self, *, folder: Optional[str] = None, every: Optional[float] = None, keep: Optional[int] = None,
+        trust_checkpoint: bool = False
     ) -> None:
         self._attempt = _Attempt(folder, every)
-        self._store = _Store(self._attempt.folder, keep or self._attempt.keep)
+        self._store = _Store(self._attempt.folder, keep or self._attempt.keep, trust_checkpoint)
         self._position = _Position()
         self._resumed: Optional[dict[str, Any]] = None
         self._restored: Callable[[], None] = lambda: None
@@ -1601,7 +1610,11 @@ class _LightningHooks:
     @property
     def last(self) -> Optional[str]:
         """The newest checkpoint that is whole, for `ckpt_path`; None if there is none."""
-        return self._store.newest()
+        path = self._store.newest()
+        if path is not None:
+            # Lightning loads it, and in some versions runs what it names.
+            self._store.read(path)
+        return path
 
     def state_dict(self) -> dict[str, Any]:
         if self._feed is None:
@@ -1629,7 +1642,7 @@ class _LightningHooks:
         self._attempt.progress.epochs = trainer.max_epochs if (trainer.max_epochs or 0) > 0 else None
         if self._resumed is not None:
             self._position = _Position(*self._resumed["position"])
-            self._attempt.resume(self._position, self._resumed["lives"])
+            self._attempt.resume(self._position, self._resumed)
             self._restored = _restorer(trainer, module)
             _announce_epoch(trainer.fit_loop)
             warnings.filterwarnings("ignore", ".*resuming from a checkpoint that ended before the epoch ended")
@@ -1705,7 +1718,7 @@ class _LightningHooks:
             self._attempt.interval.waited(began, time.monotonic())
             self._attempt.leave(self._position, is_saved, self._store.saves > 0)
         now = time.monotonic()
-        if is_last or (self._attempt.interval.is_due(now) and not self._store.is_busy):
+        if is_last or (not self._store.is_busy and self._attempt.interval.is_due(now)):
             self._store.save_soon(state, self._attempt.interval.written)
             self._attempt.interval.waited(now, time.monotonic())
 
@@ -1775,9 +1788,11 @@ class _TrainerHooks:
     """
 
     def __init__(
-        self, *, folder: Optional[str] = None, every: Optional[float] = None, keep: Optional[int] = None
+        self, *, folder: Optional[str] = None, every: Optional[float] = None, keep: Optional[int] = None,
+        trust_checkpoint: bool = False
     ) -> None:
         self._attempt = _Attempt(folder, every)
+        self._trusts = trust_checkpoint
         self._keep = keep or self._attempt.keep
         self._position = _Position()
         self._resumed: Optional[dict[str, Any]] = None
@@ -1808,10 +1823,20 @@ class _TrainerHooks:
             for name, crc in sums.items():
                 if _crc_of(os.path.join(path, name)) != crc:
                     return f"{name} is not as it was written"
-            self._resumed = _read(os.path.join(path, "updraft.pt"))
+            self._resumed = self._read(path)
+        except _Refused as error:
+            raise SystemExit(f"updraft: {error}") from error
         except Exception as error:
             return str(error)
         return None
+
+    def _read(self, path: str) -> dict[str, Any]:
+        """Ours, after a look at those that the Trainer loads, and in some versions runs what they name."""
+        for file in os.listdir(path):
+            # One it writes, and never loads.
+            if file.endswith((".bin", ".pt", ".pth")) and file not in ("training_args.bin", "updraft.pt"):
+                _read(os.path.join(path, file), self._trusts)
+        return _read(os.path.join(path, "updraft.pt"), self._trusts)
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         if args.world_size > 1 or getattr(args, "n_gpu", 1) > 1:
@@ -1841,7 +1866,7 @@ class _TrainerHooks:
         self._survive_failed_saves()
         if self._resumed is not None and self._is_resumed:
             self._position = _Position(*self._resumed["position"])
-            self._attempt.resume(self._position, self._resumed["lives"])
+            self._attempt.resume(self._position, self._resumed)
             if 0 < state.max_steps <= state.global_step:
                 # Within an epoch, the Trainer would take one more step.
                 self._skip_by(lambda *_: [])
@@ -1944,6 +1969,11 @@ class _TrainerHooks:
             try:
                 self._finish(os.path.join(part, name), name)
                 self._saved_step, self._said = state.global_step, None
+            except _Refused as error:
+                if self._saves == 0:
+                    # Now, rather than when hours of training are to be resumed.
+                    raise SystemExit(f"updraft: {error}") from error
+                failure = error
             except Exception as error:
                 failure = self._in_plain_words(error)
         if failure is not None and str(failure) != self._said:
@@ -1998,6 +2028,7 @@ class _TrainerHooks:
         assert self._feed is not None
         state = self._feed.state(self._position, self._attempt.interval.lives())
         _torch().save(state, os.path.join(path, "updraft.pt"))
+        self._read(path)
         written = [os.path.join(parent, file) for parent, _, files in os.walk(path) for file in files]
         sums = {os.path.relpath(one, path): _crc_of(one) for one in written}
         _write_json(os.path.join(path, _SUMS), sums)
@@ -2313,8 +2344,19 @@ def _generators_of(loader: Any, *, sampling: bool = False) -> dict[str, Any]:
 
 
 def _generators_in(holders: dict[str, Any]) -> dict[str, Any]:
-    found = {f"{path}.{name}": one for path, holder in holders.items() for name, one in list(_items_of(holder))}
-    return _each_once({path: one for path, one in found.items() if _is_generator(one)})
+    found: dict[str, Any] = {}
+    for path, holder in holders.items():
+        for name, one in list(_items_of(holder)):
+            if _is_generator(one):
+                # A dict may have 0 and "0".
+                found[_unused(f"{path}.{name}", found)] = one
+    return _each_once(found)
+
+
+def _unused(path: str, found: dict[str, Any]) -> str:
+    while path in found:
+        path += "'"
+    return path
 
 
 _MAX_OBJECTS = 3000
@@ -2347,12 +2389,14 @@ def _holders(roots: dict[str, Any], elsewhere: Iterable[Any] = (), shared: bool 
         for holder in own:
             items = list(itertools.islice(_items_of(holder), _MAX_ITEMS))
             if any(_is_generator(value) for _, value in items):
-                found[path if path not in found else f"{path}'"] = holder
+                found[_unused(path, found)] = holder
             objects = [item for item in items[_MAX_VALUES:] if not (isinstance(item[1], _VALUES) or _is_tensor(item[1]))]
             wanted = [item for item in [*items[:_MAX_VALUES], *objects] if not _is_generator(item[1])]
             queue.extend((f"{path}.{name}", value) for name, value in wanted)
         if shared:
-            beside.update((f"{getattr(each, '__module__', '')} {each.__name__}", vars(each)) for each in common)
+            # A worker that is not forked has the script under another name.
+            names = [f"{getattr(each, '__module__', '')} {each.__name__}" for each in common]
+            beside.update((name.replace("__mp_main__", "__main__"), vars(each)) for name, each in zip(names, common))
     return {**found, **{path: each for path, each in beside.items() if any(map(_is_generator, list(each.values())))}}
 
 
@@ -2419,7 +2463,7 @@ def _is_generator(value: Any) -> bool:
 def _state_of(generator: Any) -> Any:
     if isinstance(generator, random.Random):
         return generator.getstate()
-    return _plain(generator.bit_generator.state if hasattr(generator, "bit_generator") else generator.get_state())
+    return generator.bit_generator.state if hasattr(generator, "bit_generator") else generator.get_state()
 
 
 def _set_state_of(generator: Any, state: Any) -> None:
@@ -2440,15 +2484,16 @@ def _plain(state: Any) -> Any:
     return state.tolist() if _numpy() is not None and isinstance(state, _numpy().ndarray) else state
 
 
-def _random_now(generators: dict[str, Any], devices: bool = True) -> dict[str, Any]:
-    """The state of every generator of random numbers that a training may draw from."""
+def _random_now(generators: dict[str, Any], brief: bool = False) -> dict[str, Any]:
+    """The state of every generator of random numbers that a training may draw from; for a moment only, if `brief`."""
     torch, numpy = _torch(), _numpy()
     state: dict[str, Any] = {"python": random.getstate(), "own": {name: _state_of(one) for name, one in generators.items()}}
     if numpy is not None:
-        state["numpy"] = _plain(numpy.random.get_state())
+        state["numpy"] = numpy.random.get_state()
+    state = state if brief else _plain(state)
     if torch is not None:
         state["torch"] = torch.get_rng_state()
-        if devices and torch.cuda.is_available() and torch.cuda.is_initialized():
+        if not brief and torch.cuda.is_available() and torch.cuda.is_initialized():
             state["cuda"] = torch.cuda.get_rng_state_all()
     return state
 
@@ -2484,19 +2529,27 @@ def _draw_seed() -> int:
     return int(_torch().empty((), dtype=_torch().int64, device="cpu").random_().item())
 
 
-def _seed_all(place: tuple[int, ...], generators: Iterable[Any] = ()) -> None:
-    """Seeds every generator that a sample may draw from."""
-    seed = zlib.crc32(repr(place).encode())
-    random.seed(seed)
+def _seed_all(place: tuple[int, ...], own: dict[str, Any]) -> None:
+    """Gives every generator that a sample may draw from a stream of its own, by the sample's place and its own path.
+
+    PyTorch's and NumPy's older one are the same algorithm, and draw the same from the same seed. Of a seed, both use 32
+    bits, PyTorch's on a CPU: two of them coincide in one of 4 billion places.
+    """
+    root = hashlib.blake2b(repr(place).encode()).digest()
+    random.seed(int.from_bytes(root[:32], "little"))
     if _torch() is not None:
-        _torch().default_generator.manual_seed(seed)
+        _torch().default_generator.manual_seed(int.from_bytes(root[32:40], "little"))
     if _numpy() is not None:
-        _numpy().random.seed(seed)
-    for one in generators:
+        _numpy().random.seed(int.from_bytes(root[40:44], "little"))
+    for path, one in own.items():
+        digest = hashlib.blake2b(path.encode("utf-8", "surrogatepass"), key=root, digest_size=16).digest()
+        seed = int.from_bytes(digest, "little")
         if hasattr(one, "bit_generator"):
             one.bit_generator.state = type(one.bit_generator)(seed).state
+        elif hasattr(one, "manual_seed"):
+            one.manual_seed(seed & 0xFFFFFFFFFFFFFFFF)
         else:
-            (one.manual_seed if hasattr(one, "manual_seed") else one.seed)(seed)
+            one.seed(seed if isinstance(one, random.Random) else seed & 0xFFFFFFFF)
 
 
 class _Own:
@@ -2506,19 +2559,42 @@ class _Own:
         self._roots = roots
         self._uses = 0
         self._holders: dict[str, Any] = {}
+        self._aside: Any = None
 
-    def __iter__(self) -> Iterator[Any]:
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(_Own(**self._roots))
+
+    def draw(self, place: tuple[int, ...], read: Callable[[], Any]) -> Any:
+        """What is read, with random numbers of its place. In the training's process, `end` puts its own back."""
         self._uses += 1
         if self._uses & (self._uses - 1) == 0:
             self._holders = _holders(self._roots)
-        return iter(_generators_in(self._holders).values())
+        found = _generators_in(self._holders)
+        if self._aside is None and _worker()[0] is None:
+            self._aside = found, _random_now(found, brief=True)
+        _seed_all(place, found)
+        drawn = self.draw_on(read)
+        if self._uses == 1:
+            self._holders = _holders(self._roots)
+            more = _generators_in(self._holders)
+            if len(more) > len(found):
+                # It has made a generator of its own, which must draw by place, too.
+                _seed_all(place, more)
+                drawn = self.draw_on(read)
+        return drawn
 
-    def has_grown(self) -> bool:
-        """Whether the first use has made one."""
-        if self._uses > 1:
-            return False
-        before, self._holders = len(_generators_in(self._holders)), _holders(self._roots)
-        return len(_generators_in(self._holders)) > before
+    def draw_on(self, read: Callable[[], Any]) -> Any:
+        try:
+            return read()
+        except BaseException:
+            self.end()
+            raise
+
+    def end(self) -> None:
+        if self._aside is not None:
+            generators, state = self._aside
+            _set_random(state, generators)
+        self._aside = None
 
 
 def _length(loader: Any) -> Optional[int]:
@@ -2560,7 +2636,7 @@ def _copy_to_host(value: Any, buffers: dict[Any, Any], path: tuple[Any, ...]) ->
 
 def _dump(state: dict[str, Any], file: Any) -> None:
     if _torch() is None:
-        pickle.dump(state, file)
+        pickle.dump(state, file, protocol=4)
     else:
         _torch().save(state, file)
 
@@ -2581,16 +2657,219 @@ def _without_zip_checksums() -> Iterator[None]:
         options.set_crc32_options(before)
 
 
-def _read(path: str) -> dict[str, Any]:
-    if _torch() is None:
-        with open(path, "rb") as file:
-            state: dict[str, Any] = pickle.load(file)
-    else:
+def _read(path: str, trusts: bool) -> dict[str, Any]:
+    """A checkpoint, as tensors and plain values; if it is trusted, as whatever it says, which may be code."""
+    if trusts:
+        if _torch() is None:
+            with open(path, "rb") as file:
+                return pickle.load(file)  # type: ignore[no-any-return]
         # Mapped, it is copied once, to where its tensors go. The file is never changed, only removed.
         mapped = {"mmap": True} if "mmap" in inspect.signature(_torch().load).parameters else {}
-        # Our own file, whole: not all of it is tensors.
-        state = _torch().load(path, map_location="cpu", weights_only=False, **mapped)
-    return state
+        return _torch().load(path, map_location="cpu", weights_only=False, **mapped)  # type: ignore[no-any-return]
+    try:
+        with open(path, "rb") as file:
+            is_plain = file.read(2) != b"PK"
+            file.seek(0)
+            state = _Plain(file).load() if is_plain else _Archive(file).read()
+        if not isinstance(state, dict):
+            raise TypeError(f"it has a {type(state).__name__}")
+        return _with_arrays(state)  # type: ignore[no-any-return]
+    except (OSError, _Refused):
+        raise
+    except Exception as error:
+        raise _Refused(f"{path} is no checkpoint of tensors and plain values: {error}") from error
+
+
+class _Refused(pickle.UnpicklingError):
+    """A checkpoint that could run code."""
+
+
+def _refusal(module: str, name: str) -> _Refused:
+    return _Refused(
+        f"the checkpoint names {module}.{name}, which is neither a tensor nor a plain value: to read it could run code. "
+        "Save plain values instead; or, if nobody else can write to the checkpoint folder, pass trust_checkpoint=True"
+    )
+
+
+_STORED = {
+    **{"Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16", "Untyped": "uint8"},
+    **{"Byte": "uint8", "Char": "int8", "Short": "int16", "Int": "int32", "Long": "int64", "Bool": "bool"},
+    **{"ComplexFloat": "complex64", "ComplexDouble": "complex128"},
+}
+_PLAIN = (set, frozenset, bytearray, complex, range, slice, list, dict, tuple, int, float, bool, str, bytes)
+_PLAIN_NAMES = {
+    **{f"builtins.{one.__name__}": one for one in _PLAIN},
+    **{"builtins.xrange": range, "builtins.unicode": str, "builtins.long": int},
+    **{f"collections.{one.__name__}": one for one in (collections.OrderedDict, collections.deque, collections.defaultdict)},
+}
+
+
+_SWALR = "torch.optim.swa_utils.SWALR"
+
+
+class _Plain(pickle.Unpickler):
+    """Makes tensors and plain values. Of what a file names, it calls nothing but types of C and methods of its own: a file
+    can change neither. PyTorch's own `weights_only` lacks floats in 1.13 and could run code before 2.6.
+    """
+
+    _ours = {
+        "_codecs.encode": "_bytes",
+        "builtins.getattr": "_annealing",
+        "collections.Counter": "_counter",
+        "torch._utils._rebuild_tensor_v2": "_tensor",
+        "torch._utils._rebuild_tensor_v3": "_tensor",
+        "torch._utils._rebuild_parameter": "_parameter",
+        "torch._utils._rebuild_sparse_tensor": "_sparse",
+        "torch.serialization._get_layout": "_layout",
+        "numpy.dtype": "_dtype",
+        "numpy.ndarray": "_layout",
+        "numpy.core.multiarray._reconstruct": "_array",
+        "numpy.core.multiarray.scalar": "_scalar",
+    }
+
+    def find_class(self, module: str, name: str) -> Any:
+        module = {"__builtin__": "builtins", "numpy._core.multiarray": "numpy.core.multiarray"}.get(module, module)
+        full = f"{module}.{name}"
+        if full in self._ours:
+            return getattr(self, self._ours[full])
+        if full in _PLAIN_NAMES:
+            return _PLAIN_NAMES[full]
+        if full == _SWALR:
+            return full
+        torch = _torch()
+        if torch is not None and module in ("torch", "torch.storage"):
+            stored = _STORED.get(name[: -len("Storage")]) if name.endswith("Storage") else name
+            found = getattr(torch, stored, None) if stored else None
+            if isinstance(found, torch.dtype) or found in (torch.Size, torch.device):
+                return found
+        raise _refusal(module, name)
+
+    def _bytes(self, text: str, _: str) -> bytes:
+        return text.encode("latin1")
+
+    def _annealing(self, scheduler: Any, name: Any) -> Any:
+        """The function that this scheduler has in its state."""
+        if scheduler != _SWALR or name not in ("_cosine_anneal", "_linear_anneal"):
+            raise _refusal(str(scheduler), str(name))
+        return getattr(_torch().optim.swa_utils.SWALR, name)
+
+    def _counter(self, counts: dict[Any, int]) -> Any:
+        return collections.Counter(counts)
+
+    def _tensor(self, stored: Any, offset: int, size: Any, stride: Any, learns: bool, _: Any, *more: Any) -> Any:
+        if more[:1] and isinstance(more[0], _torch().dtype):
+            stored, more = stored.view(more[0]), more[1:]
+        if any(more):
+            raise TypeError("it has a tensor of a kind that is not known")
+        return stored.as_strided(size, stride, offset).requires_grad_(bool(learns))
+
+    def _parameter(self, data: Any, learns: bool, _: Any) -> Any:
+        return _torch().nn.Parameter(data, bool(learns))
+
+    def _layout(self, name: str) -> str:
+        return name
+
+    def _sparse(self, layout: str, parts: Any) -> Any:
+        indices, values, size, *more = parts
+        largest = _torch().tensor(tuple(size)[: len(indices)]).unsqueeze(1)
+        if layout != "torch.sparse_coo" or bool((indices < 0).any()) or bool((indices >= largest).any()):
+            raise TypeError("it has a sparse tensor of a kind that is not known, or with indices beyond its size")
+        made = _torch().sparse_coo_tensor(indices, values, tuple(size))
+        return made.coalesce() if any(more) else made
+
+    def _dtype(self, name: str, *_: Any) -> Any:
+        return _Dtype(name)
+
+    def _array(self, *_: Any) -> Any:
+        return _Array()
+
+    def _scalar(self, dtype: Any, data: bytes) -> Any:
+        return _array_of(dtype, data)[0]
+
+
+class _Dtype:
+    """Stands for one of NumPy's while a checkpoint is read: what it says of itself could have memory misread."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __setstate__(self, state: Any) -> None:
+        if not re.fullmatch(r"[biufcSU]\d{1,6}", self.name) or any(one is not None for one in state[2:5]):
+            raise _refusal("numpy", f"dtype({self.name!r})")
+        self.name = f"{'<>'[state[1] == '>']}{self.name}"
+
+
+class _Array:
+    """Stands for an array of NumPy's while a checkpoint is read."""
+
+    made: Any
+
+    def __setstate__(self, state: Any) -> None:
+        _, shape, dtype, is_fortran, data = state
+        self.made = _array_of(dtype, data).reshape(shape, order="F" if is_fortran else "C")
+
+
+def _array_of(dtype: Any, data: bytes) -> Any:
+    if not isinstance(dtype, _Dtype) or not isinstance(data, bytes):
+        raise TypeError("it has an array of a kind that is not known")
+    return importlib.import_module("numpy").frombuffer(data, dtype.name).copy()
+
+
+def _with_arrays(value: Any) -> Any:
+    if isinstance(value, _Array):
+        return value.made
+    if isinstance(value, (dict, list, collections.deque)):
+        for place, one in list(_items_of(value)):
+            # Most are numbers.
+            if isinstance(one, (_Array, dict, list, tuple, collections.deque)):
+                value[place] = _with_arrays(one)
+    elif type(value) is tuple and not all(isinstance(one, int) for one in value):
+        return tuple(_with_arrays(one) for one in value)
+    return value
+
+
+class _Archive:
+    """What PyTorch saves: a zip, not compressed, of a pickle and the bytes of tensors, which are mapped.
+
+    Whoever else may load it, as frameworks do, must find the same in it: no name twice, nothing before it, no program.
+    """
+
+    def __init__(self, file: Any) -> None:
+        self._files = {one.filename: one for one in zipfile.ZipFile(file).infolist()}
+        self._mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+        first, *others = zipfile.ZipFile(file).infolist()
+        self._folder = first.filename.split("/")[0]
+        lower = {name.lower() for name in self._files}
+        programs = {name for name in lower if name.endswith(".pkl")} - {f"{self._folder}/data.pkl".lower()}
+        if len(lower) < 1 + len(others) or programs or first.header_offset != 0:
+            raise ValueError("it is a zip of another kind than torch.save writes")
+        self._stored: dict[Any, Any] = {}
+
+    def read(self) -> Any:
+        begin, size = self._find("data.pkl")
+        reader = _Plain(io.BytesIO(self._mapped[begin : begin + size]))
+        setattr(reader, "persistent_load", self._load)
+        return reader.load()
+
+    def _find(self, name: str) -> tuple[int, int]:
+        """Its first byte, and its size. Its checksum may be missing; the whole file has one."""
+        info = self._files[f"{self._folder}/{name}"]
+        if info.compress_type != zipfile.ZIP_STORED:
+            raise ValueError("it is compressed")
+        lengths = struct.unpack_from("<HH", self._mapped, info.header_offset + 26)
+        return info.header_offset + 30 + sum(lengths), info.file_size
+
+    def _load(self, what: Any) -> Any:
+        """The bytes of one or more tensors."""
+        kind, dtype, key, _, count = what
+        if kind != "storage" or not isinstance(dtype, _torch().dtype):
+            raise TypeError("it has something else where bytes of a tensor should be")
+        if count == 0:
+            return _torch().empty(0, dtype=dtype)
+        if (key, dtype) not in self._stored:
+            begin, _ = self._find(f"data/{key}")
+            self._stored[key, dtype] = _torch().frombuffer(self._mapped, dtype=dtype, count=count, offset=begin)
+        return self._stored[key, dtype]
 
 
 class _Reading(threading.Thread):
@@ -2693,7 +2972,10 @@ class Stream:
 
     def updraft_seek(self, epoch: int, samples: int) -> None:
         """Begins after this many samples of the epoch. Shards before them are not read, if their sizes are known."""
-        self._begin_at(self._start_after(epoch, samples))
+        self._seek(epoch, samples)
+
+    def _seek(self, epoch: int, samples: int, run: Optional[int] = None) -> None:
+        self._begin_at(self._start_after(epoch, samples), run)
         self._want(self._start)
 
     def state_dict(self) -> dict[str, Any]:
@@ -2704,6 +2986,7 @@ class Stream:
             "order": [self._seed, self._shuffle, self._block],
             "epoch": self._next.epoch,
             "samples": self._next.samples,
+            "run": self._start.run,
             "counts": self._shards.counts_so_far(),
         }
         self._leave_hint(state)
@@ -2717,7 +3000,7 @@ class Stream:
             raise StreamError(f"the checkpoint has seed={seed}, shuffle={shuffle}; use the same")
         self._block = self._shards.block_that_fits(block) if shuffle else 1
         self._shards.counts = list(state["counts"])
-        self.updraft_seek(state["epoch"], state["samples"])
+        self._seek(state["epoch"], state["samples"], state.get("run"))
 
     def __len__(self) -> int:
         """Samples of an epoch, once the sizes of all shards are known."""
@@ -2763,7 +3046,7 @@ class Stream:
             return
         # What the loader draws now it must not have drawn: the training restores, and draws, its numbers later.
         generators = _generators_of(loader)
-        drawn = _random_now(generators, devices=False)
+        drawn = _random_now(generators, brief=True)
         _write_text(self._pause_file, "")
         self._is_early = True
         self._early = (loader, self._start, iter(loader))
@@ -2803,7 +3086,6 @@ class Stream:
     def _samples(self, start: _Start, worker: int, workers: int) -> Iterator[Any]:
         """What a worker reads: of every `workers` batches from `start` on, its own."""
         size = self._batch_size or 1
-        sown = _torch() is not None and _torch().utils.data.get_worker_info() is not None
         before, place, is_taken = start.before, 0, not self._is_early
         with _Reader(self._shards.stream_folder, start.epoch, self._waited) as reader:
             if self._is_early:
@@ -2825,18 +3107,20 @@ class Stream:
                             if batch > 0 and not is_taken:
                                 self._pause()
                                 is_taken = True
-                            yield self._decoded(shard.read(sample), (self._seed, start.epoch, nth) if sown else None)
+                            yield self._decoded(shard.read(sample), (start.run, self._seed, start.epoch, nth))
                 before, place = before + len(order), place + len(shards)
         if before == 0:
             raise StreamError(f"{self._shards.folder} has no samples: their files need an extension, like 0001.jpg")
 
-    def _decoded(self, sample: dict[str, Any], place: Optional[tuple[int, ...]]) -> Any:
-        if self._transform is None:
-            return sample
-        if place is not None:
-            # Whichever worker decodes it, a sample draws the same random numbers.
-            _seed_all(place, self._own)
-        return self._transform(sample)
+    def _decoded(self, sample: dict[str, Any], place: tuple[int, ...]) -> Any:
+        transform = self._transform
+        if transform is None or _torch() is None:
+            return sample if transform is None else transform(sample)
+        try:
+            # Whichever worker decodes it, or none, a sample draws the same random numbers.
+            return self._own.draw(place, lambda: transform(dict(sample)))
+        finally:
+            self._own.end()
 
     def _blocks(self, epoch: int) -> list[list[int]]:
         """The shards of each block. The first blocks of a training are small, so that its first batch comes early."""
@@ -2860,10 +3144,13 @@ class Stream:
             start = replace(start, block=start.block + 1, before=before)
         return start
 
-    def _begin_at(self, start: _Start) -> None:
-        self._start = self._next = start
+    def _begin_at(self, start: _Start, run: Optional[int] = None) -> None:
+        if run is None:
+            # The training's own seed, restored with its random numbers: other seeds, other augmentation.
+            run = 0 if _torch() is None else int(_torch().initial_seed())
+        self._start = self._next = replace(start, run=run)
         if self._start_file is not None:
-            _write_json(self._start_file, vars(start))
+            _write_json(self._start_file, vars(self._start))
 
     def _wanted(self, start: _Start) -> dict[str, Any]:
         rest = self._blocks(start.epoch)[start.block :]
@@ -2930,12 +3217,16 @@ def _worker() -> tuple[Optional[int], int]:
 
 @dataclass(frozen=True)
 class _Start:
-    """Where an epoch begins: after `samples` samples, in block `block`, which has `before` samples before it."""
+    """Where an epoch begins: after `samples` samples, in block `block`, which has `before` samples before it.
+
+    `run` is what the random numbers of its samples come from, beside their place.
+    """
 
     epoch: int = 0
     samples: int = 0
     block: int = 0
     before: int = 0
+    run: int = 0
 
 
 _BLOCK_BYTES = 1_000_000_000

@@ -1,0 +1,229 @@
+"""Plants checkpoints that would run a command, under each reader, and sees that nothing runs."""
+
+from __future__ import annotations
+
+import collections
+import os
+import pickle
+import random
+import unittest
+import unittest.mock
+import zipfile
+import zlib
+from typing import Any
+
+import updraft
+from test_updraft import NEVER, AttemptTest, Interruption, Tape, learn, torch
+
+if torch is not None:
+    import numpy
+
+
+class Evil:
+    def __init__(self, call: Any = os.system, *args: Any) -> None:
+        self._call, self._args = call, args or ("touch ran",)
+
+    def __reduce__(self) -> Any:
+        return self._call, self._args
+
+
+def code_of(*lines: str) -> bytes:
+    return "\n".join(lines).encode() + b"\n."
+
+
+PLANTED = {
+    "a command": pickle.dumps({"objects": Evil()}),
+    "a function beside a plain type": code_of("c__builtin__\nexec", "(S'open(\"ran\",\"w\")'", "tR"),
+    "a function beside a container": code_of("ccollections\nnamedtuple", "(S'a'", "S'b'", "tR"),
+    "a loader of PyTorch": code_of("ctorch\nload", "(S'ran'", "tR"),
+    "an attribute": code_of("c__builtin__\ngetattr", "(ccollections\nOrderedDict", "S'fromkeys'", "tR"),
+    "a part of a known name": code_of("ccollections\nOrderedDict.fromkeys", "(S'a'", "tR"),
+    "memory as an object": code_of("cnumpy\ndtype", "(S'O8'", "I0", "I1", "tR(I3", "S'|'", "NNNI-1", "I-1", "I63", "tb"),
+}
+
+
+def plant(path: str, state: Any) -> None:
+    if isinstance(state, bytes):
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("archive/data.pkl", state)
+    else:
+        torch.save(state, path)
+
+
+def named(path: str) -> str:
+    """As a checkpoint that is whole."""
+    with open(path, "rb") as file:
+        crc = zlib.crc32(file.read())
+    target = os.path.join(os.path.dirname(path), f"checkpoint-000000000001-{crc:08x}.pt")
+    os.rename(path, target)
+    return target
+
+
+class Planted(AttemptTest):
+    def setUp(self) -> None:
+        super().setUp()
+        os.mkdir("saved")
+        # Each test has its own folder.
+        self.addCleanup(updraft._used.clear)
+
+    def refused(self, use: Any, *words: str) -> None:
+        with self.assertRaises(SystemExit) as ended:
+            use()
+        self.assertFalse(os.path.exists("ran"))
+        for word in words:
+            self.assertIn(word, str(ended.exception))
+
+    def train(self) -> None:
+        with updraft.training(tape=Tape(), folder="saved"):
+            pass
+
+    def test_nothing_runs_without_pytorch(self) -> None:
+        for kind, planted in PLANTED.items():
+            with self.subTest(kind), unittest.mock.patch.object(updraft, "_torch", lambda: None):
+                with open("saved/part", "wb") as file:
+                    file.write(planted)
+                path = named("saved/part")
+                updraft._used.clear()
+                self.refused(self.train)
+                os.remove(path)
+
+    @unittest.skipIf(torch is None, "no PyTorch")
+    def test_nothing_runs_under_any_reader(self) -> None:
+        for kind, planted in PLANTED.items():
+            with self.subTest(kind):
+                plant("saved/part", planted)
+                path = named("saved/part")
+                updraft._used.clear()
+                self.refused(self.train)
+                self.refused(lambda: updraft._LightningHooks(folder="saved").last)
+                os.remove(path)
+                for name in ("updraft.pt", "optimizer.pt", "rng_state.pth", "pytorch_model.bin"):
+                    os.mkdir("saved/checkpoint-1")
+                    plant("saved/checkpoint-1/updraft.pt", {})
+                    plant(f"saved/checkpoint-1/{name}", planted)
+                    self.refused(lambda: updraft._TrainerHooks(folder="saved").last)
+                    for file in os.listdir("saved/checkpoint-1"):
+                        os.remove(f"saved/checkpoint-1/{file}")
+                    os.rmdir("saved/checkpoint-1")
+
+    @unittest.skipIf(torch is None, "no PyTorch")
+    def test_says_which_class_and_how_to_allow_it(self) -> None:
+        torch.save({"objects": Evil()}, "saved/part")
+        named("saved/part")
+        # Python's own name of os.system.
+        self.refused(self.train, "posix.system", "trust_checkpoint=True")
+
+    @unittest.skipIf(torch is None, "no PyTorch")
+    def test_values_that_an_earlier_version_pickled_are_read_as_data(self) -> None:
+        best = {"accuracy": 1}
+        with updraft.training(best, folder="saved", every=0) as run:
+            for _ in run.epochs(1):
+                for _ in run.batches(range(2)):
+                    run._begin["values"] = {"object 1": pickle.dumps(Evil())}
+        updraft._used.clear()
+        with updraft.training(best, folder="saved") as run, self.assertRaises(pickle.UnpicklingError):
+            run._resumed = {**run._resumed, "epoch_random": run._resumed["random"]}
+            next(run.epochs(2))
+        self.assertFalse(os.path.exists("ran"))
+
+    @unittest.skipIf(torch is None, "no PyTorch")
+    def test_archives_that_another_reader_may_understand_otherwise_are_refused(self) -> None:
+        plain = pickle.dumps({}, 2)
+        for names in (["a/data.pkl", "a/DATA.PKL"], ["a/data.pkl", "a/constants.pkl"], ["a/data.pkl", "b/data.pkl"]):
+            with zipfile.ZipFile("saved/part", "w") as archive:
+                for name in names:
+                    archive.writestr(name, plain)
+            with self.assertRaises(updraft._Refused):
+                updraft._read("saved/part", False)
+        with open("saved/part", "wb") as file:
+            file.write(b"PK before it")
+            with zipfile.ZipFile(file, "w") as archive:
+                archive.writestr("a/data.pkl", plain)
+        with self.assertRaises(updraft._Refused):
+            updraft._read("saved/part", False)
+
+    @unittest.skipIf(torch is None, "no PyTorch")
+    def test_what_trainings_save_is_read_as_it_was(self) -> None:
+        model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2))
+        optimizer = torch.optim.AdamW(model.parameters())
+        model(torch.ones(3, 2)).sum().backward()
+        optimizer.step()
+        kinds = torch.optim.lr_scheduler
+        schedulers = [kinds.MultiStepLR(optimizer, [1, 2]), torch.optim.swa_utils.SWALR(optimizer, 0.1)]
+        cycle = kinds.OneCycleLR(optimizer, 0.1, 9)
+        # PyTorch 1.13 saves the whole object.
+        schedulers += [] if hasattr(cycle, "anneal_func") else [cycle]
+        dtypes = [torch.bfloat16, torch.float16, torch.float64, torch.complex64, torch.bool, torch.int8, torch.uint8]
+        whole = torch.arange(6.0)
+        saved = {
+            "states": [one.state_dict() for one in (model, optimizer, *schedulers)],
+            "tensors": [torch.ones(2, 3).t(), torch.empty(0, 3), *(torch.ones(3).to(one) for one in dtypes)],
+            "views": [whole[1:], whole[:2]],
+            "sparse": torch.sparse_coo_tensor([[0, 1], [2, 0]], [3.0, 4.0], (2, 3)),
+            "plain": (1 << 90, -2.5, None, True, "ü", b"\xff\0", {1, 2}, 1j, range(3), collections.Counter("aab")),
+            "numpy": [numpy.float64(1.5), numpy.arange(6).reshape(2, 3), (numpy.ones(2, ">f4"), numpy.array(["ab"]))],
+            "random": (random.getstate(), numpy.random.get_state(), numpy.random.default_rng(1).bit_generator.state),
+            "more": [torch.float16, torch.device("cuda:1"), torch.Size([2]), collections.deque([1], 2)],
+        }
+        torch.save(saved, "saved/part")
+        read = updraft._read("saved/part", False)
+        self.assertEqual(printed(read), printed(saved))
+        self.assertEqual(read["states"][0]._metadata, saved["states"][0]._metadata)
+        read["views"][0][0] = 9
+        self.assertEqual(read["views"][1][1], 9)
+
+    @unittest.skipIf(torch is None, "no PyTorch")
+    def test_an_object_of_a_class_ends_the_training_at_its_first_save_unless_it_is_trusted(self) -> None:
+        def train(interruption: Interruption, trusts: bool) -> list[Any]:
+            tape = Tape()
+            tape.lines = [Note()]
+            with updraft.training(tape=tape, every=0, trust_checkpoint=trusts) as run:
+                for _ in run.epochs(1):
+                    for _ in run.batches(range(5)):
+                        run._store.wait()
+                        interruption.batch_done(run)
+            return [type(one).__name__ for one in tape.lines]
+
+        refused = self.attempt(lambda end: train(end, False), NEVER, UPDRAFT_CHECKPOINT="saved")
+        self.assertEqual((refused, os.listdir("saved")), ((1, None), []))
+        self.assertRegex(self.said(), r"names test_trust\.Note, .* pass trust_checkpoint=True")
+        self.attempt(lambda end: train(end, True), (2, 9), UPDRAFT_CHECKPOINT="saved")
+        self.assertEqual(self.attempt(lambda end: train(end, True), NEVER, UPDRAFT_CHECKPOINT="saved"), (0, ["Note"]))
+
+    @unittest.skipIf(torch is None, "no PyTorch")
+    def test_a_checkpoint_of_an_earlier_version_is_resumed_and_named(self) -> None:
+        make_loader = lambda: torch.utils.data.DataLoader(torch.arange(30), batch_size=4, collate_fn=images)
+
+        def earlier(interruption: Interruption) -> Any:
+            updraft._CHECKPOINT_FORMAT = 1
+            return learn(interruption, make_loader)
+
+        self.attempt(earlier, (5, 15), UPDRAFT_CHECKPOINT="saved")
+        code, result = self.attempt(lambda end: learn(end, make_loader), NEVER, UPDRAFT_CHECKPOINT="saved")
+        whole = self.attempt(lambda end: learn(end, make_loader), NEVER, UPDRAFT_CHECKPOINT="whole")
+        self.assertEqual((code, result), whole)
+        self.assertEqual(self.said().count("augmentation so far was correlated"), 1)
+
+
+def images(samples: list[Any]) -> Any:
+    indices = torch.stack(samples)
+    return indices, indices.unsqueeze(1).repeat(1, 8) / 30
+
+
+class Note:
+    pass
+
+
+def printed(value: Any) -> str:
+    """With the type, shape and order of everything."""
+    if isinstance(value, dict):
+        return f"{type(value)} {[(name, printed(one)) for name, one in value.items()]}"
+    if isinstance(value, (list, tuple, collections.deque)):
+        return f"{type(value)} {[printed(one) for one in value]}"
+    if torch.is_tensor(value):
+        stride = None if value.is_sparse else value.stride()
+        dense = value.to_dense() if value.is_sparse else value
+        return f"{value.dtype} {value.shape} {stride} {dense.tolist()}"
+    if isinstance(value, numpy.ndarray):
+        return f"{value.dtype.str} {value.shape} {value.flags.writeable} {value.tolist()}"
+    return f"{type(value)} {value!r}"
