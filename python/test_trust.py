@@ -202,7 +202,7 @@ class Planted(AttemptTest):
         code, result = self.attempt(lambda end: learn(end, make_loader), NEVER, UPDRAFT_CHECKPOINT="saved")
         whole = self.attempt(lambda end: learn(end, make_loader), NEVER, UPDRAFT_CHECKPOINT="whole")
         self.assertEqual((code, result), whole)
-        self.assertEqual(self.said().count("augmentation so far was correlated"), 1)
+        self.assertEqual(self.said().count("whose augmentation was correlated"), 1)
 
 
 def images(samples: list[Any]) -> Any:

@@ -795,8 +795,8 @@ class _Attempt:
         self.interval.earlier = state["lives"]
         print(f"updraft: resuming in {position}", file=sys.stderr, flush=True)
         if state["format"] < _CHECKPOINT_FORMAT:
-            before = "its augmentation so far was correlated, as generators could repeat one another; from here on it is not"
-            print(f"updraft: the checkpoint is of an earlier version: {before}", file=sys.stderr, flush=True)
+            text = "an earlier version saved this, whose augmentation was correlated; from here on it is not"
+            print(f"updraft: {text}", file=sys.stderr, flush=True)
 
     def ignore_requests(self) -> None:
         """A second request must not cut the first one short."""
@@ -910,7 +910,7 @@ class _Store:
 
     def read(self, path: str) -> dict[str, Any]:
         try:
-            return _read(path, self._trusts)
+            return _read(path, self._trusts)  # type: ignore[no-any-return]
         except _Refused as error:
             raise SystemExit(f"updraft: {error}") from error
 
@@ -1210,8 +1210,7 @@ class _Wrapped:
     """A torch DataLoader like `loader` that begins after `done` batches and makes workers' random numbers repeatable.
 
     A worker's generators depend on all that it has loaded before. Here each sample seeds them, by the epoch's seed and
-    its place in the epoch, so a resumed epoch, or one with other workers, draws the same numbers for it. Without workers,
-    the first sample of each batch does, and the training's own numbers are put aside meanwhile.
+    its place in the epoch, so a resumed epoch, or one with other workers, draws the same numbers for it.
     """
 
     def __init__(
@@ -1612,7 +1611,7 @@ class _LightningHooks:
         """The newest checkpoint that is whole, for `ckpt_path`; None if there is none."""
         path = self._store.newest()
         if path is not None:
-            # Lightning loads it, and in some versions runs what it names.
+            # Lightning loads it, and some versions run what it names.
             self._store.read(path)
         return path
 
@@ -1831,12 +1830,12 @@ class _TrainerHooks:
         return None
 
     def _read(self, path: str) -> dict[str, Any]:
-        """Ours, after a look at those that the Trainer loads, and in some versions runs what they name."""
+        """Ours, after those that the Trainer loads: some versions run what they name."""
         for file in os.listdir(path):
-            # One it writes, and never loads.
-            if file.endswith((".bin", ".pt", ".pth")) and file not in ("training_args.bin", "updraft.pt"):
-                _read(os.path.join(path, file), self._trusts)
-        return _read(os.path.join(path, "updraft.pt"), self._trusts)
+            # One it never loads.
+            if file.endswith((".bin", ".pt", ".pth")) and file != "training_args.bin" and not self._trusts:
+                _read(os.path.join(path, file), False)
+        return _read(os.path.join(path, "updraft.pt"), self._trusts)  # type: ignore[no-any-return]
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         if args.world_size > 1 or getattr(args, "n_gpu", 1) > 1:
@@ -2657,59 +2656,50 @@ def _without_zip_checksums() -> Iterator[None]:
         options.set_crc32_options(before)
 
 
-def _read(path: str, trusts: bool) -> dict[str, Any]:
+def _read(path: str, trusts: bool) -> Any:
     """A checkpoint, as tensors and plain values; if it is trusted, as whatever it says, which may be code."""
-    if trusts:
-        if _torch() is None:
-            with open(path, "rb") as file:
-                return pickle.load(file)  # type: ignore[no-any-return]
-        # Mapped, it is copied once, to where its tensors go. The file is never changed, only removed.
-        mapped = {"mmap": True} if "mmap" in inspect.signature(_torch().load).parameters else {}
-        return _torch().load(path, map_location="cpu", weights_only=False, **mapped)  # type: ignore[no-any-return]
-    try:
-        with open(path, "rb") as file:
-            is_plain = file.read(2) != b"PK"
-            file.seek(0)
-            state = _Plain(file).load() if is_plain else _Archive(file).read()
-        if not isinstance(state, dict):
-            raise TypeError(f"it has a {type(state).__name__}")
-        return _with_arrays(state)  # type: ignore[no-any-return]
-    except (OSError, _Refused):
-        raise
-    except Exception as error:
-        raise _Refused(f"{path} is no checkpoint of tensors and plain values: {error}") from error
+    with open(path, "rb") as file:
+        is_torchs = file.read(2) == b"PK"
+        file.seek(0)
+        if trusts and not is_torchs:
+            return pickle.load(file)
+        if trusts:
+            # Mapped, it is copied once, to where its tensors go. The file is never changed, only removed.
+            mapped = {"mmap": True} if "mmap" in inspect.signature(_torch().load).parameters else {}
+            return _torch().load(path, map_location="cpu", weights_only=False, **mapped)
+        try:
+            return _with_arrays(_Archive(file).read() if is_torchs else _Plain(file).load())
+        except _Refused:
+            raise
+        except Exception as error:
+            raise _Refused(f"{path} is no checkpoint of tensors and plain values: {error}") from error
 
 
 class _Refused(pickle.UnpicklingError):
-    """A checkpoint that could run code."""
+    """Of a checkpoint that could run code."""
 
 
-def _refusal(module: str, name: str) -> _Refused:
+def _refusal(name: str) -> _Refused:
     return _Refused(
-        f"the checkpoint names {module}.{name}, which is neither a tensor nor a plain value: to read it could run code. "
-        "Save plain values instead; or, if nobody else can write to the checkpoint folder, pass trust_checkpoint=True"
+        f"the checkpoint names {name}, which is neither a tensor nor a plain value: reading it could run code. "
+        "Save plain values; or, if only you can write to the checkpoint folder, pass trust_checkpoint=True"
     )
 
 
-_STORED = {
-    **{"Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16", "Untyped": "uint8"},
-    **{"Byte": "uint8", "Char": "int8", "Short": "int16", "Int": "int32", "Long": "int64", "Bool": "bool"},
-    **{"ComplexFloat": "complex64", "ComplexDouble": "complex128"},
-}
 _PLAIN = (set, frozenset, bytearray, complex, range, slice, list, dict, tuple, int, float, bool, str, bytes)
-_PLAIN_NAMES = {
-    **{f"builtins.{one.__name__}": one for one in _PLAIN},
-    **{"builtins.xrange": range, "builtins.unicode": str, "builtins.long": int},
-    **{f"collections.{one.__name__}": one for one in (collections.OrderedDict, collections.deque, collections.defaultdict)},
-}
-
-
+_PLAIN += (collections.OrderedDict, collections.deque, collections.defaultdict)
+_NAMES = {f"{one.__module__}.{one.__name__}": one for one in _PLAIN}
+_NAMES.update({"builtins.xrange": range, "builtins.unicode": str, "builtins.long": int})
+_STORED = {"Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16", "Untyped": "uint8"}
+_STORED.update(Byte="uint8", Char="int8", Short="int16", Int="int32", Long="int64", Bool="bool")
+_STORED.update(ComplexFloat="complex64", ComplexDouble="complex128")
 _SWALR = "torch.optim.swa_utils.SWALR"
 
 
 class _Plain(pickle.Unpickler):
-    """Makes tensors and plain values. Of what a file names, it calls nothing but types of C and methods of its own: a file
-    can change neither. PyTorch's own `weights_only` lacks floats in 1.13 and could run code before 2.6.
+    """Makes tensors and plain values. Of what a file names, it calls types written in C, and methods of its own only.
+
+    PyTorch's `weights_only` lacks floats in 1.13, and could run code before 2.6.
     """
 
     _ours = {
@@ -2722,27 +2712,23 @@ class _Plain(pickle.Unpickler):
         "torch._utils._rebuild_sparse_tensor": "_sparse",
         "torch.serialization._get_layout": "_layout",
         "numpy.dtype": "_dtype",
-        "numpy.ndarray": "_layout",
+        "numpy.ndarray": "_array",
         "numpy.core.multiarray._reconstruct": "_array",
         "numpy.core.multiarray.scalar": "_scalar",
     }
 
     def find_class(self, module: str, name: str) -> Any:
-        module = {"__builtin__": "builtins", "numpy._core.multiarray": "numpy.core.multiarray"}.get(module, module)
-        full = f"{module}.{name}"
+        full = f"{module}.{name}".replace("__builtin__.", "builtins.").replace("numpy._core.", "numpy.core.")
         if full in self._ours:
             return getattr(self, self._ours[full])
-        if full in _PLAIN_NAMES:
-            return _PLAIN_NAMES[full]
-        if full == _SWALR:
-            return full
+        if full in _NAMES or full == _SWALR:
+            return _NAMES.get(full, full)
         torch = _torch()
         if torch is not None and module in ("torch", "torch.storage"):
-            stored = _STORED.get(name[: -len("Storage")]) if name.endswith("Storage") else name
-            found = getattr(torch, stored, None) if stored else None
+            found = getattr(torch, _STORED.get(name[:-7], "") if name.endswith("Storage") else name, None)
             if isinstance(found, torch.dtype) or found in (torch.Size, torch.device):
                 return found
-        raise _refusal(module, name)
+        raise _refusal(full)
 
     def _bytes(self, text: str, _: str) -> bytes:
         return text.encode("latin1")
@@ -2750,7 +2736,7 @@ class _Plain(pickle.Unpickler):
     def _annealing(self, scheduler: Any, name: Any) -> Any:
         """The function that this scheduler has in its state."""
         if scheduler != _SWALR or name not in ("_cosine_anneal", "_linear_anneal"):
-            raise _refusal(str(scheduler), str(name))
+            raise _refusal(f"{scheduler}.{name}")
         return getattr(_torch().optim.swa_utils.SWALR, name)
 
     def _counter(self, counts: dict[Any, int]) -> Any:
@@ -2760,7 +2746,7 @@ class _Plain(pickle.Unpickler):
         if more[:1] and isinstance(more[0], _torch().dtype):
             stored, more = stored.view(more[0]), more[1:]
         if any(more):
-            raise TypeError("it has a tensor of a kind that is not known")
+            raise TypeError("it has a tensor of an unknown kind")
         return stored.as_strided(size, stride, offset).requires_grad_(bool(learns))
 
     def _parameter(self, data: Any, learns: bool, _: Any) -> Any:
@@ -2771,48 +2757,41 @@ class _Plain(pickle.Unpickler):
 
     def _sparse(self, layout: str, parts: Any) -> Any:
         indices, values, size, *more = parts
-        largest = _torch().tensor(tuple(size)[: len(indices)]).unsqueeze(1)
-        if layout != "torch.sparse_coo" or bool((indices < 0).any()) or bool((indices >= largest).any()):
-            raise TypeError("it has a sparse tensor of a kind that is not known, or with indices beyond its size")
+        limits = _torch().tensor(tuple(size)[: len(indices)]).unsqueeze(1)
+        if layout != "torch.sparse_coo" or bool(((indices < 0) | (indices >= limits)).any()):
+            raise TypeError("it has a sparse tensor of an unknown kind")
         made = _torch().sparse_coo_tensor(indices, values, tuple(size))
         return made.coalesce() if any(more) else made
 
     def _dtype(self, name: str, *_: Any) -> Any:
-        return _Dtype(name)
+        return _Array(name)
 
     def _array(self, *_: Any) -> Any:
-        return _Array()
+        return _Array("")
 
     def _scalar(self, dtype: Any, data: bytes) -> Any:
-        return _array_of(dtype, data)[0]
-
-
-class _Dtype:
-    """Stands for one of NumPy's while a checkpoint is read: what it says of itself could have memory misread."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __setstate__(self, state: Any) -> None:
-        if not re.fullmatch(r"[biufcSU]\d{1,6}", self.name) or any(one is not None for one in state[2:5]):
-            raise _refusal("numpy", f"dtype({self.name!r})")
-        self.name = f"{'<>'[state[1] == '>']}{self.name}"
+        return dtype.filled(data)[0]
 
 
 class _Array:
-    """Stands for an array of NumPy's while a checkpoint is read."""
+    """Stands for an array of NumPy's, or its dtype, while it is read: what they say of themselves could corrupt memory."""
 
-    made: Any
+    made: Any = None
+
+    def __init__(self, dtype: str) -> None:
+        self._dtype = dtype
 
     def __setstate__(self, state: Any) -> None:
-        _, shape, dtype, is_fortran, data = state
-        self.made = _array_of(dtype, data).reshape(shape, order="F" if is_fortran else "C")
+        if not self._dtype:
+            _, shape, dtype, is_fortran, data = state
+            self.made = dtype.filled(data).reshape(shape, order="F" if is_fortran else "C")
+        elif re.fullmatch(r"[biufcSU]\d{1,6}", self._dtype) and state[2:5] == (None, None, None):
+            self.made = (">" if state[1] == ">" else "<") + self._dtype
+        else:
+            raise _refusal(f"numpy.dtype({self._dtype!r})")
 
-
-def _array_of(dtype: Any, data: bytes) -> Any:
-    if not isinstance(dtype, _Dtype) or not isinstance(data, bytes):
-        raise TypeError("it has an array of a kind that is not known")
-    return importlib.import_module("numpy").frombuffer(data, dtype.name).copy()
+    def filled(self, data: bytes) -> Any:
+        return importlib.import_module("numpy").frombuffer(data, self.made).copy()
 
 
 def _with_arrays(value: Any) -> Any:
@@ -2824,7 +2803,7 @@ def _with_arrays(value: Any) -> Any:
             if isinstance(one, (_Array, dict, list, tuple, collections.deque)):
                 value[place] = _with_arrays(one)
     elif type(value) is tuple and not all(isinstance(one, int) for one in value):
-        return tuple(_with_arrays(one) for one in value)
+        return tuple(map(_with_arrays, value))
     return value
 
 
@@ -2835,13 +2814,12 @@ class _Archive:
     """
 
     def __init__(self, file: Any) -> None:
-        self._files = {one.filename: one for one in zipfile.ZipFile(file).infolist()}
+        files = zipfile.ZipFile(file).infolist()
         self._mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
-        first, *others = zipfile.ZipFile(file).infolist()
-        self._folder = first.filename.split("/")[0]
-        lower = {name.lower() for name in self._files}
-        programs = {name for name in lower if name.endswith(".pkl")} - {f"{self._folder}/data.pkl".lower()}
-        if len(lower) < 1 + len(others) or programs or first.header_offset != 0:
+        self._folder = files[0].filename.split("/")[0]
+        self._files = {one.filename.lower(): one for one in files}
+        programs = [name for name in self._files if name.endswith(".pkl")]
+        if len(self._files) < len(files) or len(programs) > 1 or files[0].header_offset != 0:
             raise ValueError("it is a zip of another kind than torch.save writes")
         self._stored: dict[Any, Any] = {}
 
@@ -2853,7 +2831,7 @@ class _Archive:
 
     def _find(self, name: str) -> tuple[int, int]:
         """Its first byte, and its size. Its checksum may be missing; the whole file has one."""
-        info = self._files[f"{self._folder}/{name}"]
+        info = self._files[f"{self._folder}/{name}".lower()]
         if info.compress_type != zipfile.ZIP_STORED:
             raise ValueError("it is compressed")
         lengths = struct.unpack_from("<HH", self._mapped, info.header_offset + 26)
@@ -2861,9 +2839,7 @@ class _Archive:
 
     def _load(self, what: Any) -> Any:
         """The bytes of one or more tensors."""
-        kind, dtype, key, _, count = what
-        if kind != "storage" or not isinstance(dtype, _torch().dtype):
-            raise TypeError("it has something else where bytes of a tensor should be")
+        _, dtype, key, _, count = what
         if count == 0:
             return _torch().empty(0, dtype=dtype)
         if (key, dtype) not in self._stored:
