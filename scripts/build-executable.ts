@@ -12,6 +12,7 @@ import { bundlePage } from './page-bundle.ts';
 
 const code = ['src/**/*.ts', 'scripts/executable.ts', 'package.json', 'package-lock.json'];
 const texts = [
+  'LICENSES.txt',
   'python/updraft.py',
   'schema/*.json',
   'templates/*/*',

@@ -5,6 +5,7 @@ import path from 'node:path';
 import { packAgent } from './build-agent.ts';
 import { archs } from './bun.ts';
 import { bundlePage } from './page-bundle.ts';
+import { licenses } from './write-licenses.ts';
 
 const root = path.dirname(import.meta.dirname);
 /** They run in a browser, bundled into one script. */
@@ -38,6 +39,7 @@ async function packAgents(into: string): Promise<void> {
     const packed = await packAgent(arch);
     copyFileSync(packed, path.join(into, path.basename(packed)));
   }
+  writeFileSync(path.join(into, 'LICENSES.txt'), await licenses());
 }
 
 /** Declarations for users of the library. */

@@ -84,12 +84,15 @@ async function bundled(main: string): Promise<string> {
 }
 
 function refuseNode({ inputs }: Metafile): void {
-  for (const [file, { imports }] of Object.entries(inputs))
+  for (const [file, { imports }] of Object.entries(inputs)) {
+    if (file.includes('node_modules/'))
+      throw new Fault('internal', `${file} would be in the page, and LICENSES.txt says that no package is`);
     for (const { path: name } of imports)
       if (isBuiltin(name) && !replaced.has(name))
         throw new Fault('internal', `${file} imports ${name}, which no browser has`, {
           fix: 'pass in what it needs, or move it out of what src/page imports',
         });
+  }
 }
 
 if (import.meta.main)

@@ -24,7 +24,9 @@ export async function buildWheel(arch: Arch, executable: string): Promise<string
       `${info}/WHEEL`,
       `Wheel-Version: 1.0\nGenerator: updraft\nRoot-Is-Purelib: false\nTag: ${tag}\n`,
     ),
-    textFile(`${info}/licenses/LICENSE`, readFileSync(path.join(root, 'LICENSE'), 'utf8')),
+    ...['LICENSE', 'LICENSES.txt'].map((license) =>
+      textFile(`${info}/licenses/${license}`, readFileSync(path.join(root, license), 'utf8')),
+    ),
   ];
   const record = textFile(`${info}/RECORD`, [...files.map(recordLine), `${info}/RECORD,,\n`].join(''));
   const parts = files.map(recordLine);
@@ -46,6 +48,7 @@ Version: ${version}
 Summary: ${description}
 License-Expression: ${license}
 License-File: LICENSE
+License-File: LICENSES.txt
 Keywords: ${keywords.join(',')}
 Classifier: Environment :: Console
 Classifier: Operating System :: POSIX :: Linux

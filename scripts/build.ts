@@ -1,4 +1,4 @@
-import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { asFault, Fault } from '../src/fault/fault.ts';
@@ -8,16 +8,25 @@ import { buildPage } from './build-page.ts';
 import { buildWheel } from './build-wheel.ts';
 import { archs, type Arch } from './bun.ts';
 import { dist, root } from './compile.ts';
+import { licenses } from './write-licenses.ts';
 
 /** Builds all files of a release into `dist/`. `from` is the URL where they will be. */
 async function build(wanted: readonly Arch[], from: string): Promise<string[]> {
-  const files = [];
+  const files = [await writeLicenses()];
   for (const arch of wanted) {
     const executable = await buildExecutable(arch);
     files.push(executable, await packAgent(arch), await buildWheel(arch, executable));
   }
   files.push(await buildPage(), writeInstaller(from));
   return [...files, writeSums(files)];
+}
+
+/** Beside what it is about; refused if a package's licence is not known. */
+async function writeLicenses(): Promise<string> {
+  const file = path.join(dist, 'LICENSES.txt');
+  mkdirSync(dist, { recursive: true });
+  writeFileSync(file, await licenses());
+  return file;
 }
 
 function writeInstaller(from: string): string {

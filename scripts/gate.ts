@@ -23,6 +23,7 @@ const steps: Step[] = [
   { name: 'dead exports', command: bin('knip') },
   { name: 'schema', command: [node, 'scripts/write-schema.ts', '--check'] },
   { name: 'docs', command: [node, 'scripts/write-docs.ts', '--check'] },
+  { name: 'licences', command: [node, 'scripts/write-licenses.ts', '--check'] },
   { name: 'size and pools', command: [node, 'scripts/count-house.ts'] },
   { name: 'words', command: [node, 'scripts/check-words.ts'] },
   { name: 'agent bundle', command: [node, 'scripts/check-agent.ts'] },

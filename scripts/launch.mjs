@@ -25,6 +25,7 @@ const entries = {
   'build-agent': [['scripts/build-agent.ts']],
   'build-page': [['scripts/build-page.ts']],
   schema: [['scripts/write-schema.ts']],
+  licenses: [['scripts/write-licenses.ts']],
   docs: [['scripts/write-docs.ts']],
   pictures: [['scripts/write-pictures.ts']],
   bench: [['scripts/bench.ts']],

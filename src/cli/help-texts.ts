@@ -9,7 +9,7 @@ export const groups = {
   'What came out, and where the time went:': ['results', 'compare', 'report', 'bundle', 'dashboard'],
   'Your HTCondor submit files:': ['adopt'],
   'Data and software:': ['get', 'put', 'warm', 'ls', 'stat', 'cat', 'rm', 'login', 'stage', 'env'],
-  'This machine:': ['doctor', 'demo', 'mini', 'docs', 'completion'],
+  'This machine:': ['doctor', 'demo', 'mini', 'docs', 'licenses', 'completion'],
 } as const;
 
 export type CommandName = (typeof groups)[keyof typeof groups][number];
@@ -338,6 +338,10 @@ export const helpTexts: Readonly<Record<string, CommandHelp>> = {
       ['updraft docs checkpoints', 'how a training resumes'],
       ['updraft docs commands#plan', 'one section'],
     ],
+  },
+  licenses: {
+    what: 'print the licences of what Updraft is made of',
+    examples: [['updraft licenses', 'Bun, its libraries, the npm packages']],
   },
   completion: {
     what: 'print the completion script for your shell',
