@@ -26,8 +26,9 @@ export const found: Readonly<Record<FaultKind, string>> = {
   'servers-unreachable':
     'by the self-test (20 seconds without an answer), or in a transfer when no server is left',
   'token-missing': 'by `updraft check`, and when a server asks for a token',
-  'token-refused': 'when a server answers 401 or 403 to a token that has not expired',
-  'token-expired': 'by `updraft check` (also one that would expire too soon), and by the date in the token',
+  'token-refused': 'when a server answers 401 or 403 to a token, and does not say that the token has ended',
+  'token-expired':
+    'by `updraft check` (also one that would expire too soon), by the date in the token, and when servers say that it has expired or was revoked',
   'object-missing':
     'by `updraft check`; by the self-test; in a transfer. A 404 from a cache is not enough: the origin is asked',
   'url-invalid': 'when the job file is read',

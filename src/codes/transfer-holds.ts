@@ -136,7 +136,7 @@ const servers: readonly CodeRow[] = [
     advice: 'Set `token_file` in that [data] table of the job file.',
   },
   both({
-    phrases: 'the token for…expired at',
+    phrases: 'the token for…expired at|token has expired|invalid_token',
     cause: 'access-refused',
     fault: 'token-expired',
     sentence: 'The token for {url|a file} has expired.',

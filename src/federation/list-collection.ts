@@ -171,7 +171,7 @@ async function listingAt(located: Located, server: ObjectServer, options: Object
   const answer = await requestWithRetries(located, { ...listingRequest(server, '1'), isUsable }, options);
   if (answer.status === 405 || answer.status === 501) throw noListing(located);
   if (answer.status !== 207)
-    throw statusFault(answer.status, { object: located.url, host: server.host, tokenFix: located.tokenFix });
+    throw statusFault(answer.status, { ...located, ...answer, object: located.url, host: server.host });
   return { ...split(wholeListing(answer) ?? [], new URL(answer.url).pathname), host: server.host };
 }
 

@@ -51,7 +51,7 @@ export async function locateFederated(
   );
   const verb = options.verb ?? 'GET';
   if (verb === 'PUT' && url.pack !== undefined) throw notPacked(url.text);
-  const token = tokenChoice(url.credential, options);
+  const token = defined({ tokenFile: options.tokenFile, credential: url.credential });
   const asked = { url, verb, discoveryUrl, directorUrl };
   const answer =
     directorUrl === undefined
@@ -81,10 +81,10 @@ export async function locateFederated(
     ...(answer.collectionsUrl === undefined
       ? {}
       : { collectionsUrl: answer.collectionsUrl.replace(/\/+$/, '') + url.path }),
-    headers: async (server) => ({
+    headers: async (server, refused) => ({
       ...dataHeaders(parts.identity, verb),
       ...(isNamed(server.url, [...answer.servers, answer.collectionsUrl, ...servers.map((one) => one.url)])
-        ? await authorization(parts, { ...use, to: server.url }, answer.requireToken, token)
+        ? await authorization(parts, { ...use, to: server.url }, answer.requireToken, token, refused)
         : {}),
     }),
   };
@@ -115,10 +115,6 @@ function notPacked(url: string): Fault {
     about: url,
     fix: 'pack it first and upload the archive without pack=, or pack and upload a data set with `updraft stage`',
   });
-}
-
-export function tokenChoice(credential: string | undefined, { tokenFile }: LocateOptions): TokenChoice {
-  return defined({ tokenFile, credential });
 }
 
 /**
@@ -252,10 +248,13 @@ async function authorization(
   use: TokenUse,
   requireToken: boolean,
   choice: TokenChoice,
+  refused: string | undefined,
 ): Promise<Record<string, string>> {
   if (!isTrustworthy(use.to, parts.plainHttp) || (!requireToken && isReading(use))) return {};
   try {
-    return { Authorization: `Bearer ${await parts.tokens.find(use, choice)}` };
+    return {
+      Authorization: `Bearer ${await parts.tokens.find(use, choice, refused?.slice('Bearer '.length))}`,
+    };
   } catch (error) {
     const isNamed = choice.tokenFile !== undefined;
     const isOptional = !requireToken && !isNamed && error instanceof Fault && error.kind === 'token-missing';

@@ -67,9 +67,10 @@ export interface Located {
   collectionsUrl?: string;
   /**
    * Request headers for this server, computed before every request: the token is re-read when its file has changed, and
-   * is sent only to the federation's own servers, over https, if the namespace requires one.
+   * is sent only to the federation's own servers, over https, if the namespace requires one. With `refused`, the
+   * `Authorization` that the server just refused, a login's token is renewed.
    */
-  headers(server: ObjectServer): Promise<Record<string, string>>;
+  headers(server: ObjectServer, refused?: string): Promise<Record<string, string>>;
 }
 
 /** The action on an object: reads go through caches, everything else, including PROPFIND, to the origin. */

@@ -1,4 +1,5 @@
 import { pathToFileURL } from 'node:url';
+import { defined } from '../base/defined.ts';
 import { ConnectionPool } from '../http/connections.ts';
 import { createRequest, type Request } from '../http/request.ts';
 import { readTrust } from '../http/trust.ts';
@@ -11,7 +12,7 @@ import {
   type Discovery,
   type PlainHttpRule,
 } from './discovery.ts';
-import { locateFederated, readJobIdentity, tokenChoice, type FederationParts } from './locate-federated.ts';
+import { locateFederated, readJobIdentity, type FederationParts } from './locate-federated.ts';
 import type { CacheChoice, Located, LocateOptions, Locator, ObjectServer } from './located.ts';
 import { parseObjectUrl, type FileUrl, type PlainUrl } from './object-url.ts';
 import { createTokens, type LoginTokens, type TokenContext, type TokenUse } from './token.ts';
@@ -77,7 +78,7 @@ function locateFile(url: FileUrl): Located {
 /** A host outside of any federation gets a token only if the user named the token. */
 function locatePlain(parts: FederationParts, url: PlainUrl, options: LocateOptions): Located {
   const { identity, tokens, plainHttp } = parts;
-  const choice = { ...tokenChoice(url.credential, options), onlyNamed: true };
+  const choice = defined({ tokenFile: options.tokenFile, credential: url.credential });
   const requireToken = choice.tokenFile !== undefined || choice.credential !== undefined;
   const { host, pathname, origin } = new URL(url.href);
   const server: ObjectServer = { url: url.href, host, kind: 'plain' };

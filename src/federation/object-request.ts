@@ -34,15 +34,26 @@ export async function requestObject(
   options: WireOptions,
 ): Promise<ControlAnswer> {
   const { server, url = server.url, headers = {}, ...rest } = request;
-  const ours = await located.headers({ ...server, url });
-  const send = createRequest(options.federation.wire);
-  return await send({
-    redirects: maxRedirects,
-    ...rest,
-    url,
-    headers: { ...ours, ...headers },
-    signal: options.signal,
-  });
+  const { signal } = options;
+  const ask = createRequest(options.federation.wire);
+  const send = (ours: Record<string, string>): Promise<ControlAnswer> =>
+    ask({ redirects: maxRedirects, ...rest, url, headers: { ...ours, ...headers }, signal });
+  return await sendWithToken(located, { ...server, url }, send, ({ status }) => status);
+}
+
+/** Sends a request, and once more if the server refuses its token and there is a newer one by then. */
+export async function sendWithToken<A>(
+  located: Located,
+  server: ObjectServer,
+  send: (headers: Record<string, string>) => Promise<A>,
+  statusOf: (answer: A) => number,
+): Promise<A> {
+  const headers = await located.headers(server);
+  const answer = await send(headers);
+  const { Authorization: refused } = headers;
+  if (refused === undefined || ![401, 403].includes(statusOf(answer))) return answer;
+  const again = await located.headers(server, refused).catch(() => headers);
+  return again['Authorization'] === refused ? answer : await send(again);
 }
 
 /**
@@ -73,12 +84,12 @@ export async function requestWithRetries(
 export function afterRefusal(
   { url: object, tokenFix }: Located,
   { host }: ObjectServer,
-  { status, headers }: ControlAnswer,
+  { status, headers, body }: ControlAnswer,
   { now, timeoutMs }: { now: number; timeoutMs: number },
 ): Try<never> {
   const afterMs = retryAfterMs(headers['retry-after'], now);
   const retryAfterSeconds = afterMs === undefined ? undefined : Math.ceil(afterMs / 1000);
-  const failed = statusFault(status, { object, host, tokenFix, retryAfterSeconds });
+  const failed = statusFault(status, { object, host, tokenFix, retryAfterSeconds, headers, body });
   return { failed, retry: mayPass(status), timeoutMs, afterMs };
 }
 
@@ -98,7 +109,7 @@ const cutFault = (url: string, { host }: ObjectServer): Fault =>
 export const noAnswerFault = (object: string, error: NoAnswer): Fault =>
   new Fault('servers-unreachable', `${object}: ${error.message}`, { about: object, cause: error });
 
-interface StatusContext {
+interface StatusContext extends Partial<Pick<ControlAnswer, 'headers' | 'body'>> {
   /** The object, as the user named it. */
   object: string;
   /** `host:port` that answered. */
@@ -108,13 +119,19 @@ interface StatusContext {
   tokenFix?: string | undefined;
 }
 
+/** Whether a server that refuses a token says that it has ended, whatever its own date: a new one may be accepted. */
+export const tokenFaultKind = (challenge = '', text = ''): 'token-expired' | 'token-refused' =>
+  /expired|revoked|invalid_token/i.test(`${challenge} ${text}`) ? 'token-expired' : 'token-refused';
+
 /** The Fault for a server's refusal. */
 export function statusFault(
   status: number,
-  { object, host, retryAfterSeconds, tokenFix }: StatusContext,
+  { object, host, retryAfterSeconds, tokenFix, headers, body = '' }: StatusContext,
 ): Fault {
-  const [kind, what, defaultFix] = meaning(status);
-  const fix = kind === 'token-refused' ? (tokenFix ?? defaultFix) : defaultFix;
+  const [meant, what, defaultFix] = meaning(status);
+  const isOfToken = meant === 'token-refused';
+  const kind = isOfToken ? tokenFaultKind(headers?.['www-authenticate'], body) : meant;
+  const fix = isOfToken ? (tokenFix ?? defaultFix) : defaultFix;
   return new Fault(kind, `${object}: ${host} ${what} (status ${status})`, {
     about: object,
     fix,

@@ -3,9 +3,10 @@ import { shellQuote } from '../base/shell-quote.ts';
 import { Fault } from '../fault/fault.ts';
 import { withDeadline, type ConnectionPool } from '../http/connections.ts';
 import { NoAnswer } from '../http/no-answer.ts';
-import { createRequest, type ControlAnswer } from '../http/request.ts';
+import type { ControlAnswer } from '../http/request.ts';
 import { describedBy, originAt, type DavResource } from './list-collection.ts';
 import type { Located, LocateOptions, ObjectServer } from './located.ts';
+import { requestObject } from './object-request.ts';
 
 /** What the server that owns an object says about it, whatever caches say. */
 export interface OriginFacts extends Omit<DavResource, 'path'> {
@@ -99,13 +100,13 @@ async function askServer(
   server: ObjectServer,
   { wire, signal }: OriginOptions,
 ): Promise<OriginFacts | undefined> {
-  const headers = { ...(await located.headers(server)), Depth: '0' };
-  const request = { method: 'PROPFIND' as const, url: server.url, headers, redirects: 5, signal };
-  const send = createRequest(wire);
-  const answer = await send(request);
+  const request = { method: 'PROPFIND' as const, server, headers: { Depth: '0' } };
+  const how = { federation: { wire }, ...defined({ signal }) };
+  const answer = await requestObject(located, request, how);
   // Some web servers answer 404 to methods that they do not know: a HEAD must agree.
   const isDoubtful = server.kind === 'plain' && isGone(answer);
-  if (isDoubtful && !isGone(await send({ ...request, method: 'HEAD' }))) return undefined;
+  if (isDoubtful && !isGone(await requestObject(located, { ...request, method: 'HEAD' }, how)))
+    return undefined;
   return read(answer, located, server);
 }
 

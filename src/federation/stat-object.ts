@@ -85,7 +85,7 @@ async function askServers(located: Located, options: StatOptions): Promise<Objec
       const answer = await requestObject(located, { method: 'HEAD', server }, { ...options, signal });
       if (answer.status === 200) return { server, answer };
       const { url: object, tokenFix } = located;
-      const fault = statusFault(answer.status, { object, host: server.host, tokenFix });
+      const fault = statusFault(answer.status, { ...answer, object, host: server.host, tokenFix });
       if (fault.kind === 'object-missing' && server.kind !== 'cache') throw fault;
       worst = worse(worst, fault);
     } catch (error) {

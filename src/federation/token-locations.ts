@@ -5,48 +5,56 @@ import type { Env } from '../base/env.ts';
 import { isPrivate } from '../base/own-file.ts';
 
 /** A place where a token may be: a variable, or a file named by the user, a variable or convention. */
-export type TokenLocation = { isNamed?: true } & ({ name: string; token: string } | TokenFile);
+export type TokenLocation = { name: string; isNamed?: true } & ({ token: string } | TokenFile);
 
 interface TokenFile {
   file: string;
-  because?: string;
   /** In a folder where other users can create files too. */
   isShared?: true;
 }
 
 /**
- * Where to look, in order: the file the user named; the credential the URL names; `BEARER_TOKEN`;
- * `BEARER_TOKEN_FILE`; `$XDG_RUNTIME_DIR/bt_u<uid>`; `/tmp/bt_u<uid>`; the file `TOKEN` names; HTCondor's
- * credentials (`scitokens.use`, then all others by name). A credential named in the URL goes before the
- * environment because the user chose it for this very object.
+ * Where to look, in order: the file the user named; the credential the URL names; `UPDRAFT_BEARER_TOKEN_FILE`, which
+ * names the token for all objects of federations; then what is only found: `BEARER_TOKEN`; `BEARER_TOKEN_FILE`;
+ * `$XDG_RUNTIME_DIR/bt_u<uid>`; `/tmp/bt_u<uid>`; the file `TOKEN` names; HTCondor's credentials (`scitokens.use`,
+ * then all others by name).
  */
 export async function tokenLocations(
   context: { env: Env; cwd: string; uid: number },
-  choice: { tokenFile?: string; credential?: string; onlyNamed?: boolean },
+  choice: { tokenFile?: string; credential?: string },
+  onlyNamed = false,
 ): Promise<TokenLocation[]> {
   const { env, cwd, uid } = context;
   const inCwd = (file: string): string => path.resolve(cwd, file);
-  if (choice.tokenFile !== undefined) return [{ file: inCwd(choice.tokenFile), isNamed: true }];
+  if (choice.tokenFile !== undefined) return [at(inCwd(choice.tokenFile), { isNamed: true })];
   const creds = inCwd(nonEmpty(env['_CONDOR_CREDS']) ?? '.condor_creds');
   const named = namedCredential(creds, choice.credential);
-  if (choice.onlyNamed === true) return named;
+  // Outside of any federation nothing else decides where a token goes.
+  if (onlyNamed) return named;
   const runtime = nonEmpty(env['XDG_RUNTIME_DIR']);
   return [
     ...named,
+    ...fromVariable(env, 'UPDRAFT_BEARER_TOKEN_FILE', inCwd, { isNamed: true }),
     ...inVariable(env, 'BEARER_TOKEN'),
     ...fromVariable(env, 'BEARER_TOKEN_FILE', inCwd),
-    ...(runtime === undefined ? [] : [{ file: path.join(runtime, `bt_u${uid}`), isShared: true as const }]),
-    { file: `/tmp/bt_u${uid}`, isShared: true },
+    ...(runtime === undefined ? [] : [at(path.join(runtime, `bt_u${uid}`), { isShared: true })]),
+    at(`/tmp/bt_u${uid}`, { isShared: true }),
     ...fromVariable(env, 'TOKEN', inCwd),
     ...(await allCredentials(creds)),
   ];
 }
 
+const at = (file: string, more: { isNamed?: true; isShared?: true } = {}): TokenLocation => ({
+  file,
+  name: file,
+  ...more,
+});
+
 /** HTCondor stores `name.handle` as `name_handle.use`. */
 function namedCredential(creds: string, credential: string | undefined): TokenLocation[] {
   if (credential === undefined) return [];
   const names = new Set([credential, credential.replaceAll('.', '_')]);
-  return [...names].map((name) => ({ file: path.join(creds, `${path.basename(name)}.use`), isNamed: true }));
+  return [...names].map((name) => at(path.join(creds, `${path.basename(name)}.use`), { isNamed: true }));
 }
 
 function inVariable(env: Env, name: string): TokenLocation[] {
@@ -54,9 +62,14 @@ function inVariable(env: Env, name: string): TokenLocation[] {
   return token === undefined ? [] : [{ name, token }];
 }
 
-function fromVariable(env: Env, name: string, resolve: (file: string) => string): TokenLocation[] {
+function fromVariable(
+  env: Env,
+  name: string,
+  resolve: (file: string) => string,
+  more: { isNamed?: true } = {},
+): TokenLocation[] {
   const file = nonEmpty(env[name]);
-  return file === undefined ? [] : [{ file: resolve(file), because: name }];
+  return file === undefined ? [] : [{ ...at(resolve(file), more), name: `${name} (${resolve(file)})` }];
 }
 
 async function allCredentials(creds: string): Promise<TokenLocation[]> {
@@ -66,7 +79,7 @@ async function allCredentials(creds: string): Promise<TokenLocation[]> {
     .filter((entry) => !entry.isDirectory() && !entry.name.startsWith('.'))
     .map((entry) => entry.name);
   const others = names.filter((name) => name !== first).sort();
-  return [first, ...others].map((name) => ({ file: path.join(creds, name) }));
+  return [first, ...others].map((name) => at(path.join(creds, name)));
 }
 
 function nonEmpty(value: string | undefined): string | undefined {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { statSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
@@ -7,7 +7,8 @@ import { test, type TestContext } from 'node:test';
 import { jumpingClock } from '../../test/federation/jumping-clock.ts';
 import { signedToken } from '../../test/federation/signed-token.ts';
 import { Fault } from '../fault/fault.ts';
-import { createTokens, type TokenChoice, type TokenUse } from './token.ts';
+import type { StoredLogin } from './login/login-store.ts';
+import { createTokens, readClaims, type TokenChoice, type TokenUse } from './token.ts';
 
 const use: TokenUse = {
   verb: 'GET',
@@ -44,7 +45,7 @@ async function context(t: TestContext, files: Record<string, string>, env: Recor
     await mkdir(path.dirname(path.join(cwd, name)), { recursive: true });
     await writeFile(path.join(cwd, name), text);
   }
-  const tokens = createTokens({ env, cwd, uid, clock });
+  const tokens = createTokens({ env: { XDG_STATE_HOME: cwd, ...env }, cwd, uid, clock });
   return { cwd, find: (choice: TokenChoice = {}, wanted: TokenUse = use) => tokens.find(wanted, choice) };
 }
 
@@ -101,7 +102,9 @@ test('a file named by the user is the only place; a credential named by the URL 
   const missing = await failure(find({ tokenFile: 'nothing-here' }));
   assert.equal(missing.kind, 'token-missing');
   assert.match(missing.message, new RegExp(path.join(cwd, 'nothing-here')));
-  assert.equal((await failure(find({ credential: 'unknown', onlyNamed: true }))).kind, 'token-missing');
+  const { federation, ...plain } = use;
+  assert.equal((await failure(find({ credential: 'unknown' }, plain))).kind, 'token-missing');
+  assert.notEqual(federation, undefined);
 });
 
 test('files may be raw or JSON; garbage and text that would break a header are not tokens', async (t) => {
@@ -189,71 +192,111 @@ test('without any token the message names the places searched and how to get one
   assert.match(fault.fix ?? '', /storage\.read from https:\/\/issuer\.example.*token_file.*--token-file/);
 });
 
-const evil = {
-  ...use,
-  to: 'https://cache.evil.example/ns/dir/x',
-  federation: {
-    url: 'https://evil.example',
-    isUsersOwn: false,
-    servers: ['https://evil.example', 'https://cache.evil.example/ns/dir/x'],
-  },
+/** The columns of SECURITY.md's table. */
+const federations = {
+  'the OSDF': { url: 'https://fed.example', isUsersOwn: true },
+  'a federation that you confirmed': { url: 'https://campus.example:8444', isUsersOwn: false },
+  'any other federation': { url: 'https://evil.example', isUsersOwn: false },
 };
 
-test('a token of another issuer is never sent, whether found or named, and the message says why', async (t) => {
-  const other = token('other', { iss: 'https://other.example' });
-  const { find } = await context(t, { other, opaque: 'opaque-secret' }, { BEARER_TOKEN: other });
-  for (const wanted of [use, evil]) {
-    const fault = await failure(find({}, wanted));
-    assert.equal(fault.kind, 'token-missing');
-    assert.match(
-      fault.message,
-      /none of yours was sent to [^:]*cache[^;]*takes tokens from https:\/\/issuer\.example; BEARER_TOKEN is from https:\/\/other\.example/,
-    );
-    assert.match(fault.fix ?? '', /--token-file/);
-    assert.ok(!fault.message.includes(other));
-  }
-  assert.equal((await failure(find({ tokenFile: 'other' }))).kind, 'token-missing');
-  assert.equal((await failure(find({}, { ...use, issuers: [] }))).kind, 'token-missing');
-});
+/** How a token that is described by a row comes to be there: the files, the environment and the choice of the user. */
+type Case = (url: string) => { token: string; env?: Record<string, string>; choice?: TokenChoice };
 
-test('a hostile federation that claims the issuer of a token does not get the token', async (t) => {
-  const mine = token('mine');
-  const forAll = token('any', { aud: 'https://wlcg.cern.ch/jwt/v1/any' });
-  const { find, cwd } = await context(t, { mine });
-  for (const found of [mine, forAll, token('aud', { aud: ['https://cache.example:8443'] })]) {
-    await writeFile(path.join(cwd, 'found'), found);
-    const tokens = createTokens({ env: { BEARER_TOKEN_FILE: 'found' }, cwd, uid, clock });
-    const fault = await failure(tokens.find(evil, {}));
-    assert.match(fault.message, /BEARER_TOKEN_FILE .* does not name evil\.example/);
-    assert.equal(await tokens.find(use, {}), found, 'the federation it is for gets it');
-  }
-  assert.equal(await find({ tokenFile: 'mine' }, evil), mine, 'the user named it for this object');
-});
-
-test('an audience or the issuer ties a token to a host or a federation', async (t) => {
-  const goes = async (claims: Record<string, unknown>, wanted: TokenUse): Promise<boolean> => {
-    const { find } = await context(t, {}, { BEARER_TOKEN: token('found', claims) });
-    return await find({}, wanted).then(
-      () => true,
-      () => false,
-    );
+const found =
+  (claims: (url: string) => Record<string, unknown>): Case =>
+  (url) => {
+    const made = token('found', claims(url));
+    return { token: made, env: { BEARER_TOKEN: made } };
   };
-  const { federation: theirs } = evil;
-  assert.equal(await goes({ aud: 'https://evil.example' }, evil), true, 'the federation');
-  assert.equal(await goes({ aud: ['x', 'cache.evil.example'] }, evil), true, 'the host');
-  assert.equal(await goes({ aud: 'cache.evil.example' }, { ...evil, to: theirs.url }), false, 'another host');
-  const origin = { ...evil, to: 'https://issuer.example/ns/dir/x' };
-  assert.equal(await goes({}, origin), true, 'the issuer made it');
-  assert.equal(await goes({}, { ...origin, to: 'https://issuer.example:9/ns/dir/x' }), false, 'another port');
-  assert.equal(await goes({ aud: 'https://elsewhere.example' }, use), false, 'not even to the OSDF');
+const other = token('named', { iss: 'https://other.example' });
+
+/** The cases of each row, by a part of its first cell. */
+const cases: Record<string, Case[]> = {
+  'named for the object': [
+    () => ({ token: 'opaque', choice: { tokenFile: 'opaque' } }),
+    () => ({ token: other, choice: { tokenFile: 'other' }, env: { BEARER_TOKEN: token('found') } }),
+    () => ({ token: 'opaque', choice: { credential: 'box' }, env: { _CONDOR_CREDS: 'creds' } }),
+    () => ({ token: 'opaque', env: { UPDRAFT_BEARER_TOKEN_FILE: 'opaque', BEARER_TOKEN: token('found') } }),
+  ],
+  'of a login': [() => ({ token: 'of-login' })],
+  'is that federation': [found((url) => ({ iss: `${url}/issuer` })), found((url) => ({ aud: ['x', url] }))],
+  'for any audience': [
+    found(() => ({})),
+    found(() => ({ aud: 'https://wlcg.cern.ch/jwt/v1/any' })),
+    (url) => {
+      const { token: made } = found(() => ({ sub: 'pool' }))(url);
+      return { token: made, env: { TOKEN: 'pool-token' } };
+    },
+  ],
+  "one of the object's servers": [found(() => ({ aud: 'cache.example:8443' }))],
+  'for another audience': [found(() => ({ aud: 'https://elsewhere.example' }))],
+  'of another issuer': [
+    found(() => ({ iss: 'https://other.example' })),
+    found((url) => ({ iss: 'https://other.example', aud: url })),
+  ],
+  'not a JSON Web Token': [() => ({ token: 'opaque-secret', env: { BEARER_TOKEN: 'opaque-secret' } })],
+};
+
+const security = readFileSync(path.join(import.meta.dirname, '../../SECURITY.md'), 'utf8');
+const cellsOf = (line: string): string[] =>
+  line
+    .split('|')
+    .slice(1, -1)
+    .map((cell) => cell.trim());
+const rule = [...security.matchAll(/^\|.*(?:sent|withheld) \|$/gm)].map(([line]) => cellsOf(line));
+const columns = cellsOf(/^\| token \|.*$/m.exec(security)?.[0] ?? '').slice(1);
+
+test('each row of the table in SECURITY.md has cases, and each column a federation', () => {
+  assert.deepEqual(columns, Object.keys(federations));
+  assert.equal(rule.length, Object.keys(cases).length);
 });
 
-test('a token that does not name its issuer goes only where the user named it', async (t) => {
-  const { find } = await context(t, { opaque: 'opaque-secret' }, { BEARER_TOKEN: 'opaque-secret' });
+for (const [row = '', ...cells] of rule)
+  test(`a token, ${row}: ${cells.join(', ')}`, async (t) => {
+    const me = statSync('/proc/self').uid;
+    const [, tried = []] = Object.entries(cases).find(([part]) => row.includes(part)) ?? [];
+    assert.ok(tried.length > 0, 'the row has cases');
+    const files = {
+      opaque: 'opaque',
+      other,
+      'creds/box.use': 'opaque',
+      'pool-token': token('found', { sub: 'pool' }),
+    };
+    for (const [at, column] of columns.entries())
+      for (const makeCase of tried) {
+        const theirs = federations[column as keyof typeof federations];
+        const made = makeCase(theirs.url);
+        const { cwd } = await context(t, files);
+        const env = { XDG_STATE_HOME: cwd, XDG_RUNTIME_DIR: cwd, ...made.env };
+        const { issuer = '' } = readClaims(made.token) ?? {};
+        // What the director claims: any issuer, except in the row about others.
+        const issuers = ['https://issuer.example', ...(issuer.startsWith(theirs.url) ? [issuer] : [])];
+        const login = { issuer: issuers[0]!, scopes: ['storage.read:/'], accessToken: 'of-login' };
+        const loginTokens = {
+          isConfirmed: (url: string) => Promise.resolve(url === 'https://campus.example:8444'),
+          find: () => Promise.resolve(row.startsWith('of a login') ? { login: login as StoredLogin } : {}),
+        };
+        const tokens = createTokens({ env, cwd, uid: me, clock, loginTokens });
+        const wanted = { ...use, issuers, federation: { ...use.federation!, ...theirs } };
+        const sent = await tokens.find(wanted, made.choice ?? {}).catch((error: unknown) => error as Fault);
+        const name = `${column}: ${JSON.stringify(readClaims(made.token) ?? made.token)}`;
+        if (cells[at] === 'sent') assert.equal(sent, made.token, name);
+        else {
+          assert.ok(sent instanceof Fault && sent.kind === 'token-missing', name);
+          assert.ok(!`${sent.message} ${sent.fix}`.includes(made.token), name);
+          assert.match(sent.message, /none was found; looked at: .+ \(withheld: it (is|does not say) /, name);
+        }
+      }
+  });
+
+test('a token that is withheld is named with the reason, never shown', async (t) => {
+  const theirs = token('other', { iss: 'https://other.example' });
+  const { find } = await context(t, {}, { BEARER_TOKEN: theirs });
   const fault = await failure(find());
-  assert.match(fault.message, /BEARER_TOKEN does not say who issued it/);
-  assert.ok(!fault.message.includes('opaque-secret'));
-  assert.equal(await find({ tokenFile: 'opaque' }), 'opaque-secret');
+  assert.match(fault.message, /looked at: BEARER_TOKEN \(withheld: it is from https:\/\/other\.example\), /);
+  assert.match(fault.fix ?? '', /^get a token .* from https:\/\/issuer\.example.*--token-file/);
+  assert.ok(!fault.message.includes(theirs));
+  assert.equal((await failure(find({}, { ...use, issuers: [] }))).kind, 'token-missing');
 });
 
 test('in a shared folder, only a file that is private to the user is used', async (t) => {

@@ -5,24 +5,23 @@ import { jsonTable } from '../base/shape.ts';
 import { Fault } from '../fault/fault.ts';
 import { isUnder } from './escape-path.ts';
 import type { Verb } from './located.ts';
-import { createTokenFiles, tokenLocations, type TokenLocation } from './token-locations.ts';
+import type { StoredLogin } from './login/login-store.ts';
+import { createTokenFiles, tokenLocations } from './token-locations.ts';
 
 export interface TokenChoice {
   /** Use only this file. */
   tokenFile?: string;
   /** HTCondor's name of the credential: tried first. */
   credential?: string;
-  /** Use the named credential or none: for hosts outside of any federation. */
-  onlyNamed?: boolean;
 }
 
 export interface Tokens {
   /**
-   * The token for a use: of those that may go to its host, the first unexpired one that fits, else the first unexpired.
-   * Throws `token-missing` or `token-expired`, which name places, issuers and times but never a token. Files are re-read
-   * when they change.
+   * The token for a use: of those that may go to its host, the first unexpired one that was named or fits, else the
+   * first unexpired. Throws `token-missing` or `token-expired`, which name places, issuers and times but never a token.
+   * Files are re-read when they change; a login is renewed if `refused`, which a server refused, is its token.
    */
-  find(use: TokenUse, choice: TokenChoice): Promise<string>;
+  find(use: TokenUse, choice: TokenChoice, refused?: string): Promise<string>;
 }
 
 export interface TokenContext {
@@ -33,25 +32,13 @@ export interface TokenContext {
   loginTokens?: LoginTokens | undefined;
 }
 
-/** The parts of a login that matter for using its token. */
-interface TokenLogin {
-  federation: string;
-  issuer: string;
-  namespace: string;
-  scopes: string[];
-  accessToken: string;
-  expires?: number;
-}
-
-/** Tokens of logins, used if no other token fits. */
+/** Tokens of logins, used if no other token fits; and what the user confirmed. */
 export interface LoginTokens {
-  /** The login for a use, renewed if it expires soon; `why` says why it was not renewed or not used. */
-  find(use: TokenUse): Promise<{ login?: TokenLogin; why?: string }>;
+  /** Whether the user confirmed by name that tokens which are only found may go to a federation. */
+  isConfirmed(federation: string): Promise<boolean>;
+  /** The login for a use, renewed if it expires soon or was refused; `why` says why it was not renewed or not used. */
+  find(use: TokenUse, refused?: string): Promise<{ login?: StoredLogin; why?: string }>;
 }
-
-/** Whether a login was made for the namespace of a use, in its federation. */
-export const isForUse = (login: Omit<TokenLogin, 'accessToken' | 'scopes'>, use: TokenUse): boolean =>
-  login.federation === use.federation?.url && login.namespace === use.namespace;
 
 interface Candidate {
   place: string;
@@ -64,92 +51,83 @@ interface Candidate {
 }
 
 export function createTokens(context: TokenContext): Tokens {
+  const { uid, clock, loginTokens } = context;
   const files = createTokenFiles();
   return {
-    async find(use, choice) {
-      const places = await tokenLocations(context, choice);
+    async find(use, choice, refused) {
+      const isTrusted = (await loginTokens?.isConfirmed(use.federation?.url ?? '')) ?? false;
+      const isPlain = use.federation === undefined;
       const searched: string[] = [];
       const found: Candidate[] = [];
-      for (const place of places) {
-        const read = 'token' in place ? place : await files.read(place, context.uid);
-        const name = nameOf(place);
-        if ('token' in read)
-          found.push({
-            place: name,
-            token: read.token,
-            claims: readClaims(read.token),
-            isNamed: place.isNamed === true,
-          });
-        searched.push('token' in read ? name : `${name} (${read.without})`);
+      const consider = (one: Candidate): void => {
+        const why = withholdReason(one, use, isTrusted);
+        if (why === undefined) found.push(one);
+        searched.push(why === undefined ? one.place : `${one.place} (withheld: it ${why})`);
+      };
+      for (const { name: place, isNamed = false, ...at } of await tokenLocations(context, choice, isPlain)) {
+        const read = 'token' in at ? at : await files.read(at, uid);
+        if ('token' in read) consider({ place, token: read.token, claims: readClaims(read.token), isNamed });
+        else searched.push(`${place} (${read.without})`);
       }
-      const mayBeKept = choice.tokenFile === undefined && choice.onlyNamed !== true;
-      if (mayBeKept && fitting(found, use, context.clock.now()) === undefined)
-        found.push(...(await fromLogin(context, use, searched)));
-      return choose(found, use, context.clock.now(), searched);
+      const mayBeKept = choice.tokenFile === undefined && !isPlain;
+      if (mayBeKept && fitting(found, use, clock.now()) === undefined) {
+        const { login, why } = (await loginTokens?.find(use, refused)) ?? {};
+        if (login !== undefined) consider(fromLogin(login, why));
+        else if (why !== undefined) searched.push(why);
+      }
+      return choose(found, use, clock.now(), searched);
     },
   };
 }
 
-/** The user's login, which records its federation and purpose. */
-async function fromLogin(
-  { loginTokens }: TokenContext,
-  use: TokenUse,
-  searched: string[],
-): Promise<Candidate[]> {
-  const { login, why } = (await loginTokens?.find(use)) ?? {};
-  if (login === undefined) {
-    if (why !== undefined) searched.push(why);
-    return [];
-  }
-  const { issuer, scopes, accessToken, expires } = login;
+/** The user's login, which records its issuer and purpose. */
+function fromLogin({ issuer, scopes, accessToken, expires }: StoredLogin, why?: string): Candidate {
   const claims = { issuer, scopes, audience: [], isStorageToken: true, ...defined({ expires }) };
-  return [{ place: `your login at ${issuer}`, token: accessToken, claims, isNamed: true, why }];
+  return { place: `your login at ${issuer}`, token: accessToken, claims, isNamed: false, why };
 }
 
-function unexpired(found: Candidate[], use: TokenUse, now: number): Candidate[] {
-  return found.filter(
-    (one) =>
-      refusalReason(one, use) === undefined &&
-      (one.claims?.expires === undefined || one.claims.expires > now),
+const unexpired = (found: Candidate[], now: number): Candidate[] =>
+  found.filter(({ claims }) => (claims?.expires ?? Infinity) > now);
+
+function fitting(found: Candidate[], use: TokenUse, now: number): Candidate | undefined {
+  return unexpired(found, now).find(
+    ({ isNamed, claims }) => isNamed || (claims !== undefined && fits(claims, use)),
   );
 }
 
-function fitting(found: Candidate[], use: TokenUse, now: number): Candidate | undefined {
-  return unexpired(found, use, now).find(({ claims }) => claims !== undefined && fits(claims, use));
-}
-
 function choose(found: Candidate[], use: TokenUse, now: number, searched: string[]): string {
-  const chosen = fitting(found, use, now) ?? unexpired(found, use, now)[0];
+  const chosen = fitting(found, use, now) ?? unexpired(found, now)[0];
   if (chosen !== undefined) return chosen.token;
-  const expired = found.find((one) => refusalReason(one, use) === undefined);
-  if (expired !== undefined) throw expiredFault(use, expired);
-  throw found.length === 0 ? missingFault(use, searched) : unusableFault(use, found);
+  throw found[0] === undefined ? missingFault(use, searched) : expiredFault(use, found[0]);
 }
 
 /**
- * Why a token must not go to a host; undefined if it may. A director can claim any issuer as its own, so being named by
- * it is not enough: something outside of the federation's own claims has to tie the token to it.
+ * The one rule about where tokens go, as SECURITY.md has it in a table: why a token must not be sent to the servers that
+ * a federation names; undefined if it may. A director can claim any issuer as its own, so being named by it is not
+ * enough: the token itself, or the user, has to say that it is for this federation.
  */
-function refusalReason({ claims, isNamed }: Candidate, use: TokenUse): string | undefined {
-  const { federation, issuers } = use;
-  if (claims === undefined) return isNamed ? undefined : 'does not say who issued it';
-  if (federation === undefined) return undefined;
-  const isOfNamespace = issuers.some((issuer) => sameIssuer(issuer, claims.issuer));
-  if (!isOfNamespace && !(isNamed && issuers.length === 0))
-    return `is from ${claims.issuer ?? 'an unnamed issuer'}`;
-  return isNamed || isTied(claims, use.to, federation)
-    ? undefined
-    : `does not name ${new URL(federation.url).host}, and that host is not its issuer`;
-}
-
-/** Whether a token is meant for a host, or for the federation that names the host. */
-function isTied({ issuer = '', audience }: TokenClaims, to: string, federation: TokenFederation): boolean {
+function withholdReason(
+  { claims, isNamed }: Candidate,
+  { federation, issuers }: TokenUse,
+  isTrusted: boolean,
+): string | undefined {
+  if (isNamed || federation === undefined) return undefined;
+  if (claims === undefined)
+    return isTrusted ? undefined : `does not say who issued it, and ${unconfirmed(federation)}`;
+  const { issuer = '', audience } = claims;
+  if (!issuers.some((one) => sameIssuer(one, issuer))) return `is from ${issuer || 'an unnamed issuer'}`;
   const meant = [issuer, ...audience].flatMap((text) => originOf(text) ?? []);
   const isMeant = (url: string): boolean => meant.includes(new URL(url).origin);
-  if (isMeant(to) || isMeant(federation.url)) return true;
+  if (isMeant(federation.url)) return undefined;
   const isForAll = audience.length === 0 || audience.some((text) => anyAudience.includes(text));
-  return federation.isUsersOwn && (isForAll || federation.servers.some(isMeant));
+  if (!isForAll && !federation.servers.some(isMeant)) return `is for ${audience.join(', ')}`;
+  return isTrusted || federation.isUsersOwn
+    ? undefined
+    : `does not say for which federation it is, and ${unconfirmed(federation)}`;
 }
+
+const unconfirmed = ({ url }: TokenFederation): string =>
+  `you have not confirmed the federation: if you trust it, \`updraft login --federation ${new URL(url).host}\``;
 
 /** The audience of WLCG tokens and SciTokens that any server may accept. */
 const anyAudience = ['https://wlcg.cern.ch/jwt/v1/any', 'ANY'];
@@ -157,20 +135,6 @@ const anyAudience = ['https://wlcg.cern.ch/jwt/v1/any', 'ANY'];
 /** Audiences are URLs or bare hosts. */
 function originOf(text: string): string | undefined {
   return URL.parse(/^https?:/.test(text) ? text : `https://${text}`)?.origin;
-}
-
-function unusableFault(use: TokenUse, found: Candidate[]): Fault {
-  const why = found.map((one) => `${one.place} ${refusalReason(one, use) ?? ''}`).join('; ');
-  const issuers =
-    use.issuers.length === 0 ? 'names no issuer' : `takes tokens from ${use.issuers.join(', ')}`;
-  return new Fault(
-    'token-missing',
-    `${use.namespace} asks for a token, and none of yours was sent to ${new URL(use.to).host}: the namespace ${issuers}; ${why}`,
-    {
-      about: use.path,
-      fix: `if you trust this federation with one of them, name its file; else ${tokenAdvice(use)}`,
-    },
-  );
 }
 
 function expiredFault(use: TokenUse, { place, claims, why }: Candidate): Fault {
@@ -185,12 +149,8 @@ function expiredFault(use: TokenUse, { place, claims, why }: Candidate): Fault {
 }
 
 function missingFault(use: TokenUse, searched: string[]): Fault {
-  const where = searched.length === 0 ? 'no place to look' : searched.join(', ');
-  return new Fault(
-    'token-missing',
-    `${use.namespace} asks for a token and none was found; looked at: ${where}`,
-    { about: use.path, fix: tokenAdvice(use) },
-  );
+  const what = `${use.namespace} asks for a token and none was found; looked at: ${searched.join(', ')}`;
+  return new Fault('token-missing', what, { about: use.path, fix: tokenAdvice(use) });
 }
 
 /** What to do about a token that is missing, expired or refused. */
@@ -207,14 +167,6 @@ function newToken({
   const login = loginUrl === undefined ? '' : `\`updraft login ${loginUrl}${write}\`, or `;
   const from = issuer === undefined ? '' : ` from ${issuer}`;
   return `${login}get a token with scope ${permissions[verb][0] ?? ''}${from}`;
-}
-
-function nameOf(place: TokenLocation): string {
-  return 'token' in place
-    ? place.name
-    : place.because === undefined
-      ? place.file
-      : `${place.because} (${place.file})`;
 }
 
 export interface TokenUse {
@@ -238,7 +190,7 @@ export interface TokenUse {
 export interface TokenFederation {
   /** Where it was discovered, on which all trust rests. */
   url: string;
-  /** The user's own federation, `osdf:`: tokens for any audience may go there. */
+  /** The user's own federation, `osdf:`: it needs no confirmation for tokens that name their issuer. */
   isUsersOwn: boolean;
   /** Director and servers of the object. */
   servers: string[];

@@ -605,7 +605,7 @@ test('a token renewed during the transfer is used for the rest', async (t) => {
   await s.fetch({
     limits: { maxPasses: 4 },
     onEvent: (event) => {
-      if (event.kind === 'setback' && event.fault.kind === 'token-refused')
+      if (event.kind === 'setback' && event.fault.kind === 'token-expired')
         headers.Authorization = 'Bearer new';
     },
   });

@@ -8,6 +8,7 @@ import {
   afterRefusal,
   requestObject,
   afterSilence,
+  sendWithToken,
   type ObjectOptions,
 } from '../federation/object-request.ts';
 import { askDigests } from '../federation/stat-object.ts';
@@ -124,9 +125,11 @@ async function tryPut(upload: Upload, server: ObjectServer, isGuarded: boolean):
 async function send(upload: Upload, server: ObjectServer, isGuarded: boolean): Promise<SentFile> {
   const { size, located, options } = upload;
   const guard = isGuarded ? { 'If-None-Match': '*' } : {};
-  const headers = { ...(await located.headers(server)), ...guard };
   const url = `${server.url}${server.url.includes('?') ? '&' : '?'}oss.asize=${size}`;
-  return await sendFile({ ...upload, wire: options.federation.wire, url, headers, ...options });
+  const { wire } = options.federation;
+  const put = (headers: Record<string, string>): Promise<SentFile> =>
+    sendFile({ ...upload, wire, url, headers: { ...headers, ...guard }, ...options });
+  return await sendWithToken(located, server, put, ({ answer }) => answer.status);
 }
 
 /** XRootD has the first and the last, Pelican's own origin all three; computed while the file is sent. */

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { kinds } from '../../src/fault/kinds.ts';
 import { demoFederation } from '../mini/demo-federation.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { AgentHarness } from './agent-harness.ts';
 import { serveBytes } from './byte-server.ts';
 import { makeTarGz } from './tar.ts';
@@ -58,6 +61,34 @@ test('caches named in the order override those of the machine, and the journal s
     { server: last, bytes, coldBytes: bytes, preferredBy: 'the job file' },
   ]);
   assert.deepEqual(fetched.leftOut, [{ server: first, by: 'the job file', why: 'avoided' }]);
+});
+
+test('a token that was revoked ends an attempt with a failure that is retried, and a new one is then used', async (t) => {
+  const { federation, objects } = await demoFederation(t);
+  const env = { UPDRAFT_OSDF_HOST: federation.discoveryHost, SSL_CERT_FILE: federation.caFile };
+  const attempt = async (file: string) => {
+    const harness = await AgentHarness.open(t);
+    const data = [{ url: 'osdf:///private/secret.txt', unpack: 'none' as const, tokenFile: file }];
+    const { exit, stderr } = await harness.run(
+      { data, train: { command: 'cp data/* model.pt' } },
+      undefined,
+      env,
+    );
+    return { exit, stderr, harness };
+  };
+  const file = path.join(await temporaryFolder(t), 'token');
+  await writeFile(file, federation.issueToken({ namespace: '/private' }));
+  for (const { name } of federation.caches) await federation.trouble.add(`${name}: expire-token after 1B`);
+  assert.equal((await attempt(file)).exit, 0);
+  const { exit, stderr } = await attempt(file);
+  assert.equal(exit, kinds['token-expired'].exit, stderr);
+  assert.equal(kinds['token-expired'].retry, 'same');
+  assert.match(stderr, /token has expired/);
+  await federation.trouble.clear();
+  await writeFile(file, federation.issueToken({ namespace: '/private' }));
+  const { exit: last, harness } = await attempt(file);
+  assert.equal(last, 0);
+  assert.equal(harness.result('model.pt'), objects.secret.toString());
 });
 
 test('a local file is data too, and several sources share a folder', async (t) => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { chmod, readFile, symlink, writeFile } from 'node:fs/promises';
+import { chmod, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import { writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
@@ -22,7 +23,7 @@ type Reply = (response: ServerResponse, token: string) => void;
 const refuse: Reply = (response) => void response.writeHead(404).end();
 
 /** A federation on one port; its namespace requires tokens of `issuer` and answers requests as the test wants. */
-async function hostile(t: TestContext, reply: Reply = refuse) {
+async function hostile(t: TestContext, reply: Reply = refuse, clock = fastClock(400)) {
   const folder = await temporaryFolder(t);
   const server = await webServer(t, ({ url, headers }, response) => {
     if (url.startsWith('/.well-known/'))
@@ -40,11 +41,17 @@ async function hostile(t: TestContext, reply: Reply = refuse) {
     };
     return response.writeHead(307, named).end();
   });
-  const env = { SSL_CERT_FILE: testAuthority, TMPDIR: folder, XDG_STATE_HOME: path.join(folder, '.state') };
+  const env = {
+    SSL_CERT_FILE: testAuthority,
+    TMPDIR: folder,
+    XDG_STATE_HOME: path.join(folder, '.state'),
+    XDG_RUNTIME_DIR: folder,
+  };
   const updraft = async (words: string[], more: Record<string, string>): Promise<string> => {
     let said = '';
     const say = (text: string): void => void (said += text);
-    const cli = { clock: fastClock(400), out: say, err: say, cwd: folder, env: { ...env, ...more } };
+    const uid = process.getuid?.() ?? 0;
+    const cli = { clock, uid, out: say, err: say, cwd: folder, env: { ...env, ...more } };
     const [name = '', ...args] = words;
     try {
       await runCommand({ configure: await configureOf(name) }, args, cli);
@@ -63,6 +70,7 @@ const uses = (object: string): string[][] => [
   ['ls', object],
   ['cat', object],
   ['put', 'file', object],
+  ['rm', object, '--yes'],
 ];
 
 test('no command sends a token that was found to a federation, whatever issuer it claims', async (t) => {
@@ -70,24 +78,125 @@ test('no command sends a token that was found to a federation, whatever issuer i
   await writeFile(path.join(folder, 'file'), 'x');
   for (const [token, why] of [
     [other, /is from https:\/\/other\.example/],
-    [mine, /does not name 127\.0\.0\.1:\d+, and that host is not its issuer/],
-    [opaque, /does not say who issued it/],
+    [mine, /does not say for which federation it is, and you have not confirmed the federation/],
+    [opaque, /does not say who issued it, and you have not confirmed/],
   ] as const)
     for (const words of uses(object)) {
       const said = await updraft(words, { BEARER_TOKEN: token });
       assert.match(said, why, words[0]);
-      assert.match(said, /name its file.*--token-file/, words[0]);
+      assert.match(said, /name the file.*--token-file/, words[0]);
+      if (token !== other) assert.match(said, /`updraft login --federation 127\.0\.0\.1:\d+`/, words[0]);
       assert.ok(!said.includes(token), words[0]);
     }
   assert.deepEqual(sent(), []);
 });
 
-test('a token that is named for an object goes to the federation of that object', async (t) => {
-  const { folder, updraft, sent, object } = await hostile(t);
-  await writeFile(path.join(folder, 'token'), mine);
-  await updraft(['stat', object, '--token-file', 'token'], { BEARER_TOKEN: other });
-  assert.ok(sent().length > 0);
-  assert.ok(sent().every((authorization) => authorization === `Bearer ${mine}`));
+test('a token that is named for an object goes to the federation of that object, whoever issued it', async (t) => {
+  for (const token of [mine, other, opaque])
+    for (const isFlag of [true, false]) {
+      const { folder, updraft, sent, object } = await hostile(t);
+      await writeFile(path.join(folder, 'token'), token);
+      await writeFile(path.join(folder, 'file'), 'x');
+      for (const words of uses(object)) {
+        const before = sent().length;
+        const flag = isFlag ? ['--token-file', 'token'] : [];
+        await updraft([...words, ...flag], { BEARER_TOKEN: mine, UPDRAFT_BEARER_TOKEN_FILE: 'token' });
+        assert.ok(sent().length > before, words[0]);
+      }
+      assert.ok(sent().every((authorization) => authorization === `Bearer ${token}`));
+    }
+});
+
+test('a federation that was confirmed by name gets tokens of its issuer and opaque ones, until that is revoked', async (t) => {
+  const { folder, server, updraft, sent, object } = await hostile(t);
+  const listed = async (): Promise<string> => await updraft(['login', '--list'], {});
+  assert.match(await listed(), /no stored logins/);
+  await updraft(['login', '--federation', server.host], {});
+  const file = path.join(folder, '.state/updraft/logins/federations');
+  assert.equal((await stat(file)).mode & 0o777, 0o600);
+  assert.match(await listed(), new RegExp(`${server.host} +get tokens that are found`));
+  for (const token of [mine, opaque]) {
+    await updraft(['stat', object], { BEARER_TOKEN: token });
+    assert.equal(sent().at(-1), `Bearer ${token}`);
+  }
+  const count = sent().length;
+  assert.match(await updraft(['stat', object], { BEARER_TOKEN: other }), /is from https:\/\/other\.example/);
+  await updraft(['login', '--forget', server.host], {});
+  assert.match(await listed(), /no stored logins/);
+  assert.match(await updraft(['stat', object], { BEARER_TOKEN: mine }), /you have not confirmed/);
+  assert.match(await updraft(['login', '--forget', server.host], {}), /no stored login for/);
+  assert.equal(sent().length, count);
+});
+
+test('no request takes its token along to another host, or from https to http', async (t) => {
+  for (const plain of [false, true]) {
+    const far = await webServer(t, (_, response) => response.writeHead(404).end(), { plain });
+    const redirect: Reply = (response) => void response.writeHead(307, { Location: `${far.url}/ns/x` }).end();
+    const { folder, updraft, sent, object, server } = await hostile(t, redirect);
+    await writeFile(path.join(folder, 'file'), 'x');
+    await writeFile(path.join(folder, 'token'), mine);
+    for (const words of [...uses(object), ['put', 'file', object, '--overwrite'], ['warm', object, '--yes']])
+      await updraft([...words, '--token-file', 'token'], {});
+    const methods = new Set(
+      server.requests.filter((one) => one.headers.authorization).map((one) => one.method),
+    );
+    for (const method of ['GET', 'HEAD', 'PUT', 'PROPFIND', 'DELETE']) assert.ok(methods.has(method), method);
+    assert.ok(sent().length > 0);
+    assert.equal(far.requests.length > 0, !plain, 'https to https is followed');
+    assert.deepEqual(
+      far.requests.flatMap(({ headers }) => headers.authorization ?? []),
+      [],
+    );
+  }
+});
+
+test('a token that was revoked is read again from its file, whatever is asked', async (t) => {
+  const renewed = signedToken({ iss: issuer, scope: 'storage.read:/', jti: 'renewed' });
+  const isDone = { GET: 200, HEAD: 200, PUT: 201, DELETE: 200, PROPFIND: 207 } as Record<string, number>;
+  for (const words of uses('')) {
+    const reply: Reply = (response, token) => {
+      if (token === renewed) return void response.writeHead(isDone[response.req.method ?? ''] ?? 200).end();
+      writeFileSync(path.join(folder, 'token'), renewed);
+      return void response.writeHead(401, { 'WWW-Authenticate': 'Bearer error="invalid_token"' }).end();
+    };
+    // On a faster clock, a busy machine would run out of time for a question.
+    const { folder, updraft, server, object } = await hostile(t, reply, fastClock(5));
+    await writeFile(path.join(folder, 'token'), mine);
+    await writeFile(path.join(folder, 'file'), 'x');
+    await updraft([...words.map((word) => word || object), '--token-file', 'token'], {});
+    const sent = server.requests.filter(({ url }) => !/^\/(director|\.well)/.test(url));
+    const asked = (token: string): string[] =>
+      sent.filter(({ headers }) => headers.authorization === `Bearer ${token}`).map(({ method }) => method);
+    assert.ok(asked(mine).length > 0, words[0]);
+    for (const method of asked(mine)) assert.ok(asked(renewed).includes(method), `${words[0]}: ${method}`);
+  }
+});
+
+test('a refusal that says that the token has ended may pass; any other is final', async (t) => {
+  for (const [status, header, body, exit] of [
+    [403, '', 'token has expired', 95],
+    [401, 'Bearer error="invalid_token"', '', 95],
+    [403, '', '{"error":"revoked"}', 95],
+    [403, '', 'not allowed to read this path', 94],
+    [401, 'Bearer error="insufficient_scope"', '', 94],
+  ] as const) {
+    const { folder, updraft, object } = await hostile(
+      t,
+      (response) => void response.writeHead(status, { 'WWW-Authenticate': header }).end(body),
+    );
+    await writeFile(path.join(folder, 'token'), mine);
+    for (const words of [
+      ['get', object, 'got', '--json'],
+      ['put', 'token', object, '--json'],
+    ]) {
+      const said = await updraft([...words, '--token-file', 'token'], {});
+      assert.match(
+        said,
+        exit === 95 ? /"(kind|fault)":"token-expired"/ : /"token-refused"/,
+        `${body} ${said}`,
+      );
+    }
+  }
 });
 
 const echoes: Record<string, Reply> = {

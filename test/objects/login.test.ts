@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
-import { chmod, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { chmod, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { systemClock, type Clock } from '../../src/base/clock.ts';
 import type { Cli } from '../../src/cli/cli.ts';
+import { readClaims } from '../../src/federation/token.ts';
 import type { StoredLogin } from '../../src/federation/login/login-store.ts';
 import type { DeviceFlow } from '../../src/mini/federation/device-flow.ts';
+import { testAuthority, webServer } from '../federation/web-server.ts';
 import { ended, ObjectHarness } from './object-harness.ts';
 
 type Ended = Awaited<ReturnType<ObjectHarness['updraft']>>;
@@ -64,8 +66,6 @@ class LoginHarness {
   async age(): Promise<void> {
     const { file, ...login } = await this.kept();
     await writeFile(file, JSON.stringify({ ...login, expires: login.obtained - 1 }));
-    // The store re-reads when its folder changes, which overwriting a file does not cause.
-    await writeFile(path.join(this.folder, 'touched'), '');
   }
 
   count(kind: string): number {
@@ -261,4 +261,106 @@ test('jobs get the token of a login, and never what renews it', async (t) => {
   assert.equal(login.count('refresh_token'), 1, 'renewed for the jobs');
   assert.equal(await readFile(file, 'utf8'), `${accessToken}\n`);
   assert.ok(!plan.out.includes(accessToken) && !plan.out.includes(refreshToken));
+});
+
+/** A federation on another host whose director names the real issuer of `/private`, and what it received of tokens. */
+async function hostile(t: TestContext, login: LoginHarness) {
+  const token = login.bench.federation.issueToken({ namespace: '/private' });
+  const { issuer = '' } = readClaims(token) ?? {};
+  const server = await webServer(t, ({ url }, response) => {
+    if (url.startsWith('/.well-known/'))
+      return response.end(JSON.stringify({ director_endpoint: `${server.url}/director` }));
+    if (!url.startsWith('/director')) return response.end('hello');
+    const named = {
+      Server: 'pelican/7.27.0',
+      Link: `<${server.url}${url.slice('/director'.length).split('?')[0] ?? ''}>; pri=1`,
+      'X-Pelican-Namespace': `namespace=/private, require-token=true, collections-url=${server.url}`,
+      'X-Pelican-Authorization': `issuer=${issuer}`,
+      'X-Pelican-Token-Generation': `issuer=${issuer}, max-scope-depth=3, strategy=OAuth2`,
+    };
+    return response.writeHead(307, named).end();
+  });
+  const authorities = [testAuthority, login.bench.federation.caFile].map((file) => readFile(file, 'utf8'));
+  await writeFile(login.bench.at('ca.pem'), (await Promise.all(authorities)).join('\n'));
+  const env = { SSL_CERT_FILE: login.bench.at('ca.pem') };
+  const stolen = (): string[] => server.requests.flatMap(({ headers }) => headers.authorization ?? []);
+  return { host: server.host, url: `pelican://${server.host}/private/x`, issuer, env, stolen };
+}
+
+test('a hostile federation that names a real issuer gets no token unless the user agrees to its host', async (t) => {
+  const login = await LoginHarness.open(t);
+  const { host, url, issuer, env, stolen } = await hostile(t, login);
+  const questions: string[] = [];
+  const answers = (...said: string[]) => ({
+    env,
+    ask: (question: string) => Promise.resolve((questions.push(question), said.shift() ?? '')),
+  });
+  const notAsked = (): void => assert.deepEqual([login.flow.seen, stolen()], [[], []], 'nobody was asked');
+
+  const scripted = await login.updraft(['login', url], { env });
+  assert.equal(scripted.exit, 2, scripted.err);
+  assert.match(scripted.err, new RegExp(`in the federation ${host}, which you have not confirmed`));
+  assert.match(scripted.err, new RegExp(`updraft login ${url} --federation ${host}`));
+  notAsked();
+  const meant = login.bench.federation.discoveryHost;
+  const mistaken = await login.updraft(['login', url, '--federation', meant], { env });
+  assert.match(mistaken.err, new RegExp(`in the federation ${host}, which you have not confirmed`));
+  for (const said of ['n', '']) {
+    assert.equal((await login.updraft(['login', url], answers(said))).exit, 2);
+    assert.equal((await login.updraft(['get', url, 'a'], answers('y', said))).exit, 2);
+  }
+  assert.deepEqual(
+    [...new Set(questions)],
+    [`send tokens from ${issuer} to the servers of the federation ${host}? [y/N] `, 'Log in now? [Y/n] '],
+  );
+  notAsked();
+
+  const agreed = await login.updraft(['login', url], answers('yes'));
+  assert.equal(agreed.exit, 0, agreed.err);
+  assert.ok(agreed.err.includes(`login for /private of the federation ${host}, at ${issuer}\n`), agreed.err);
+  assert.equal((await login.updraft(['get', url, 'b'], { env })).exit, 0);
+  assert.ok(stolen().length > 0, 'the user said so');
+  const again = await login.updraft(['login', `${url}/sub`], { env });
+  assert.equal(again.exit, 0, 'a federation is confirmed once');
+  const list = await login.updraft(['login', '--list', '--json']);
+  assert.ok(list.out.includes(JSON.stringify({ federation: `https://${host}`, confirmed: true })), list.out);
+
+  // Without its confirmation, as earlier versions left it, a login is not used.
+  const count = stolen().length;
+  await rm(path.join(login.folder, 'federations'));
+  const withheld = await login.updraft(['get', url, 'c'], { env });
+  assert.equal(withheld.exit, 93);
+  assert.match(
+    withheld.err,
+    /your login at \S+ \(withheld: it does not say for which federation it is, and you have not/,
+  );
+  const job = '[train]\ncommand = "cat data/* > out"\noutputs = ["out"]\n';
+  await writeFile(login.bench.at('updraft.toml'), `name = "x"\n${job}[data.d]\nurl = "${url}"\n`);
+  const plan = await login.updraft(['plan', '--json'], { env });
+  assert.ok(!plan.out.includes('.token'), plan.out);
+  assert.equal((await login.updraft(['login', '--forget', host])).exit, 0);
+  assert.deepEqual(await login.files('.json'), []);
+  assert.equal(stolen().length, count);
+});
+
+test('a token that was revoked is renewed by its login, whatever is asked', async (t) => {
+  const login = await LoginHarness.open(t);
+  const { bench } = login;
+  assert.equal((await login.updraft(['login', 'osdf:///inbox/me', '--write'])).exit, 0);
+  await writeFile(bench.at('f'), 'new');
+  const flow = bench.federation.logins('/inbox');
+  const renewals = (): number => flow.seen.filter((one) => one.startsWith('refresh_token')).length;
+  const uses = ['get URL got', 'stat URL', 'ls osdf:///inbox/me', 'cat URL', 'put f URL2', 'rm URL2'];
+  for (const [index, text] of uses.entries()) {
+    await bench.publish('inbox/me/x', 'hello');
+    await bench.publish('inbox/me/revoked', 'hello');
+    await bench.federation.evict();
+    await bench.trouble('cache-1: expire-token after 1B on revoked first 1');
+    assert.equal((await login.updraft(['cat', 'osdf:///inbox/me/revoked'])).exit, 0);
+    const words = text.replace('URL2', 'osdf:///inbox/me/y').replace('URL', 'osdf:///inbox/me/x').split(' ');
+    const { exit, err } = await login.updraft(words);
+    assert.equal(exit, 0, `${text}: ${err}`);
+    assert.equal(renewals(), index + 1, text);
+    await bench.federation.trouble.clear();
+  }
 });

@@ -282,7 +282,7 @@ export const tokenRules: Rule<TokenFacts>[] = [
         if (left >= needed || left <= 0) return [];
         return {
           message: `the token for ${label} expires in ${formatDuration(Math.floor(left))}; ${takes} ${formatDuration(needed)}`,
-          fix: 'get a longer-lived token, or renew its file while jobs wait (after a login: `updraft login --renew`): each attempt gets the current one',
+          fix: "get a longer-lived token, or use the pool's credential service (`updraft docs login`): each attempt gets what the file contains then",
           place,
         };
       });

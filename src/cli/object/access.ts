@@ -63,7 +63,10 @@ export function openFederation(cli: Cli, options: CacheOptions = {}): Federation
     loginTokens(wire) {
       let tokens: Promise<LoginTokens> | undefined;
       const open = async (): Promise<LoginTokens> => (await import('./login.ts')).openStoredTokens(cli, wire);
-      return { find: async (use) => await (await (tokens ??= open())).find(use) };
+      return {
+        find: async (...asked) => await (await (tokens ??= open())).find(...asked),
+        isConfirmed: async (url) => await (await (tokens ??= open())).isConfirmed(url),
+      };
     },
   });
   return withCacheOptions(locator, options);

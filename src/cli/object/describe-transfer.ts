@@ -55,11 +55,14 @@ export function setbackReporter(
 /** Which server failed, why, and what happens next. */
 function describeSetback(event: SetbackEvent, isFederated: boolean): string {
   const message = printable(event.fault.message).replace(/\.$/, '');
-  const isOurs = event.fault.kind === 'token-expired';
-  const who = isOurs || message.includes(event.server) ? '' : `${event.server}: `;
+  const who = isOurs(event) || message.includes(event.server) ? '' : `${event.server}: `;
   const done = message.endsWith('another server took over') ? '' : `; ${describeRemedy(event, isFederated)}`;
   return `${who}${message}${done}`;
 }
+
+/** Our token has expired by its own date: the server was not asked. */
+const isOurs = ({ fault, server }: SetbackEvent): boolean =>
+  fault.kind === 'token-expired' && !fault.message.includes(server);
 
 export const untilTime = (until: number): string =>
   `waiting until ${new Date(until).toTimeString().slice(0, 8)}`;
@@ -78,7 +81,7 @@ function describeRemedy(event: SetbackEvent, isFederated: boolean): string {
     case 'object-changed':
       return `the two versions are not mixed; ${asking}`;
     case 'token-expired':
-      return 'waiting for a new one';
+      return isOurs(event) ? 'waiting for a new one' : asking;
     case 'object-missing':
     case 'servers-unreachable':
     case 'token-refused':

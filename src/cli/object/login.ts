@@ -1,6 +1,7 @@
-import { asFault } from '../../fault/fault.ts';
+import { asFault, Fault } from '../../fault/fault.ts';
 import { plainHttpRule } from '../../federation/discovery.ts';
 import { isUnder, unescapePath } from '../../federation/escape-path.ts';
+import type { Issuance } from '../../federation/located.ts';
 import { createLocator, type FederationLocator } from '../../federation/locator.ts';
 import { createLoginTokens, type LoginTokensContext, renew } from '../../federation/login/login-tokens.ts';
 import { logIn, type LoginRequest, revoke } from '../../federation/login/log-in.ts';
@@ -10,25 +11,32 @@ import { covers, type LoginTokens } from '../../federation/token.ts';
 import { createRequest } from '../../http/request.ts';
 import { formatDuration } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
+import { askYesNo } from '../text/phrases.ts';
 
 interface LoginOptions extends Pick<LoginRequest, 'write'> {
+  /** The host of its federation, by which the user confirms it. */
+  federation?: string | undefined;
   /** Print the code as a line of JSON on stdout. */
   json?: boolean;
 }
 
 /** Logs in for a URL and what is below it: shows page and code, waits for approval, stores the login. */
-export async function runLogin(cli: Cli, url: string, { write, json }: LoginOptions): Promise<StoredLogin> {
+export async function runLogin(cli: Cli, url: string, options: LoginOptions): Promise<StoredLogin> {
   const { clock, env } = cli;
+  const { write, json, federation } = options;
   const locator = createLocator(cli);
-  return await logIn({ ...loginContext(cli, locator), locator, env }, url, {
+  const login = await logIn({ ...loginContext(cli, locator), locator, env }, url, {
     write,
+    confirm: (issuance) => confirmFederation(cli, url, issuance, federation),
     invite(invitation, asked) {
       const { url: page, userCode, expires } = invitation;
-      if (json) cli.out(`${JSON.stringify({ page, userCode, expires: new Date(expires).toISOString() })}\n`);
+      const { host } = new URL(asked.federation);
+      const shown = { page, userCode, expires: new Date(expires).toISOString(), federation: host };
+      if (json) cli.out(`${JSON.stringify(shown)}\n`);
       const left = formatDuration((expires - clock.now()) / 1000);
       cli.err(
         [
-          `login for ${asked.namespace} at ${asked.issuer}`,
+          `login for ${asked.namespace} of the federation ${host}, at ${asked.issuer}`,
           `requests permission to ${describePermissions(asked)}`,
           '',
           `  open   ${page}`,
@@ -40,7 +48,41 @@ export async function runLogin(cli: Cli, url: string, { write, json }: LoginOpti
       );
     },
   });
+  if (federation !== undefined || homeOf(cli, url)?.isUsersOwn !== true)
+    await trustFederation(cli, login.federation);
+  return login;
 }
+
+/** A director can name any issuer: the user says whether the issuer's token is for this federation. */
+async function confirmFederation(
+  cli: Cli,
+  url: string,
+  { federation, issuer }: Issuance,
+  named: string | undefined,
+): Promise<void> {
+  const { host } = new URL(federation);
+  if (named === undefined && (await mayHaveFound(cli, url, federation))) return;
+  const agreed =
+    named === undefined
+      ? await askYesNo(cli, `send tokens from ${issuer} to the servers of the federation ${host}?`)
+      : hostOf(cli, named) === host;
+  if (agreed === true) return;
+  const fix = `if you trust ${host}: updraft login ${url} --federation ${host}`;
+  throw new Fault('usage', `${url} is in the federation ${host}, which you have not confirmed`, { fix });
+}
+
+const mayHaveFound = async (cli: Cli, url: string, federation: string): Promise<boolean> =>
+  homeOf(cli, url)?.isUsersOwn === true || (await new LoginStore(cli).confirmed()).includes(federation);
+
+/** Confirms a federation, as discovery knows it: tokens that are found may go there. */
+export async function trustFederation(cli: Cli, url: string): Promise<void> {
+  const store = new LoginStore(cli);
+  await store.confirm([...new Set([...(await store.confirmed()), url])]);
+}
+
+/** The host of a federation, as URLs have it. */
+export const hostOf = (cli: Cli, federation: string): string =>
+  homeOf(cli, `pelican://${federation}/any`)?.host ?? '';
 
 function loginContext(cli: Cli, { wire }: FederationLocator): LoginTokensContext {
   const { env, clock, version, signal } = cli;
@@ -67,21 +109,21 @@ export function describePermissions({ scopes, basePath, namespace }: Permitted):
   return words.length === 0 ? 'nothing' : words.join(', ');
 }
 
-/** The stored logins that match a URL; the longest namespace first. */
+/** The stored logins that match a URL, or the host of a federation; the longest namespace first. */
 export async function loginsOf(cli: Cli, url: string): Promise<StoredLogin[]> {
   const logins = await new LoginStore(cli).list();
-  const home = homeOf(cli, url);
+  const home = url.includes('/') ? homeOf(cli, url) : { host: hostOf(cli, url), path: undefined };
   return logins
-    .filter(
-      ({ federation, namespace }) => home?.host === new URL(federation).host && isUnder(home.path, namespace),
-    )
+    .filter(({ federation }) => home?.host === new URL(federation).host)
+    .filter(({ namespace }) => isUnder(home?.path ?? namespace, namespace))
     .sort((one, other) => other.namespace.length - one.namespace.length);
 }
 
-function homeOf({ env }: Cli, url: string): { host: string; path: string } | undefined {
+function homeOf({ env }: Cli, url: string) {
   const parsed = parseObjectUrl(url, env);
   if (parsed.kind !== 'federated') return undefined;
-  return { host: parsed.discoveryHost, path: unescapePath(parsed.path) };
+  const { discoveryHost: host, path, isUsersOwn } = parsed;
+  return { host, path: unescapePath(path), isUsersOwn };
 }
 
 /**
@@ -94,7 +136,7 @@ export async function tokenFileFor(cli: Cli, url: string): Promise<string | unde
   const login = (await loginsOf(cli, url)).find((one) =>
     one.scopes.some((scope) => covers(scope, { ...one, verb: 'GET', path })),
   );
-  if (login === undefined) return undefined;
+  if (login === undefined || !(await mayHaveFound(cli, url, login.federation))) return undefined;
   await renewLogin(cli, login, ((login.expires ?? Infinity) - login.obtained) / 2).catch((error: unknown) => {
     cli.signal.throwIfAborted();
     cli.err(`the login for ${login.url} was not renewed: ${asFault(error).message}\n`);

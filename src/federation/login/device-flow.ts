@@ -1,13 +1,13 @@
 import { Fault } from '../../fault/fault.ts';
 import type { Clock } from '../../base/clock.ts';
 import { printable } from '../../base/printable.ts';
+import type { OAuthClient } from './login-store.ts';
 import {
   type Granted,
   grantedIn,
   isUsable,
   deviceGrant,
   type IssuerMetadata,
-  type OAuthClient,
   OAuthRefusal,
   postForm,
   seconds,

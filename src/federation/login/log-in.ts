@@ -7,10 +7,9 @@ import type { Issuance, Locator } from '../located.ts';
 import { parseObjectUrl } from '../object-url.ts';
 import { readClaims, sameIssuer } from '../token.ts';
 import { askForCode, type PendingLogin, awaitApproval, type Invitation } from './device-flow.ts';
-import type { StoredLogin, LoginStore } from './login-store.ts';
+import type { OAuthClient, StoredLogin, LoginStore } from './login-store.ts';
 import {
   type IssuerMetadata,
-  type OAuthClient,
   OAuthRefusal,
   postForm,
   readMetadata,
@@ -18,7 +17,7 @@ import {
   unusable,
   type Wire,
 } from './oauth.ts';
-import { withGrant } from './with-grant.ts';
+import { withGrant } from './login-tokens.ts';
 
 interface LoginContext {
   /** A locator without logins: finding the issuer needs none. */
@@ -32,6 +31,8 @@ interface LoginContext {
 export interface LoginRequest {
   /** The permissions requested besides reading. */
   write: readonly ('create' | 'modify')[];
+  /** Throws unless the user confirms the federation, to whose servers the token will be sent. */
+  confirm(issuance: Issuance): Promise<void>;
   /** Shows the user the page, the code, and the permissions requested. */
   invite(invitation: Invitation, asked: Issuance & { scopes: string[] }): void;
 }
@@ -43,6 +44,7 @@ export async function logIn(context: LoginContext, url: string, request: LoginRe
   const verb = request.write.length > 0 ? 'PUT' : 'GET';
   const { issuance } = await locator.locate(url, { verb, ...(signal === undefined ? {} : { signal }) });
   if (issuance === undefined) throw noIssuerFault(url);
+  await request.confirm(issuance);
   const scopes = scopesFor(pathOf(url, context.env), issuance, request.write);
   const before = await store.find(issuance).catch(() => undefined);
   const all = joined(scopes, before?.scopes ?? []);

@@ -1,15 +1,20 @@
 import { createHash } from 'node:crypto';
-import { chmod, lstat, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { chmod, lstat, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock } from '../../base/clock.ts';
 import type { Env } from '../../base/env.ts';
-import { isGone } from '../../base/error-reason.ts';
+import { isGone, unlessGone } from '../../base/error-reason.ts';
 import { withLease } from '../../base/lease.ts';
 import { identifySelf } from '../../base/process-identity.ts';
 import { listOf, optional, shape, text, field, Mismatch } from '../../base/shape.ts';
 import { stateFolder } from '../../base/user-folders.ts';
 import { Fault } from '../../fault/fault.ts';
-import type { OAuthClient } from './oauth.ts';
+
+/** Our client registration at an issuer: made once, then reused. */
+export interface OAuthClient {
+  id: string;
+  secret?: string;
+}
 
 /** What a login is for; there is one login per purpose. */
 export interface LoginKey {
@@ -58,6 +63,7 @@ const loginShape = shape<StoredLogin>({
 /** How long another process may lock a login: renewing takes one request. */
 const leaseMs = 60_000;
 const waitMs = 50;
+const confirmedName = 'federations';
 const [loginEnd, tokenEnd, clientEnd, leaseEnd] = ['.json', '.token', '.client', '.lease'];
 
 /**
@@ -67,24 +73,18 @@ const [loginEnd, tokenEnd, clientEnd, leaseEnd] = ['.json', '.token', '.client',
 export class LoginStore {
   readonly #folder: string;
   readonly #uid: number;
-  #listed: { version: string; logins: StoredLogin[] } | undefined;
 
   constructor({ env, uid }: { env: Env; uid: number }) {
     this.#folder = path.join(stateFolder(env), 'logins');
     this.#uid = uid;
   }
 
-  /** All logins; re-read only when one was renewed, added or removed: each change is a rename. */
+  /** All logins, as they are now: another process may have renewed them. */
   async list(): Promise<StoredLogin[]> {
-    const info = await stat(this.#folder, { bigint: true }).catch(() => undefined);
-    if (info === undefined) return [];
-    const version = [info.ino, info.mtimeNs].join(' ');
-    if (this.#listed?.version === version) return this.#listed.logins;
-    const names = (await readdir(this.#folder)).filter((name) => name.endsWith(loginEnd)).sort();
-    const read = await Promise.all(names.map((name) => this.#read(name, loginShape)));
-    const logins = read.filter((login) => login !== undefined);
-    this.#listed = { version, logins };
-    return logins;
+    const names = (await unlessGone(readdir(this.#folder))) ?? [];
+    const kept = names.filter((name) => name.endsWith(loginEnd)).sort();
+    const read = await Promise.all(kept.map((name) => this.#read(name, loginShape)));
+    return read.filter((login) => login !== undefined);
   }
 
   async find(key: LoginKey): Promise<StoredLogin | undefined> {
@@ -108,6 +108,16 @@ export class LoginStore {
 
   async writeClient(key: LoginKey, client: OAuthClient): Promise<void> {
     await this.#write(idOf(key) + clientEnd, `${JSON.stringify(client)}\n`);
+  }
+
+  /** The federations that the user confirmed by name: tokens that are only found may go there. */
+  async confirmed(): Promise<string[]> {
+    return (await this.#read(confirmedName, listOf(text))) ?? [];
+  }
+
+  /** Replaces the list of confirmed federations. */
+  async confirm(federations: readonly string[]): Promise<void> {
+    await this.#write(confirmedName, `${JSON.stringify(federations)}\n`);
   }
 
   /** Removes everything stored for a login. */

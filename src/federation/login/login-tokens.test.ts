@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { chmod, stat } from 'node:fs/promises';
+import path from 'node:path';
 import { test } from 'node:test';
 import { systemClock } from '../../base/clock.ts';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
@@ -14,7 +16,7 @@ const use: TokenUse = {
   namespace: '/ns',
   issuers: [issuer],
   to: 'https://cache.example/ns/a/x',
-  federation: { url: federation, isUsersOwn: false, servers: [] },
+  federation: { url: federation, isUsersOwn: true, servers: [] },
 };
 const login: StoredLogin = {
   federation,
@@ -50,4 +52,25 @@ test('a login is used for its own federation, issuer, namespace and scopes, afte
   await assert.rejects(tokens.find(use, { tokenFile: 'none' }), /token/);
   await store.forget(login);
   await assert.rejects(find({}), { kind: 'token-missing' });
+});
+
+test("a confirmation counts only if it is the user's own file, for that very federation", async (t) => {
+  const cwd = await temporaryFolder(t);
+  const env = { XDG_STATE_HOME: cwd };
+  const uid = process.getuid?.() ?? 0;
+  const wire = { request: () => assert.fail('nobody is asked'), plainHttp: () => false, userAgent: 'test' };
+  const confirmed = (user: number, url: string): Promise<boolean> =>
+    createLoginTokens({ store: new LoginStore({ env, uid: user }), clock: systemClock, wire }).isConfirmed(
+      url,
+    );
+  assert.equal(await confirmed(uid, federation), false, 'nothing is, at first');
+  await new LoginStore({ env, uid }).confirm([federation, 'https://campus.example:8444']);
+  const file = path.join(cwd, 'updraft/logins/federations');
+  assert.equal((await stat(file)).mode & 0o777, 0o600);
+  assert.equal(await confirmed(uid, federation), true);
+  for (const url of ['https://fed.example:8444', 'http://fed.example', 'https://campus.example', ''])
+    assert.equal(await confirmed(uid, url), false, url);
+  await assert.rejects(confirmed(uid + 1, federation), /federations is not used as a login/);
+  await chmod(file, 0o602);
+  await assert.rejects(confirmed(uid, federation), /federations is not used as a login/);
 });

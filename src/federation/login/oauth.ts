@@ -7,6 +7,7 @@ import { NoAnswer } from '../../http/no-answer.ts';
 import type { ControlAnswer, ControlRequest, Request } from '../../http/request.ts';
 import { isTrustworthy, type PlainHttpRule } from '../discovery.ts';
 import { sameIssuer } from '../token.ts';
+import type { OAuthClient } from './login-store.ts';
 
 /** How to talk to an issuer. */
 export interface Wire {
@@ -23,12 +24,6 @@ export interface IssuerMetadata {
   device?: string;
   registration?: string;
   revocation?: string;
-}
-
-/** Our client registration at an issuer: made once, then reused. */
-export interface OAuthClient {
-  id: string;
-  secret?: string;
 }
 
 export interface Granted {

@@ -1,5 +1,6 @@
 import { Fault } from '../../fault/fault.ts';
 import { retryAfterMs } from '../../federation/back-off.ts';
+import { tokenFaultKind } from '../../federation/object-request.ts';
 import { folderFault, type OriginFacts } from '../../federation/origin-facts.ts';
 import type { ResponseHead } from '../../http/response.ts';
 import { Setback } from './setback.ts';
@@ -208,8 +209,11 @@ function refusal(head: ResponseHead, asked: Expectation): Setback | Fault {
   if (status === 404 || status === 410) return setback('missing', 'object-missing', asked, bare);
   const said = asked.errorText === '' ? bare : `${bare} (${asked.errorText})`;
   const needs = status === 401 && !asked.tokenSent ? `${said}: it asks for a token` : said;
+  const kind = asked.tokenSent
+    ? tokenFaultKind(head.headers.get('www-authenticate'), asked.errorText)
+    : 'token-missing';
   if (status === 401 || status === 403)
-    return setback('refused', asked.tokenSent ? 'token-refused' : 'token-missing', asked, needs, {
+    return setback('refused', kind, asked, needs, {
       fix: asked.tokenFix ?? 'get a token that lets you read this path',
     });
   if (status === 504)

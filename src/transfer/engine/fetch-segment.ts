@@ -2,6 +2,7 @@ import { open, type FileHandle } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { abortable } from '../../base/map-limited.ts';
 import { Fault } from '../../fault/fault.ts';
+import { sendWithToken } from '../../federation/object-request.ts';
 import { readErrorText } from '../../http/error-text.ts';
 import { sendRequest, type HttpResponse } from '../../http/exchange.ts';
 import type { BodyEnd } from '../../http/http-connection.ts';
@@ -78,7 +79,7 @@ async function askRange(
   { segment, source, controller, helps }: Fetcher,
   last: string,
 ): Promise<HttpResponse & { tokenSent: boolean }> {
-  const headers: Record<string, string> = { ...(await source.located.headers(source.server)) };
+  const headers: Record<string, string> = {};
   // A cache that lacks the object fetches it in one go only if it is not asked for a range.
   if (segment.position > 0 || last !== '') headers['Range'] = `bytes=${segment.position}-${last}`;
   if (helps) headers['Cache-Control'] = 'only-if-cached';
@@ -90,9 +91,14 @@ async function askRange(
   }
   const headMs = limits.headSeconds * 1000;
   const { url } = source.server;
-  const request = { method: 'GET' as const, url, headers, headMs, signal: controller.signal };
-  const tokenSent = Object.keys(headers).some((name) => name.toLowerCase() === 'authorization');
-  return { ...(await sendRequest(pool, request)), tokenSent };
+  let answer: (HttpResponse & { tokenSent: boolean }) | undefined;
+  const send = async (own: Record<string, string>): Promise<NonNullable<typeof answer>> => {
+    answer?.connection.destroy();
+    const request = { method: 'GET' as const, url, headers: { ...own, ...headers }, headMs };
+    const tokenSent = 'Authorization' in own;
+    return (answer = { ...(await sendRequest(pool, { ...request, signal: controller.signal })), tokenSent });
+  };
+  return await sendWithToken(source.located, source.server, send, ({ head }) => head.status);
 }
 
 /** If they lack the object and may not fetch it, Go caches answer 504, XRootD 500. */

@@ -315,6 +315,7 @@ const byInformation: FaultKind[] = [
   'data-wrong',
   'transfer-stalled',
   'transfer-failed',
+  'token-expired',
   'token-refused',
   'token-missing',
   'servers-unreachable',
