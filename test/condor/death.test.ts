@@ -24,6 +24,8 @@ disk_max = "1 GB"
   const run = await harness.submit();
   const state = onlyJob(await harness.finish(run));
   const mine = `UpdraftRun == "${path.basename(run)}"`;
+  // HTCondor writes an attempt into its history before the job leaves the queue, but after the log says that it ended.
+  await harness.untilQueue('', mine, 'ClusterId');
   const asked = await harness.tool(
     'condor_history',
     '-epochs',

@@ -14,6 +14,7 @@ import os from 'node:os';
 import path from 'node:path';
 import type { TestContext } from 'node:test';
 import { promisify } from 'node:util';
+import { systemClock } from '../../src/base/clock.ts';
 import type { MiniFederation } from '../../src/mini/federation/federation.ts';
 import { sites } from '../../src/mini/pool/condor-config.ts';
 import { poolRoot, startOwnPool } from '../pool.ts';
@@ -120,12 +121,26 @@ export class PluginPool {
   /** What the pool's history records about the transfers of a job: what operators read. */
   async transfers(t: TestContext, { id }: FinishedJob): Promise<unknown[]> {
     const words = ['-transfer-history', '-json', id];
-    return JSON.parse(await this.#tool('condor_history', words, await temporaryFolder(t))) as unknown[];
+    const folder = await temporaryFolder(t);
+    // The history follows the job's log a moment later.
+    while ((await this.#tool('condor_q', [id, '-af', 'ClusterId'], folder)).trim() !== '')
+      await systemClock.sleep(250);
+    return JSON.parse(await this.#tool('condor_history', words, folder)) as unknown[];
   }
 
   async #heldAd(id: string, folder: string): Promise<Record<string, unknown>> {
-    const [ad] = JSON.parse(await this.#tool('condor_q', [id, '-json'], folder)) as Record<string, unknown>[];
-    return ad ?? {};
+    // The queue follows the job's log a moment later.
+    const [cluster, proc] = id.split('.');
+    const constraint = `ClusterId == ${cluster} && ProcId == ${proc} && JobStatus == 5`;
+    const held = ['-constraint', constraint, '-json'];
+    for (;;) {
+      const ads = JSON.parse((await this.#tool('condor_q', held, folder)) || '[]') as Record<
+        string,
+        unknown
+      >[];
+      if (ads[0] !== undefined) return ads[0];
+      await systemClock.sleep(250);
+    }
   }
 
   async #tool(name: string, args: string[], cwd: string): Promise<string> {
