@@ -9,7 +9,7 @@ import type { Cli } from '../cli.ts';
 import {
   describePermissions,
   forgetLogin,
-  hostOf,
+  federationHost,
   loginsOf,
   renewLogin,
   runLogin,
@@ -48,7 +48,7 @@ async function login(cli: Cli, url: string | undefined, options: Options): Promi
   if (options.forget !== undefined) await forget(cli, options.forget, options);
   else if (options.renew) await renewAll(cli, options);
   else if (url === undefined && federation !== undefined) {
-    const { discoveryUrl } = await createLocator(cli).discover(hostOf(cli, federation), cli.signal);
+    const { discoveryUrl } = await createLocator(cli).discover(federationHost(cli, federation), cli.signal);
     await trustFederation(cli, discoveryUrl);
     await list(cli, options);
   } else if (url === undefined) await list(cli, options);
@@ -102,7 +102,7 @@ async function forget(cli: Cli, which: string, { json }: Options): Promise<void>
   const isAll = which === 'all';
   // This also removes files that are not valid logins.
   const some = isAll ? await store.list().catch(() => []) : await loginsOf(cli, which);
-  const host = which.includes('/') ? undefined : hostOf(cli, which);
+  const host = which.includes('/') ? undefined : federationHost(cli, which);
   const confirmed = isAll ? [] : await store.confirmed();
   const kept = confirmed.filter((url) => new URL(url).host !== host);
   if (some.length === 0 && kept.length === confirmed.length && !isAll)

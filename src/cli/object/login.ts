@@ -65,7 +65,7 @@ async function confirmFederation(
   const agreed =
     named === undefined
       ? await askYesNo(cli, `send tokens from ${issuer} to the servers of the federation ${host}?`)
-      : hostOf(cli, named) === host;
+      : federationHost(cli, named) === host;
   if (agreed === true) return;
   const fix = `if you trust ${host}: updraft login ${url} --federation ${host}`;
   throw new Fault('usage', `${url} is in the federation ${host}, which you have not confirmed`, { fix });
@@ -81,7 +81,7 @@ export async function trustFederation(cli: Cli, url: string): Promise<void> {
 }
 
 /** The host of a federation, as URLs have it. */
-export const hostOf = (cli: Cli, federation: string): string =>
+export const federationHost = (cli: Cli, federation: string): string =>
   homeOf(cli, `pelican://${federation}/any`)?.host ?? '';
 
 function loginContext(cli: Cli, { wire }: FederationLocator): LoginTokensContext {
@@ -112,7 +112,7 @@ export function describePermissions({ scopes, basePath, namespace }: Permitted):
 /** The stored logins that match a URL, or the host of a federation; the longest namespace first. */
 export async function loginsOf(cli: Cli, url: string): Promise<StoredLogin[]> {
   const logins = await new LoginStore(cli).list();
-  const home = url.includes('/') ? homeOf(cli, url) : { host: hostOf(cli, url), path: undefined };
+  const home = url.includes('/') ? homeOf(cli, url) : { host: federationHost(cli, url), path: undefined };
   return logins
     .filter(({ federation }) => home?.host === new URL(federation).host)
     .filter(({ namespace }) => isUnder(home?.path ?? namespace, namespace))
