@@ -42,7 +42,7 @@ const files: Record<CommandName, () => Promise<{ configure: Configure }>> = {
   demo: () => import('./commands/demo.ts'),
   mini: () => import('./commands/mini.ts'),
   docs: () => import('./commands/docs.ts'),
-  licenses: () => import('./commands/licenses.ts'),
+  licenses: async () => ({ configure: (await import('./commands/docs.ts')).configureLicenses }),
   completion: () => import('./commands/completion.ts'),
 };
 

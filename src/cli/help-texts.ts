@@ -341,7 +341,10 @@ export const helpTexts: Readonly<Record<string, CommandHelp>> = {
   },
   licenses: {
     what: 'print the licences of what Updraft is made of',
-    examples: [['updraft licenses', 'Bun, its libraries, the npm packages']],
+    examples: [
+      ['updraft licenses', 'Bun, its libraries, the npm packages'],
+      ['updraft licenses > LICENSES.txt', 'to hand on with a copy of the program'],
+    ],
   },
   completion: {
     what: 'print the completion script for your shell',

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import packageJson from '../../../package.json' with { type: 'json' };
 import { runCommand } from '../../../test/cli/run-command.ts';
-import { configure } from './docs.ts';
+import { configure, configureLicenses } from './docs.ts';
 
 const docs = async (...words: string[]): Promise<string> =>
   (await runCommand({ configure }, words, { cwd: '/' })).out;
@@ -22,4 +23,11 @@ test('docs suggests the page or section that was meant, and prints no other file
     fix: 'did you mean plan? updraft docs commands prints the page',
   });
   await assert.rejects(docs('../CHANGELOG'), { message: 'there is no page "../CHANGELOG"' });
+});
+
+test('licenses prints those of Bun, with where its sources are, and of every package that is built in', async () => {
+  const { out } = await runCommand({ configure: configureLicenses }, [], { cwd: '/' });
+  assert.match(out, /GNU LIBRARY GENERAL PUBLIC LICENSE/);
+  assert.match(out, /WebKit +https:\/\/github.com\/oven-sh\/WebKit, commit [0-9a-f]{40}\n/);
+  for (const name of Object.keys(packageJson.dependencies)) assert.ok(out.includes(`\n${name} `), name);
 });

@@ -18,6 +18,11 @@ export function configure(command: Command, cli: Cli): void {
     .action(async (word: string) => show(cli, await readPage(word)));
 }
 
+/** `updraft licenses`. */
+export function configureLicenses(command: Command, cli: Cli): void {
+  command.action(async () => show(cli, (await readAsset('LICENSES.txt')) ?? ''));
+}
+
 /** The text of a page, or of the section that follows a `#`. */
 async function readPage(word: string): Promise<string> {
   const [, name = '', section] = /^(?:docs\/)?(.*?)(?:\.md)?(?:#(.*))?$/s.exec(word) ?? [];
