@@ -1,7 +1,7 @@
 import { defined } from '../base/defined.ts';
 import { Fault } from '../fault/fault.ts';
 import type { FaultKind } from '../fault/kinds.ts';
-import { firstAnswer } from '../http/race.ts';
+import { firstAnswer } from '../http/connections.ts';
 import type { ControlAnswer } from '../http/request.ts';
 import { escapePath, unescapePath } from './escape-path.ts';
 import type { Located, ObjectServer } from './located.ts';

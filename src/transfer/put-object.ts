@@ -12,9 +12,8 @@ import {
   type ObjectOptions,
 } from '../federation/object-request.ts';
 import { askDigests } from '../federation/stat-object.ts';
-import type { ConnectionPool } from '../http/connections.ts';
+import { firstAnswer, type ConnectionPool } from '../http/connections.ts';
 import { NoAnswer } from '../http/no-answer.ts';
-import { firstAnswer } from '../http/race.ts';
 import { upload, type ControlAnswer } from '../http/request.ts';
 import { hasher } from './proof/digest.ts';
 

@@ -8,8 +8,8 @@ import {
   type OriginFacts,
 } from '../../federation/origin-facts.ts';
 import type { Located, LocateOptions, ObjectServer } from '../../federation/located.ts';
+import { firstAnswer } from '../../http/connections.ts';
 import { NoAnswer } from '../../http/no-answer.ts';
-import { firstAnswer } from '../../http/race.ts';
 import { requestObject, type ObjectOptions } from '../../federation/object-request.ts';
 
 interface ReachableServer {

@@ -89,10 +89,14 @@ export class SegmentScheduler {
   /** Segments for free servers, while fewer than `width` are at work; the caller starts each before taking the next. */
   *next(): Generator<Pick<Fetcher, 'source' | 'segment' | 'helps'>> {
     for (const source of this.#roster.candidates(this.#transfer.clock.monotonic())) {
-      if (this.#fetchers.size >= this.#width) return;
-      const helps = this.#hot && this.#fetchers.size > 0 && source.server.kind === 'cache';
+      const { race } = this.#fetchers;
+      if (this.#fetchers.size >= Math.max(this.#width, race?.width ?? 0)) return;
+      // All may be waiting for one slow origin: only a few caches are made to fetch the object from it.
+      const isOther = race === undefined ? this.#hot : race.whole >= this.#transfer.limits.maxServers;
+      const helps = isOther && this.#fetchers.size > 0 && source.server.kind === 'cache';
       if (helps && source.cold) continue;
-      const segment = this.#segmentFor(source);
+      const isRaced = race !== undefined && this.#fetchers.size < race.width;
+      const segment = this.#segmentFor(source, isRaced ? race.segment : undefined);
       if (segment !== undefined) yield { source, segment, helps };
     }
   }
@@ -109,18 +113,22 @@ export class SegmentScheduler {
     return true;
   }
 
-  #segmentFor(source: Source): Segment | undefined {
+  #segmentFor(source: Source, raced: Segment | undefined): Segment | undefined {
     const { segments, clock } = this.#transfer;
     const { alignment, before, maxSegment } = this.#transfer.sink;
     const server = source.server.host;
     // A single server sends everything from the first missing byte in one answer.
     if (this.#width === 1)
-      return segments.claim({ server, limit: Infinity, before: Infinity, grain: alignment });
+      return (
+        segments.claim({ server, limit: Infinity, before: Infinity, grain: alignment }) ??
+        (raced && segments.race(raced, server))
+      );
     const rate = source.meter.rate(clock.monotonic());
     const wanted = { server, limit: Math.min(maxSegment, segmentBytes(rate)), before, grain: alignment };
     const freeServer = { rate, answerSeconds: source.answerSeconds };
     const segment =
       segments.claim(wanted) ??
+      (raced && segments.race(raced, server)) ??
       segments.takeOver(wanted, freeServer, (each) => this.#fetchers.rateOf(each, source));
     this.#fetchers.endEmpty();
     return segment;

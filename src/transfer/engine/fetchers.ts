@@ -1,8 +1,9 @@
 import type { Clock } from '../../base/clock.ts';
 import { Fault } from '../../fault/fault.ts';
+import { raceWidth } from '../../http/connections.ts';
 import { stallSeconds, type TransferLimits } from '../limits.ts';
 import type { Source } from './roster.ts';
-import type { Segment } from './segments.ts';
+import { areRivals, type Segment } from './segments.ts';
 import { Setback } from './setback.ts';
 
 /** One server at work on one segment. */
@@ -13,6 +14,8 @@ export interface Fetcher {
   readonly startedAt: number;
   /** Another server already delivers: this one is asked only for what it has, and must not fetch it first. */
   readonly helps: boolean;
+  /** Its server has answered, with what was asked for. */
+  answered: boolean;
   /** When its last byte reached the sink, or the sink was ready for more. */
   lastByteAt: number;
   /** The sink is not ready, or still processes the last bytes: the server is not to blame for the silence. */
@@ -56,12 +59,21 @@ export class Fetchers {
   ): void {
     const now = this.#clock.monotonic();
     const controller = new AbortController();
-    const fetcher: Fetcher = { ...work, controller, startedAt: now, lastByteAt: now, waitsForSink: false };
+    const fetcher: Fetcher = {
+      ...work,
+      controller,
+      answered: false,
+      startedAt: now,
+      lastByteAt: now,
+      waitsForSink: false,
+    };
     const { source } = work;
     source.busy = true;
     const close = (error?: Error) => {
       source.busy = false;
-      source.turn.seconds += (this.#clock.monotonic() - fetcher.startedAt) / 1000;
+      // Who lost a race has taken no part in the transfer.
+      if (error !== stopped || fetcher.answered)
+        source.turn.seconds += (this.#clock.monotonic() - fetcher.startedAt) / 1000;
       this.#open.delete(fetcher);
       closed(error === stopped ? undefined : error);
     };
@@ -76,6 +88,25 @@ export class Fetchers {
       fetcher,
       runAndTake().then(() => close(), close),
     );
+  }
+
+  /** While no server answers: what the first of them was asked for, and how many may be asked for it by now. */
+  get race(): { segment: Segment; width: number; whole: number } | undefined {
+    const open = [...this.#open.keys()];
+    const [first] = open.toSorted((one, other) => one.lastByteAt - other.lastByteAt);
+    if (first === undefined || open.some(({ answered }) => answered)) return undefined;
+    const width = raceWidth(this.#clock.monotonic() - first.lastByteAt);
+    return { segment: first.segment, width, whole: open.filter(({ helps }) => !helps).length };
+  }
+
+  /** Its server has answered first: the others that were asked for the same bytes are left, and not to blame. */
+  win(fetcher: Fetcher): void {
+    fetcher.answered = true;
+    for (const { segment, controller } of this.#open.keys()) {
+      if (segment === fetcher.segment || !areRivals(segment, fetcher.segment)) continue;
+      segment.end = segment.position;
+      controller.abort(stopped);
+    }
   }
 
   /** Judges each fetcher that is not waiting for its sink, and ends those that are stalled or too slow to keep. */

@@ -190,7 +190,8 @@ export class Roster {
     source.disagrees ||= setback.kind === 'changed';
     source.noRanges ||= setback.kind === 'no-ranges';
     const backoff = setback.kind === 'filling' ? fillBackoffMs[source.tries - 1] : undefined;
-    this.#preferred = backoff === undefined ? undefined : source;
+    if (backoff !== undefined) this.#preferred = source;
+    else if (this.#preferred === source) this.#preferred = undefined;
     const askedMs = backoff ?? (setback.fault.retryAfterSeconds ?? 0) * 1000;
     source.breaker = tripped(source.breaker, now, askedMs);
   }

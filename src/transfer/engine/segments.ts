@@ -114,11 +114,16 @@ export class SegmentMap {
     return this.#start(server, gap.start, end);
   }
 
+  /** The same bytes once more, for a second server: the first that answers will send them. */
+  race({ start, end }: Segment, server: string): Segment {
+    return this.#start(server, start, end);
+  }
+
   /** Shortens segments that were assigned without a limit, so that other servers can share the rest. */
   share(limit: number, grain: number): void {
     for (const segment of this.running) {
       const end = roundUp(segment.position + limit, grain);
-      if (end < segment.end) this.#cut(segment, end, nobody);
+      if (end < segment.end && !this.#isRaced(segment)) this.#cut(segment, end, nobody);
     }
   }
 
@@ -137,6 +142,7 @@ export class SegmentMap {
     for (const segment of this.running) {
       const segmentRate = rateOf(segment);
       if (segment.server === wanted.server || segment.end === Infinity || segmentRate === undefined) continue;
+      if (this.#isRaced(segment)) continue;
       const seconds = (segment.end - segment.position) / Math.max(1, segmentRate);
       if (seconds <= longestSeconds) continue;
       slowest = segment;
@@ -162,7 +168,7 @@ export class SegmentMap {
     const { server, start, position } = segment;
     if (start < position)
       this.#sent = [...without(this.#sent, { start, end: position }), { server, start, end: position }];
-    if (segment.position < segment.end)
+    if (segment.position < segment.end && !this.#isRaced(segment))
       this.#insert({ start: segment.position, end: segment.end, avoid: nobody });
   }
 
@@ -200,6 +206,10 @@ export class SegmentMap {
     this.#gaps = this.#gaps.map((gap) => ({ ...gap, avoid: nobody }));
   }
 
+  #isRaced(segment: Segment): boolean {
+    return [...this.running].some((each) => each !== segment && areRivals(each, segment));
+  }
+
   #start(server: string, start: number, end: number): Segment {
     const segment: Segment = { server, start, position: start, end, promised: 0 };
     this.running.add(segment);
@@ -217,6 +227,13 @@ export class SegmentMap {
     this.#gaps.sort((a, b) => a.start - b.start);
   }
 }
+
+/** Whether two servers were asked for the same bytes and neither has sent any. */
+export const areRivals = (one: Segment, other: Segment): boolean =>
+  one.start === other.start &&
+  one.position === one.start &&
+  other.position === other.start &&
+  one.end > one.start;
 
 /** The parts of [0, size) that the sorted ranges do not cover. */
 function complement(ranges: readonly Range[], size: number): Range[] {

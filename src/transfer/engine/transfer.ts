@@ -175,6 +175,8 @@ export class Transfer implements SegmentContext {
   }
 
   async accepted(answer: Accepted, fetcher: Fetcher): Promise<void> {
+    fetcher.controller.signal.throwIfAborted();
+    this.#fetchers.win(fetcher);
     fetcher.source.answerSeconds = (this.clock.monotonic() - fetcher.startedAt) / 1000;
     fetcher.source.turn.age ??= answer.age;
     if (this.#found) return;
@@ -360,7 +362,7 @@ export class Transfer implements SegmentContext {
       const bestOther = this.#fetchers.bestOtherRate(fetcher);
       return judgeSegment(watched, { bestOther, alternative, size, missingBytes, leftMs }, this.limits);
     });
-    if (slow && this.#assignment.helpSlow()) this.#sleep.wake();
+    if (slow && this.#fetchers.race === undefined && this.#assignment.helpSlow()) this.#sleep.wake();
     if (slow && size === Infinity) void this.origin.answer();
   }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fastClock } from '../../test/fast-clock.ts';
-import { firstAnswer, raceWidth } from './race.ts';
+import { firstAnswer, raceWidth } from './connections.ts';
 
 /** Servers by what they do: `silent`, `no` after a moment, `slow` for ten seconds, `good`. */
 async function race(...servers: string[]) {
@@ -45,10 +45,10 @@ test('a slow server wins if those that were asked meanwhile know nothing', async
   await assert.rejects(race('silent', 'broken', 'good'), /broken/);
 });
 
-test('never more than eight servers are asked at once, one of them at first', () => {
+test('never more than ten servers are asked at once, one of them at first', () => {
   const seconds = [0, 1.9, 2, 3, 7.9, 8, 30, 600];
   assert.deepEqual(
     seconds.map((silent) => raceWidth(silent * 1000)),
-    [1, 1, 2, 3, 7, 8, 8, 8],
+    [1, 1, 2, 3, 7, 8, 10, 10],
   );
 });
