@@ -10,7 +10,8 @@ import { Fault } from '../fault/fault.ts';
 import { NoAnswer } from './no-answer.ts';
 import { ConnectionPool } from './connections.ts';
 import { createRequest } from './request.ts';
-import { readTrust } from './trust.ts';
+import { makeCertificateAuthority } from '../mini/federation/x509.ts';
+import { missingTrust, readTrust, sentAuthorities } from './trust.ts';
 
 async function folder(t: TestContext): Promise<string> {
   const made = await mkdtemp(path.join(os.tmpdir(), 'updraft-trust-'));
@@ -64,14 +65,11 @@ test('each variable adds its authorities to the built-in ones', async (t) => {
   );
 });
 
-test('a missing file or one without a certificate is refused, naming the variable and the file', async (t) => {
+test('a file without a certificate is refused, naming the variable and the file', async (t) => {
   const dir = await folder(t);
   const empty = path.join(dir, 'empty.pem');
   await writeFile(empty, 'not a certificate');
   for (const variable of ['SSL_CERT_FILE', 'X509_CERT_DIR', 'NODE_EXTRA_CA_CERTS']) {
-    const missing = path.join(dir, 'missing.pem');
-    const message = new RegExp(`${variable}=${missing} cannot be read`);
-    if (variable !== 'X509_CERT_DIR') assert.match(refusal({ [variable]: missing }).message, message);
     assert.match(
       refusal({ [variable]: empty }).message,
       new RegExp(`${variable}=${empty} contains no PEM certificate`),
@@ -90,6 +88,22 @@ test('a server whose certificate an added authority signed is trusted, and not o
   );
 });
 
-test('a missing X509_CERT_DIR is ignored, because the site sets it and not the user', () => {
-  assert.equal(readTrust({ X509_CERT_DIR: '/no/such/folder' }), undefined);
+test('a file that is gone is ignored, with what to do about it; the site sets X509_CERT_DIR, not the user', () => {
+  const gone = '/no/such/ca.pem';
+  for (const variable of ['SSL_CERT_FILE', 'X509_CERT_DIR', 'NODE_EXTRA_CA_CERTS'])
+    assert.equal(readTrust({ [variable]: gone }), undefined);
+  assert.deepEqual(missingTrust({ SSL_CERT_FILE: gone, X509_CERT_DIR: gone, NODE_EXTRA_CA_CERTS: '' }), [
+    `SSL_CERT_FILE=${gone} does not exist and is ignored: unset SSL_CERT_FILE`,
+  ]);
+  assert.deepEqual(missingTrust({ SSL_CERT_FILE: testAuthority }), []);
+});
+
+test('what travels with jobs is the certificates of SSL_CERT_FILE, never a key beside them', async (t) => {
+  const file = path.join(await folder(t), 'both.pem');
+  const key = makeCertificateAuthority('test', Date.now()).issue(['localhost']).key;
+  await writeFile(file, `${key}\n${authority}\n${key}\n`);
+  assert.match(key, /PRIVATE KEY/);
+  assert.deepEqual(sentAuthorities({ SSL_CERT_FILE: file }), [authority]);
+  assert.deepEqual(sentAuthorities({ SSL_CERT_FILE: '/no/such/ca.pem' }), []);
+  assert.deepEqual(sentAuthorities({ SSL_CERT_FILE: '' }), []);
 });

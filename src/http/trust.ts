@@ -9,7 +9,7 @@ const certificate = /-----BEGIN (?:TRUSTED )?CERTIFICATE-----[^-]+-----END (?:TR
 
 /**
  * Certificate authorities to trust: the built-in ones and those in `SSL_CERT_FILE`, `X509_CERT_DIR` and
- * `NODE_EXTRA_CA_CERTS` (each a PEM file or a folder of them). Undefined if none of the three is set: the runtime
+ * `NODE_EXTRA_CA_CERTS` (each a PEM file or a folder of them). Undefined if none of the three names any: the runtime
  * then uses its default.
  */
 export function readTrust(env: Env): string[] | undefined {
@@ -21,6 +21,18 @@ export function readTrust(env: Env): string[] | undefined {
   // The same authority has different line breaks in each place, and parsing one costs time.
   const all = [...tls.getCACertificates('default'), ...extra];
   return [...new Map(all.map((pem) => [pem.replace(/\s/g, ''), pem])).values()];
+}
+
+/** The certificates that travel with jobs: those of `SSL_CERT_FILE`, and nothing else that is in it, such as a key. */
+export function sentAuthorities({ SSL_CERT_FILE: place = '' }: Env): string[] {
+  return place === '' ? [] : certificatesAt('SSL_CERT_FILE', place);
+}
+
+/** What to print about a variable that names nothing; the site sets `X509_CERT_DIR`, not the user. */
+export function missingTrust(env: Env): string[] {
+  const isMissing = (name: string): boolean => (env[name] ?? '') !== '' && !fs.existsSync(env[name] ?? '');
+  const gone = ['SSL_CERT_FILE', 'NODE_EXTRA_CA_CERTS'].filter(isMissing);
+  return gone.map((name) => `${name}=${env[name] ?? ''} does not exist and is ignored: unset ${name}`);
 }
 
 const contexts = new WeakMap<string[], tls.SecureContext>();
@@ -40,9 +52,8 @@ function certificatesAt(variable: string, place: string): string[] {
     return found;
   } catch (error) {
     if (error instanceof Fault) throw error;
-    // Grid sites set this one for every job, and containers often lack the folder: the user cannot change that.
-    const isSitesOwn = variable === 'X509_CERT_DIR' && (error as NodeJS.ErrnoException).code === 'ENOENT';
-    if (isSitesOwn) return [];
+    // A mini federation that is gone, or a folder of the site that a container lacks: most work needs neither.
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
     throw unreadable(variable, place, error);
   }
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { startFederation } from '../../src/mini/federation/federation.ts';
@@ -100,4 +100,48 @@ attempts = 1
   const [attempt] = job.attempts;
   assert.deepEqual([job.outcome, attempt?.exit, attempt?.fault?.kind], ['failed', 116, 'environment-broken']);
   assert.match(attempt?.fault?.message ?? '', /has no gzip; add it to the image/);
+});
+
+test('profile = "ospool" sends the authority of the mini federation, without a key beside it', async (t) => {
+  const published = await temporaryFolder(t, { 'one.txt': 'one\n', 'two.txt': 'two\n' });
+  const federation = await startFederation({
+    namespaces: [{ prefix: '/demo', folder: published, public: true }],
+  });
+  t.after(() => federation[Symbol.asyncDispose]());
+  const caFile = path.join(await temporaryFolder(t), 'ca.pem');
+  const key = '-----BEGIN PRIVATE KEY-----\nbm90IGEga2V5\n-----END PRIVATE KEY-----\n';
+  await writeFile(caFile, key + (await readFile(federation.caFile, 'utf8')));
+  const harness = await condorHarness(
+    t,
+    {
+      'updraft.toml': `
+name = "like-ospool"
+[train]
+command = "cat data-one/one.txt data-two/two.txt > out.txt"
+outputs = ["out.txt"]
+[data.one]
+url = "osdf:///demo/one.txt"
+method = "osdf"
+unpack = "none"
+into = "data-one"
+[data.two]
+url = "osdf:///demo/two.txt"
+method = "stream"
+unpack = "none"
+into = "data-two"
+[run]
+pool = "condor"
+profile = "ospool"
+attempts = 1
+`,
+    },
+    { env: { ...federationEnv(federation), SSL_CERT_FILE: caFile } },
+  );
+  if (harness === undefined) return;
+  const run = await harness.submit();
+  const sent = await readFile(path.join(run, 'condor/inputs/authority.pem'), 'utf8');
+  assert.match(sent, /^-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n$/);
+  const job = onlyJob(await harness.finish(run));
+  assert.equal(job.outcome, 'success', JSON.stringify(job.attempts.at(-1)?.fault ?? job.held));
+  assert.equal(await result(run, 'out.txt'), 'one\ntwo\n');
 });

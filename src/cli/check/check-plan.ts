@@ -16,6 +16,7 @@ import { findSecrets } from '../../job/secrets.ts';
 import { problemAt, type SourceFile } from '../../job/source-file.ts';
 import type { Pool } from '../../pool/pool.ts';
 import type { Cli } from '../cli.ts';
+import { warnOfTrust } from '../object/access.ts';
 import { askHere } from './ask-here.ts';
 import { askObjects, imageLabel, objectsOf } from './ask-objects.ts';
 import { askSoftware } from './ask-software.ts';
@@ -59,6 +60,7 @@ export async function checkPlan(
   { plan, source }: { plan: Plan; source: SourceFile },
   options: CheckOptions,
 ): Promise<Checked> {
+  warnOfTrust(cli, plan.spec.run.pool);
   const where = linesOfKeys(source);
   const variants = variantsOf(plan);
   if (variants.length === 1) return await checkVariant(cli, plan, where, options);

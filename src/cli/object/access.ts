@@ -10,6 +10,7 @@ import { createLocator, type FederationLocator } from '../../federation/locator.
 import type { ObjectOptions } from '../../federation/object-request.ts';
 import { parseObjectUrl } from '../../federation/object-url.ts';
 import type { LoginTokens } from '../../federation/token.ts';
+import { missingTrust } from '../../http/trust.ts';
 import type { FetchOptions } from '../../transfer/fetch.ts';
 import { limitsFromEnv } from '../../transfer/limits.ts';
 import type { Manifest } from '../../transfer/proof/manifest.ts';
@@ -55,8 +56,17 @@ export const accessTo = (
   ...defined({ tokenFile }),
 });
 
+/** Says which certificate authorities are missing here, or will be in jobs of this pool. */
+export function warnOfTrust({ env, err }: Pick<Cli, 'env' | 'err'>, pool?: string): void {
+  const lines = missingTrust(env);
+  if (pool === 'condor' && (env['NODE_EXTRA_CA_CERTS'] ?? '') !== '')
+    lines.push('NODE_EXTRA_CA_CERTS is not sent with jobs: name its certificates in SSL_CERT_FILE');
+  for (const line of lines) err(`warning: ${line}\n`);
+}
+
 /** Locates objects, with the tokens of the user's logins where no other token fits. */
 export function openFederation(cli: Cli, options: CacheOptions = {}): FederationLocator {
+  warnOfTrust(cli);
   const locator = createLocator({
     ...cli,
     refusedTimeoutMs: refusedMs,

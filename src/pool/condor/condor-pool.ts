@@ -68,7 +68,7 @@ function condorPool({ self, env, clock, pid }: PoolContext): Pool {
         findProfile(plan.spec.run.profile, tools),
       ]);
       for (const one of variantsOf(plan)) assertAllowed(one, profile);
-      const environment = userEnvironment(env, profile.name === 'mini');
+      const environment = userEnvironment(env);
       const { submit, items } = renderSubmit({ plan, profile, version, run, environment, round });
       const names = condorRoundFiles(round?.number ?? 1);
       return {

@@ -1,7 +1,8 @@
-import { mkdir, rm, symlink } from 'node:fs/promises';
+import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Env } from '../../../base/env.ts';
+import { sentAuthorities } from '../../../http/trust.ts';
 import type { OrderedData } from '../../../job/job.ts';
 import { deliveredName, runFiles, sandboxFiles } from '../../../job/layout.ts';
 import { isOnDemand } from '../../../job/on-demand.ts';
@@ -103,8 +104,12 @@ export async function prepareInputs(
   for (const one of variantsOf(plan)) await linkInputs(one, inRun);
   if (hasSecrets(plan))
     await linkTo(secretsFile(env, path.basename(path.resolve(runFolder))), inRun(condorFiles.secrets));
-  const authority = env['SSL_CERT_FILE'];
-  if (authority !== undefined) await linkTo(path.resolve(authority), inRun(condorFiles.authority));
+  const authorities = sentAuthorities(env);
+  if (authorities.length > 0) {
+    // Not through the link to the user's file that an earlier version left.
+    await rm(inRun(condorFiles.authority), { force: true });
+    await writeFile(inRun(condorFiles.authority), `${authorities.join('\n')}\n`);
+  }
   if (plan.spec.train.checkpoint !== undefined)
     for (const { id } of plan.jobs)
       await mkdir(path.join(inRun(runFiles.jobs), id, sandboxFiles.checkpoint), { recursive: true });

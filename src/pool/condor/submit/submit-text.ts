@@ -1,6 +1,7 @@
 import path from 'node:path';
 import type { Env } from '../../../base/env.ts';
 import { Fault } from '../../../fault/fault.ts';
+import { sentAuthorities } from '../../../http/trust.ts';
 import { condorFiles } from '../condor-files.ts';
 
 /** A value for a submit file, with `$(…)` and `$$(…)` escaped. */
@@ -33,17 +34,16 @@ const quoted = (arg: string): string => {
 const settings = ['UPDRAFT_OSDF_HOST', 'UPDRAFT_FEDERATION_HTTP', 'UPDRAFT_STALL_SECONDS'];
 /**
  * The user's settings that the agent needs, under the names that agent and plugin read: HTCondor passes a plugin only
- * variables that begin with its name, or with `PELICAN_` if it serves that scheme. With `sendsAuthority`, the user's
- * certificate authority travels with the job, into the folder in which both are started.
+ * variables that begin with its name, or with `PELICAN_` if it serves that scheme. The user's certificate authorities
+ * travel with the job, into the folder in which both are started.
  */
-export function userEnvironment(env: Env, sendsAuthority: boolean): Record<string, string> {
+export function userEnvironment(env: Env): Record<string, string> {
   const kept: Record<string, string> = {};
   const keep = (name: string, value: string): void => {
     kept[name] = value;
     kept[`PELICAN_${name.replace(/^UPDRAFT_/, '')}`] = value;
   };
   for (const name of settings) if ((env[name] ?? '') !== '') keep(name, env[name] ?? '');
-  if (sendsAuthority && (env['SSL_CERT_FILE'] ?? '') !== '')
-    keep('SSL_CERT_FILE', path.basename(condorFiles.authority));
+  if (sentAuthorities(env).length > 0) keep('SSL_CERT_FILE', path.basename(condorFiles.authority));
   return kept;
 }

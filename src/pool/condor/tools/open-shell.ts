@@ -4,6 +4,7 @@ import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Env } from '../../../base/env.ts';
 import { Fault } from '../../../fault/fault.ts';
+import { sentAuthorities } from '../../../http/trust.ts';
 import { runFiles } from '../../../job/layout.ts';
 import type { Plan } from '../../../job/plan.ts';
 import { softwareScript } from '../../launcher.ts';
@@ -38,7 +39,7 @@ export async function openShell(
     }
     const run = `${plan.spec.name}-shell`;
     const software = await prepareSoftware(folder, plan, profile, env, self);
-    const environment = software.length === 0 ? {} : userEnvironment(env, false);
+    const environment = software.length === 0 ? {} : userEnvironment(env);
     const text = renderShell({ plan, profile, version, run, environment }, software);
     await writeFile(path.join(folder, 'shell.sub'), text);
     const child = spawn(tools.command('condor_submit'), ['-interactive', 'shell.sub'], {
@@ -91,6 +92,6 @@ async function prepareSoftware(
   await writeFile(path.join(folder, script), softwareScript);
   const sourced = `updraft_script=$(sh ./${script} ${order}) && . "$updraft_script"\nunset updraft_script\n`;
   await writeFile(path.join(folder, softwareFile), sourced);
-  const authority = env['SSL_CERT_FILE'] === undefined ? [] : [condorFiles.authority];
+  const authority = sentAuthorities(env).length === 0 ? [] : [condorFiles.authority];
   return [condorFiles.agent, order, script, softwareFile, ...inputsOf(pack), ...authority];
 }
