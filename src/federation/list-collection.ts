@@ -114,8 +114,6 @@ interface Listing {
   self: DavResource | undefined;
   /** Its entries, if it is a collection. */
   children: DavResource[];
-  /** `host:port` that answered. */
-  host: string;
 }
 
 /** A listing of a hundred thousand names takes some fifty megabytes. */
@@ -131,40 +129,27 @@ const listingRequest = (server: ObjectServer, depth: '1' | 'infinity') => ({
 /** Asks the listing server about a path and its entries; if it is silent or cuts its answer, another origin too. */
 async function propfind(url: string, located: Located, options: ObjectOptions): Promise<Listing> {
   const first = listingServer(located);
-  const failures: Fault[] = [];
-  const ask = async (isFirst: boolean, signal: AbortSignal): Promise<Listing | undefined> => {
-    const [from, server] = isFirst ? [located, first] : await otherOrigin(url, first, options);
-    if (from === undefined || server === undefined) return undefined;
+  let failed: Fault | undefined;
+  const ask = async (isFirst: boolean, how: ObjectOptions): Promise<Listing | undefined> => {
     try {
-      return await listingAt(from, server, { ...options, signal });
+      if (isFirst) return await listingAt(located, first, how);
+      const direct = await how.federation.locate(url, { ...how, verb: 'PROPFIND' });
+      const other = direct.servers.find(({ host }) => host !== first.host);
+      return other && (await listingAt(direct, other, how));
     } catch (error) {
-      if (!(error instanceof Fault) || !mayBeBetterElsewhere.includes(error.kind)) throw error;
-      failures.push(error);
+      const mayPass = error instanceof Fault && passing.includes(error.kind);
+      if (isFirst && !mayPass) throw error;
+      if (mayPass) failed ??= error;
       return undefined;
     }
   };
-  const { clock } = options.federation.wire;
-  const listing = await firstAnswer(first.kind === 'plain' ? [true] : [true, false], ask, {
-    ...options,
-    clock,
-  });
-  if (listing === undefined) throw failures[0] ?? noListing(located);
-  return listing;
+  const listing = await firstAnswer(first.kind === 'plain' ? [true] : [true, false], ask, options);
+  if (listing !== undefined) return listing;
+  throw failed ?? noListing(located);
 }
 
-const mayBeBetterElsewhere: FaultKind[] = ['servers-unreachable', 'transfer-stalled', 'data-wrong'];
-
-async function otherOrigin(
-  url: string,
-  first: ObjectServer,
-  options: ObjectOptions,
-): Promise<[Located?, ObjectServer?]> {
-  const direct = await options.federation
-    .locate(url, { ...options, verb: 'PROPFIND' })
-    .catch(() => undefined);
-  const other = direct?.servers.find(({ host }) => host !== first.host);
-  return direct === undefined || other === undefined ? [] : [direct, other];
-}
+/** Another origin may do better. */
+const passing: FaultKind[] = ['servers-unreachable', 'transfer-stalled', 'data-wrong'];
 
 async function listingAt(located: Located, server: ObjectServer, options: ObjectOptions): Promise<Listing> {
   const isUsable = (said: ControlAnswer): boolean => said.status !== 207 || wholeListing(said) !== undefined;
@@ -172,7 +157,7 @@ async function listingAt(located: Located, server: ObjectServer, options: Object
   if (answer.status === 405 || answer.status === 501) throw noListing(located);
   if (answer.status !== 207)
     throw statusFault(answer.status, { ...located, ...answer, object: located.url, host: server.host });
-  return { ...split(wholeListing(answer) ?? [], new URL(answer.url).pathname), host: server.host };
+  return split(wholeListing(answer) ?? [], new URL(answer.url).pathname);
 }
 
 /** Its resources; undefined unless both the text and the body that carries it have come to their end. */
@@ -202,7 +187,7 @@ export function originAt(url: string): ObjectServer {
  * Separates the requested collection from its entries. Servers behind a prefix may use their own paths: then the
  * shortest is the collection.
  */
-function split(resources: DavResource[], pathname: string): Pick<Listing, 'self' | 'children'> {
+function split(resources: DavResource[], pathname: string): Listing {
   const asked = escapePath(pathname).replace(/(.)\/+$/, '$1');
   const shortest = resources.toSorted((one, other) => one.path.length - other.path.length)[0];
   const self = resources.find(({ path }) => path === asked) ?? shortest;

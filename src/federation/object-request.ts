@@ -22,6 +22,7 @@ interface ServerRequest extends Omit<ControlRequest, 'headers' | 'url' | 'signal
   headers?: Record<string, string>;
 }
 
+const again = 'wait and run it again';
 const maxRedirects = 5;
 const timeoutMs = 15_000;
 /** A refused connection seldom recovers while the caller waits. */
@@ -70,7 +71,7 @@ export async function requestWithRetries(
     try {
       const answer = await requestObject(located, request, options);
       if (!isUsable(answer))
-        return { failed: cutFault(located.url, request.server), retry: true, timeoutMs: refusedTimeoutMs };
+        return { failed: cutOff(located.url, request.server.host), retry: true, timeoutMs: refusedTimeoutMs };
       if (!mayPass(answer.status)) return { done: answer };
       return afterRefusal(located, request.server, answer, { now: clock.now(), timeoutMs });
     } catch (error) {
@@ -99,11 +100,8 @@ export function afterSilence(object: string, error: unknown, timeoutMs: number):
   return { failed: noAnswerFault(object, error), retry: error.mayPass, timeoutMs };
 }
 
-const cutFault = (url: string, { host }: ObjectServer): Fault =>
-  new Fault('data-wrong', `${url}: ${host} does not answer with a whole listing`, {
-    about: url,
-    fix: 'wait and run it again; if it stays so, ask whoever runs that server',
-  });
+const cutOff = (about: string, host: string): Fault =>
+  new Fault('data-wrong', `${about}: ${host} does not answer with a whole listing`, { about, fix: again });
 
 /** A server that does not answer, as a Fault about the object. */
 export const noAnswerFault = (object: string, error: NoAnswer): Fault =>
@@ -155,7 +153,7 @@ function meaning(status: number): [FaultKind, string, string?] {
     case 410:
       return ['object-missing', 'has no such object', 'check the spelling of the path; list its folder'];
     case 429:
-      return ['servers-unreachable', 'is overloaded', 'wait and run it again'];
+      return ['servers-unreachable', 'is overloaded', again];
     case 504:
       return [
         'transfer-stalled',
@@ -166,7 +164,7 @@ function meaning(status: number): [FaultKind, string, string?] {
       return ['disk-full', 'has no room left', 'ask whoever runs the origin for space'];
     default:
       return status >= 500
-        ? ['servers-unreachable', 'has an internal error', 'wait and run it again']
+        ? ['servers-unreachable', 'has an internal error', again]
         : ['transfer-failed', 'rejects the request'];
   }
 }

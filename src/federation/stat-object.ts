@@ -65,14 +65,13 @@ export async function statObject(url: string, options: StatOptions): Promise<Obj
 
 /** Caches that have the object know its digests; the origin may have to read all of it to compute them. */
 async function findDigests(located: Located, know: OriginOptions, options: StatOptions): Promise<Digests> {
-  const askCache = async (server: ObjectServer, signal: AbortSignal): Promise<Digests | undefined> => {
-    const how = { ...options, signal };
-    if ((await askCopy(located, server, how)).holds !== 'whole') return undefined;
-    const digests = await askDigests(located, server, how);
+  const caches = located.servers.filter(({ kind }) => kind === 'cache');
+  const ask = async (server: ObjectServer, how: StatOptions): Promise<Digests | undefined> => {
+    const { holds } = await askCopy(located, server, how);
+    const digests = holds === 'whole' ? await askDigests(located, server, how) : {};
     return Object.keys(digests).length > 0 ? digests : undefined;
   };
-  const caches = located.servers.filter(({ kind }) => kind === 'cache');
-  const known = await firstAnswer(caches, askCache, { ...options, clock: know.wire.clock });
+  const known = await firstAnswer(caches, ask, options);
   if (known !== undefined) return known;
   const [from, origin] = (await originOf(located, know)) ?? [];
   return from && origin ? await askDigests(from, origin, options) : {};
@@ -80,9 +79,9 @@ async function findDigests(located: Located, know: OriginOptions, options: StatO
 
 async function askServers(located: Located, options: StatOptions): Promise<ObjectInfo> {
   let worst: Fault | undefined;
-  const ask = async (server: ObjectServer, signal: AbortSignal) => {
+  const ask = async (server: ObjectServer, how: StatOptions) => {
     try {
-      const answer = await requestObject(located, { method: 'HEAD', server }, { ...options, signal });
+      const answer = await requestObject(located, { method: 'HEAD', server }, how);
       if (answer.status === 200) return { server, answer };
       const { url: object, tokenFix } = located;
       const fault = statusFault(answer.status, { ...answer, object, host: server.host, tokenFix });
@@ -94,8 +93,7 @@ async function askServers(located: Located, options: StatOptions): Promise<Objec
     }
     return undefined;
   };
-  const { clock } = options.federation.wire;
-  const first = await firstAnswer(located.servers, ask, { ...options, clock });
+  const first = await firstAnswer(located.servers, ask, options);
   if (first !== undefined) return await fromHead(located, first.server, first.answer, options);
   throw worst === undefined || worst.kind === 'object-missing' ? uncertainFault(located) : worst;
 }

@@ -11,7 +11,7 @@ async function race(...servers: string[]) {
   const aborted: string[] = [];
   const found = await firstAnswer(
     servers,
-    async (server, signal) => {
+    async (server, { signal }) => {
       asked.push(clock.monotonic() - start);
       try {
         if (server === 'silent') await clock.sleep(60_000, signal);
@@ -23,7 +23,7 @@ async function race(...servers: string[]) {
       }
       return server === 'no' || server === 'silent' ? undefined : server;
     },
-    { clock },
+    { federation: { wire: { clock } } },
   );
   return { found, asked, aborted, ms: clock.monotonic() - start };
 }

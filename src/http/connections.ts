@@ -161,18 +161,27 @@ const maxRaced = 10;
 export const raceWidth = (silentMs: number): number =>
   silentMs < raceMs ? 1 : Math.min(maxRaced, Math.floor(silentMs / stepMs));
 
+interface Asking {
+  federation: { wire: Pick<ConnectionPool, 'clock'> };
+  signal?: AbortSignal | undefined;
+}
+
 /**
  * Asks servers in order until one has an answer: the next one as soon as one has none, or has been silent for too long.
  * The first answer wins, and the requests to the others are aborted. Undefined if none has one; rejects with the first
  * error.
  */
-export async function firstAnswer<Server, Answer>(
+export async function firstAnswer<Server, Answer, How extends Asking>(
   servers: readonly Server[],
-  ask: (server: Server, signal: AbortSignal) => Promise<Answer | undefined>,
-  { clock, signal }: { clock: Clock; signal?: AbortSignal | undefined },
+  ask: (server: Server, how: How & { signal: AbortSignal }) => Promise<Answer | undefined>,
+  options: How,
 ): Promise<Answer | undefined> {
+  const { clock } = options.federation.wire;
   const over = new AbortController();
-  const either = signal === undefined ? over.signal : AbortSignal.any([signal, over.signal]);
+  const how = {
+    ...options,
+    signal: AbortSignal.any([over.signal, ...(options.signal ? [options.signal] : [])]),
+  };
   /** Requests without an answer yet, and since when. */
   const open = new Map<Promise<Answer | undefined>, number>();
   const waiting = [...servers];
@@ -182,7 +191,7 @@ export async function firstAnswer<Server, Answer>(
       const silentMs = now - Math.min(now, ...open.values());
       if (waiting.length > 0 && open.size < raceWidth(silentMs)) {
         const [next] = waiting.splice(0, 1) as [Server];
-        const asked = ask(next, either).finally(() => open.delete(asked));
+        const asked = ask(next, how).finally(() => open.delete(asked));
         open.set(asked, now);
       } else {
         const pauseMs = silentMs < raceMs ? raceMs - silentMs : stepMs;

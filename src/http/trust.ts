@@ -48,13 +48,13 @@ function certificatesAt(variable: string, place: string): string[] {
   try {
     const isFolder = fs.statSync(place).isDirectory();
     const found = isFolder ? certificatesIn(place) : certificatesOf(place);
-    if (found.length === 0) throw noCertificate(variable, place);
+    if (found.length === 0) throw unusable(variable, place, 'contains no PEM certificate');
     return found;
   } catch (error) {
     if (error instanceof Fault) throw error;
     // A mini federation that is gone, or a folder of the site that a container lacks: most work needs neither.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
-    throw unreadable(variable, place, error);
+    throw unusable(variable, place, `cannot be read: ${(error as Error).message}`);
   }
 }
 
@@ -73,18 +73,9 @@ function certificatesIn(folder: string): string[] {
 
 const certificatesOf = (file: string): string[] => fs.readFileSync(file, 'latin1').match(certificate) ?? [];
 
-function noCertificate(variable: string, place: string): Fault {
-  return new Fault('file-invalid', `${variable}=${place} contains no PEM certificate`, {
+function unusable(variable: string, place: string, why: string): Fault {
+  return new Fault('file-invalid', `${variable}=${place} ${why}`, {
     about: place,
     fix: `set ${variable} to PEM certificates of the authorities to trust, or unset it`,
-  });
-}
-
-function unreadable(variable: string, place: string, error: unknown): Fault {
-  const why = error instanceof Error ? error.message : String(error);
-  return new Fault('file-invalid', `${variable}=${place} cannot be read: ${why}`, {
-    about: place,
-    fix: `set ${variable} to a readable file or folder, or unset it`,
-    cause: error,
   });
 }

@@ -75,13 +75,9 @@ export async function putObject(file: string, url: string, options: PutOptions):
 /** Where to upload to: of several origins the first that answers, so that no two get the object. */
 async function originFor(located: Located, options: PutOptions): Promise<ObjectServer | undefined> {
   const { servers } = located;
-  const ask = async (server: ObjectServer, signal: AbortSignal): Promise<ObjectServer | undefined> => {
-    const answer = requestObject(located, { method: 'HEAD', server }, { ...options, signal });
-    return (await answer.catch(() => undefined)) && server;
-  };
-  const { clock } = options.federation.wire;
-  const first = servers.length > 1 ? await firstAnswer(servers, ask, { ...options, clock }) : undefined;
-  return first ?? servers[0];
+  const ask = async (server: ObjectServer, how: PutOptions): Promise<ObjectServer | undefined> =>
+    (await requestObject(located, { method: 'HEAD', server }, how).catch(() => undefined)) && server;
+  return (servers.length > 1 ? await firstAnswer(servers, ask, options) : undefined) ?? servers[0];
 }
 
 /** What is known of a file here; throws a Fault if it cannot be read. */

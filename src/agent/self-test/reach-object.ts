@@ -34,8 +34,7 @@ export async function reachObject(url: string, options: ObjectOptions): Promise<
   const { clock } = options.federation.wire;
   const end = clock.monotonic() + timeoutMs;
   for (;;) {
-    const silent: NoAnswer[] = [];
-    const answers = await askServers(located, options, silent);
+    const answers = await askServers(located, options);
     const best = answers.find(isGood) ?? answers.find(({ status }) => status !== undefined);
     if (best !== undefined && isGood(best)) return reached(best, undefined);
     const gone = answers.find(
@@ -43,7 +42,7 @@ export async function reachObject(url: string, options: ObjectOptions): Promise<
     );
     if (gone !== undefined) throw new MissingAtOrigin(located.url, gone.server);
     if (best !== undefined) return reached(best, await askOrigin(url, located, options));
-    if (clock.monotonic() + retryMs > end) throw unreachable(located, silent);
+    if (clock.monotonic() + retryMs > end) throw unreachable(located, answers);
     await clock.sleep(retryMs, options.signal);
   }
 }
@@ -52,6 +51,7 @@ interface Answer {
   server: ObjectServer;
   /** Undefined if it could not be reached. */
   status: number | undefined;
+  silence?: string;
   size?: number;
 }
 
@@ -69,15 +69,14 @@ function reached({ server, status, size }: Answer, origin: OriginFacts | undefin
 }
 
 /** What servers answer, up to the first good answer. */
-async function askServers(located: Located, options: ObjectOptions, silent: NoAnswer[]): Promise<Answer[]> {
+async function askServers(located: Located, options: ObjectOptions): Promise<Answer[]> {
   const answers: Answer[] = [];
-  const { clock } = options.federation.wire;
-  const untilGood = async (server: ObjectServer, signal: AbortSignal): Promise<true | undefined> => {
-    const answer = await ask(located, server, { ...options, signal }, silent);
+  const isLast = async (server: ObjectServer, how: ObjectOptions): Promise<true | undefined> => {
+    const answer = await ask(located, server, how);
     answers.push(answer);
     return isGood(answer) || undefined;
   };
-  await firstAnswer(located.servers, untilGood, { ...options, clock });
+  await firstAnswer(located.servers, isLast, options);
   return answers;
 }
 
@@ -94,12 +93,7 @@ async function askOrigin(
   return known;
 }
 
-async function ask(
-  located: Located,
-  server: ObjectServer,
-  options: ObjectOptions,
-  silent: NoAnswer[],
-): Promise<Answer> {
+async function ask(located: Located, server: ObjectServer, options: ObjectOptions): Promise<Answer> {
   try {
     // A plain request would make a cache ask its origin for digests, which takes minutes for a big object.
     const headers: Record<string, string> =
@@ -110,13 +104,12 @@ async function ask(
     return { server, status, ...(length === undefined ? {} : { size: Number(length) }) };
   } catch (error) {
     if (!(error instanceof NoAnswer)) throw error;
-    silent.push(error);
-    return { server, status: undefined };
+    return { server, status: undefined, silence: error.message };
   }
 }
 
-function unreachable({ url }: Located, silent: NoAnswer[]): Fault {
-  const said = [...new Set(silent.map(({ message }) => message))].join('; ');
+function unreachable({ url }: Located, answers: Answer[]): Fault {
+  const said = [...new Set(answers.map(({ silence }) => silence))].join('; ');
   return new Fault('servers-unreachable', `${os.hostname()} cannot reach any server of ${url}: ${said}`, {
     fix: 'run the job on another machine: one without network access cannot fetch data',
     about: url,

@@ -95,8 +95,8 @@ export class SegmentScheduler {
       const isOther = race === undefined ? this.#hot : race.whole >= this.#transfer.limits.maxServers;
       const helps = isOther && this.#fetchers.size > 0 && source.server.kind === 'cache';
       if (helps && source.cold) continue;
-      const isRaced = race !== undefined && this.#fetchers.size < race.width;
-      const segment = this.#segmentFor(source, isRaced ? race.segment : undefined);
+      const raced = race && this.#fetchers.size < race.width ? race.segment : undefined;
+      const segment = this.#segmentFor(source, raced);
       if (segment !== undefined) yield { source, segment, helps };
     }
   }

@@ -15,7 +15,7 @@ export interface Fetcher {
   /** Another server already delivers: this one is asked only for what it has, and must not fetch it first. */
   readonly helps: boolean;
   /** Its server has answered, with what was asked for. */
-  answered: boolean;
+  answered?: boolean;
   /** When its last byte reached the sink, or the sink was ready for more. */
   lastByteAt: number;
   /** The sink is not ready, or still processes the last bytes: the server is not to blame for the silence. */
@@ -59,14 +59,7 @@ export class Fetchers {
   ): void {
     const now = this.#clock.monotonic();
     const controller = new AbortController();
-    const fetcher: Fetcher = {
-      ...work,
-      controller,
-      answered: false,
-      startedAt: now,
-      lastByteAt: now,
-      waitsForSink: false,
-    };
+    const fetcher: Fetcher = { ...work, controller, startedAt: now, lastByteAt: now, waitsForSink: false };
     const { source } = work;
     source.busy = true;
     const close = (error?: Error) => {
@@ -93,7 +86,7 @@ export class Fetchers {
   /** While no server answers: what the first of them was asked for, and how many may be asked for it by now. */
   get race(): { segment: Segment; width: number; whole: number } | undefined {
     const open = [...this.#open.keys()];
-    const [first] = open.toSorted((one, other) => one.lastByteAt - other.lastByteAt);
+    const [first] = open;
     if (first === undefined || open.some(({ answered }) => answered)) return undefined;
     const width = raceWidth(this.#clock.monotonic() - first.lastByteAt);
     return { segment: first.segment, width, whole: open.filter(({ helps }) => !helps).length };
