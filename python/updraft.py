@@ -2534,19 +2534,20 @@ def _seed_all(place: tuple[int, ...], own: dict[str, Any]) -> None:
     PyTorch's and NumPy's older one are the same algorithm, and draw the same from the same seed. Of a seed, both use 32
     bits, PyTorch's on a CPU: two of them coincide in one of 4 billion places.
     """
-    root = hashlib.blake2b(repr(place).encode()).digest()
-    random.seed(int.from_bytes(root[:32], "little"))
-    if _torch() is not None:
-        _torch().default_generator.manual_seed(int.from_bytes(root[32:40], "little"))
-    if _numpy() is not None:
-        _numpy().random.seed(int.from_bytes(root[40:44], "little"))
+    root, torch, numpy = hashlib.blake2b(repr(place).encode()).digest(), _torch(), _numpy()
+    pythons, torchs, numpys = struct.unpack_from("<QQI", root)
+    random.seed(pythons)
+    if torch is not None:
+        torch.default_generator.manual_seed(torchs)
+    if numpy is not None:
+        numpy.random.seed(numpys)
     for path, one in own.items():
-        digest = hashlib.blake2b(path.encode("utf-8", "surrogatepass"), key=root, digest_size=16).digest()
+        digest = hashlib.blake2b(path.encode("utf-8", "surrogatepass"), key=root, digest_size=8).digest()
         seed = int.from_bytes(digest, "little")
         if hasattr(one, "bit_generator"):
             one.bit_generator.state = type(one.bit_generator)(seed).state
         elif hasattr(one, "manual_seed"):
-            one.manual_seed(seed & 0xFFFFFFFFFFFFFFFF)
+            one.manual_seed(seed)
         else:
             one.seed(seed if isinstance(one, random.Random) else seed & 0xFFFFFFFF)
 
