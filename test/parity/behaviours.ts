@@ -25,9 +25,9 @@ const processes: Record<string, Behaviour> = {
     outcome(sh('kill -KILL $$')),
     outcome(spawnSync('/no/such/program')),
     outcome(spawnSync('/etc/passwd')),
-    outcome(sh('sleep 60', { timeout: 200 })),
+    outcome(sh('exec sleep 60', { timeout: 200 })),
     outcome(
-      sh('yes', {
+      sh('exec yes', {
         maxBuffer: 1000,
         stdio: ['ignore', 'ignore', 'pipe'],
         timeout: 200,
