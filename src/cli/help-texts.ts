@@ -153,7 +153,6 @@ export const helpTexts: Readonly<Record<string, CommandHelp>> = {
       ['updraft report', 'the latest run'],
       ['updraft report my.log --html report.html', 'any HTCondor event log, with charts'],
       ['updraft report my.log --by site', 'which site, owner, log, machine, GPU or parameter lost most'],
-      ['updraft report my.log --mail', 'what to write to the owners of held jobs'],
     ],
   },
   bundle: {

@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
+import { chmod, chown } from 'node:fs/promises';
+import path from 'node:path';
+import process from 'node:process';
 import { test } from 'node:test';
+import { runCommand } from '../../test/cli/run-command.ts';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
+import * as report from '../cli/commands/report.ts';
 import { logSources } from '../eventlog/log-sources.ts';
 import { columns, sumOver } from './columns.ts';
 import { comparisonCharts } from './compare/comparison-charts.ts';
@@ -138,4 +143,21 @@ test('a table of sites has a column for the wait for data, if there was any', as
   };
   assert.deepEqual(lastColumn(group!), ['rate', '']);
   assert.deepEqual(lastColumn(waiting), ['waiting for data', '2.0 h']);
+});
+
+test('where the log names no owner, --by owner takes the owner of the file, and says so', async (t) => {
+  const [first, second] = [job(0, 'Tesla V100', 1), job(1, 'Tesla V100', 1)];
+  const getent = '#!/bin/sh\nshift\nfor uid; do echo "user$uid:x:$uid:0::/:/bin/sh"; done\n';
+  const cwd = await temporaryFolder(t, { 'a.log': first, 'b.log': second, getent });
+  await chmod(path.join(cwd, 'getent'), 0o755);
+  const isRoot = process.getuid?.() === 0;
+  if (isRoot) for (const name of ['a.log', 'b.log']) await chown(path.join(cwd, name), 4321, 4321);
+  const owner = isRoot ? 4321 : (process.getuid?.() ?? 0);
+  const env = { PATH: `${cwd}:/usr/bin:/bin` };
+  const ask = async (uid: number): Promise<string> =>
+    (await runCommand(report, ['a.log', 'b.log', '--by', 'owner'], { cwd, env, uid, columns: 120 })).out;
+  const groups = await ask(0);
+  assert.match(groups, new RegExp(`\\n +user${owner} +2 `));
+  assert.match(groups, /2 jobs: the log names no owner, so the owner of its file stands for it\./);
+  assert.doesNotMatch(await ask(owner), /stands for it/, 'it may be a copy');
 });

@@ -54,3 +54,14 @@ test('use beyond the requested disk determines the suggestion', () => {
   const evicted = `${begun(0)}004 (001.000.000) ${at(5)} Job was evicted.\n\t(0) CPU times\n\tError from slot1@ep: disk usage exceeded request_disk\n${table('Disk (KB)', 1500, 1000)}...\n012 (001.000.000) ${at(5)} Job was held.\n\tError from slot1@ep: disk usage exceeded request_disk\n\tCode 21 Subcode 103\n...\n`;
   assert.deepEqual(reported(evicted), [['Disk', 1875, '1 attempt ran out: request more']]);
 });
+
+test('the memory to request is never less than what a job ran out of, also by the words of Docker', () => {
+  const held = (job: number, reason: string): string =>
+    `${begun(job)}012 (001.00${job}.000) ${at(5)} Job was held.\n\t${reason}\n\tCode 34 Subcode 0\n...\n`;
+  const small =
+    'Job has gone over cgroup memory limit of 2048 megabytes. Last measured usage: 2100 megabytes.';
+  const docker = 'Error from slot1@ep: Docker job has gone over memory limit of 16384 Mb';
+  const suggested = (second: string) => reported(held(0, small) + held(1, second))[0]?.[1];
+  assert.equal(suggested(docker), 32_768);
+  assert.equal(suggested('Memory usage exceeded request_memory'), null, 'how much the second had is unknown');
+});

@@ -247,7 +247,7 @@ export function remedyFor(jobs: readonly JobHistory[], cause: Cause, source: Sou
 }
 
 /** The line that requests enough memory, if the log shows how much that is. */
-export function memoryLine(resources: readonly ResourceReport[], source: SourceKind): string | null {
+function memoryLine(resources: readonly ResourceReport[], source: SourceKind): string | null {
   const memory = resources.find(({ name }) => name === 'Memory');
   const wanted = memory?.suggested ?? null;
   if (wanted === null) return null;

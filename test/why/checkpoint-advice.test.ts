@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { explainStory } from '../../src/why/explain-story.ts';
 import { logSources } from '../../src/eventlog/log-sources.ts';
-import { mailsOf } from '../../src/report/mails.ts';
 import { readLogs } from '../../src/report/read-logs.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
@@ -37,9 +36,7 @@ async function adviceOn(t: TestContext, text: string): Promise<string> {
   const { failures, setbacks, verdict } = read.report;
   const remedies = [...failures, ...setbacks].map(({ cause, remedy }) => `${cause}: ${remedy}`);
   const explained = read.jobs.flatMap((job) => explainStory(job).advice);
-  return [...remedies, verdict?.text, ...explained, ...mailsOf(read, 'my.log').mails.map((one) => one.text)]
-    .join('\n')
-    .replaceAll(/\s+/g, ' ');
+  return [...remedies, verdict?.text, ...explained].join('\n').replaceAll(/\s+/g, ' ');
 }
 
 test('a job that resumes from checkpoints is not advised to save some, by no command', async (t) => {
@@ -48,5 +45,4 @@ test('a job that resumes from checkpoints is not advised to save some, by no com
   assert.doesNotMatch(without, /resumes from its checkpoints/);
   assert.doesNotMatch(resumed, /Save checkpoints/);
   assert.match(resumed, /time-limit: It resumes from its checkpoints: let it go on/);
-  assert.match(resumed, /What helps: It resumes from its checkpoints/);
 });

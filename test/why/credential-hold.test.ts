@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
-import type { Mails } from '../../src/report/mails.ts';
-import * as report from '../../src/cli/commands/report.ts';
+import * as why from '../../src/cli/commands/why.ts';
+import type { Explanation } from '../../src/diagnosis/explanation.ts';
 import { accessPoint, job } from '../adopt/access-point.ts';
 import { runCommand } from '../cli/run-command.ts';
 import { ownPool } from '../condor/own-pool.ts';
@@ -22,13 +22,12 @@ test('a job that is held for a missing credential runs once that is stored and t
   const cluster = await here.submit('job', [...lines, '+OAuthServicesNeeded = "mine"', 'queue']);
   await here.held('job.log', 1);
 
-  let said = '';
-  const out = (text: string): void => void (said += text);
-  await runCommand(report, ['--mail', '--json', 'job.log'], { cwd: here.folder, env: {}, out, err: out });
-  const [mail] = (JSON.parse(said) as Mails).mails;
-  assert.equal(mail?.causes[0]?.cause, 'credential-missing');
-  assert.equal(mail.causes[0].command, `condor_release ${cluster}.0`);
-  assert.doesNotMatch(mail.text, /submit/);
+  const { out } = await runCommand(why, ['--json', 'job.log'], { cwd: here.folder, env: {} });
+  const [explained] = (JSON.parse(out) as { jobs: Explanation[] }).jobs;
+  assert.equal(explained?.cause, 'credential-missing');
+  const advice = explained.advice.join('\n');
+  assert.match(advice, new RegExp(`: condor_release ${cluster}\\.0 `));
+  assert.doesNotMatch(advice, /submit/);
 
   const owner = await here.tool('condor_q', cluster, '-af', 'Owner');
   const folder = path.join(pool.home, 'credentials', owner);

@@ -1,7 +1,5 @@
 import { type Command, Option } from 'commander';
 import { shellQuote } from '../../base/shell-quote.ts';
-import { mailsOf, mailsText } from '../../report/mails.ts';
-import type { ReadLogs } from '../../report/read-logs.ts';
 import { runReport } from '../../report/read-run.ts';
 import { runText } from '../../report/report-text.ts';
 import { sections } from '../../report/sections.ts';
@@ -14,7 +12,6 @@ import { currentState } from '../run-view/current-state.ts';
 import { givenOptions, nextCommands } from '../text/phrases.ts';
 
 interface Flags extends ReportForm {
-  mail?: true;
   valid?: string;
   invalid?: string;
 }
@@ -44,15 +41,6 @@ export function configure(command: Command, cli: Cli): void {
         'group jobs by owner, log, run, method or a parameter, attempts by site, machine, gpu, cache or warmth',
       ).conflicts('jobs'),
     )
-    .addOption(
-      new Option('--mail', 'print what to write to the owners of jobs that need a person').conflicts([
-        'csv',
-        'markdown',
-        'html',
-        'jobs',
-        'by',
-      ]),
-    )
     .option('--all', 'add slowest jobs, all sites, machines and groups')
     .option('--valid <rule>', "when a result is valid: 'bytes>1M && seconds>600'")
     .option('--invalid <list>', 'jobs or DAG nodes with wrong results: a,b,c or a file')
@@ -60,12 +48,8 @@ export function configure(command: Command, cli: Cli): void {
       const source = await reportSource(cli, words);
       const isPlain = Object.keys(flags).every((flag) => plainFlags.has(flag));
       if ('run' in source && isPlain) return printRun(cli, source.run, flags, givenOptions(command));
-      const wantsOwners = flags.mail === true || flags.by?.split(',').includes('owner') === true;
+      const wantsOwners = flags.by?.split(',').includes('owner') === true;
       const read = await readSource(cli, source, { ...flags, wantsOwners });
-      if (flags.mail === true) {
-        printMails(cli, sourceName(source), read, flags);
-        return;
-      }
       await printReport(cli, sourceName(source), read, flags);
       if (Object.keys(flags).length > 0 || words.includes('-')) return;
       const named = words.length > maxNamed ? 'LOGS' : words.map(shellQuote).join(' ');
@@ -82,11 +66,6 @@ export function configure(command: Command, cli: Cli): void {
 const maxNamed = 3;
 
 const plainFlags = new Set(['json', 'all', 'jobs']);
-
-function printMails(cli: Cli, name: string, read: ReadLogs, { json }: Flags): void {
-  const mails = mailsOf(read, name);
-  cli.out(`${json === true ? JSON.stringify(mails) : mailsText(mails, read.jobs.length)}\n`);
-}
 
 async function printRun(cli: Cli, run: FoundRun, form: ReportForm, given: string): Promise<void> {
   const state = await currentState(cli, run.folder);
