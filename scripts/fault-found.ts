@@ -19,7 +19,7 @@ export const found: Readonly<Record<FaultKind, string>> = {
     'by the agent: signal 9, 15, 1 or 2, or a status like 137, that neither it nor the pool sent; with the memory use of the training and the machine at that time',
   'gpu-memory': 'by the agent, in the last lines of the training (`CUDA out of memory`)',
   'expect-wrong':
-    'by the agent, when a file from the access point, or a verified list of shards, has other files than `expect` says',
+    'when two servers send the same bytes, or the only one sends them twice, and `sha256`, `expect` or a manifest says otherwise; by the agent, when a file from the access point, or a verified list of shards, has other files than `expect` says',
   'discovery-failed': 'when the federation is looked up, by the self-test or a transfer',
   'director-unreachable':
     'when the director does not say where an object is, after several tries over minutes',

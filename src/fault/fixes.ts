@@ -29,7 +29,7 @@ export const fixes: Readonly<Partial<Record<FaultKind, string>>> = {
     'declare `sha256` or a manifest to find out whether the download or the archive is damaged; create a damaged archive again',
   'archive-kind': 'create the archive again, or set `unpack`',
   'archive-unsafe': 'list it with `tar -tvf`, and create it again with relative names',
-  'expect-wrong': 'correct `expect` in the job file, or make the data again',
+  'expect-wrong': 'correct `sha256`, `expect` or the manifest, or publish the right object under a new name',
   'data-unexpected': 'if the data is right, fix `expect`; otherwise stage the data again',
   'scratch-unusable':
     'nothing if another machine works; on your own machine, check the permissions of that directory',

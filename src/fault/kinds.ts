@@ -35,7 +35,11 @@ export const kinds = {
     what: 'Something outside the job killed the training, apparently not for memory or disk.',
   },
   'gpu-memory': { exit: 88, retry: 'elsewhere', what: 'The training ran out of GPU memory.' },
-  'expect-wrong': { exit: 89, retry: 'never', what: 'The data is right, but `expect` is not.' },
+  'expect-wrong': {
+    exit: 89,
+    retry: 'never',
+    what: 'The servers agree on the data, but `sha256`, `expect` or the manifest describes other data.',
+  },
   'discovery-failed': { exit: 90, retry: 'elsewhere', what: 'There is no federation at that host.' },
   'director-unreachable': { exit: 91, retry: 'same', what: "The federation's director does not answer." },
   'servers-unreachable': {

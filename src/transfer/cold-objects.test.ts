@@ -42,7 +42,7 @@ async function get(
   const onEvent = (event: FetchEvent): void => {
     if (event.kind === 'setback') setbacks.push(event.fault.message);
   };
-  const locator = locatorOf(servers, direct === undefined ? {} : { direct });
+  const locator = locatorOf(servers, direct === undefined ? {} : { direct, lister: direct[0]! });
   const result = await fetchToFile(url, target, { locator, clock, onEvent, ...more });
   const served = result.servers.reduce((sum, { bytes }) => sum + bytes, 0) / result.bytes;
   return { servers, setbacks, served, result };
@@ -211,6 +211,7 @@ test('if all caches have an older version of an object, the newer one comes from
     bytes: newer,
     kind: 'origin',
     headers: { ETag: '"new"', ...Modified(6) },
+    propfind: { size: newer.length, modified: Modified(6)['Last-Modified'] },
   });
   const stale = { bytes: older, headers: { ...hot, ETag: '"old"', ...Modified(5) } };
   const { result } = await get(t, [stale, stale, stale], { sha256: sha256(newer) }, [origin]);

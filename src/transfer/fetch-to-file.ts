@@ -8,6 +8,7 @@ import { lacksIdentity } from './engine/check-response.ts';
 import { Roster, type Source } from './engine/roster.ts';
 import { Transfer } from './engine/transfer.ts';
 import {
+  missingFacts,
   toStopFault,
   resolveSettings,
   type Fetched,
@@ -43,8 +44,8 @@ export async function fetchToFile(
   try {
     const verified = await fetch.run();
     const seconds = (settings.clock.monotonic() - started) / 1000;
-    const { size: bytes, record, digest } = fetch;
-    return { bytes, seconds, verified, ...record, ...defined({ digest }) };
+    const { size: bytes, record, digest, known } = fetch;
+    return { bytes, seconds, verified, ...record, ...defined({ digest }), ...missingFacts(verified, known) };
   } catch (error) {
     const thrown = await fetch.withShortage(error);
     await fetch.suspend();
@@ -77,6 +78,8 @@ class FileFetch {
   readonly #transfer: Transfer;
   #facts: Promise<ObjectChecksums | undefined> = Promise.resolve(undefined);
   #asked: Source | undefined;
+  /** The digest of the first server, of this or an earlier attempt. */
+  #named: PartJournal['digest'];
   readonly #journal: PartJournalWriter;
   readonly #startedAt: number;
   /** The digest that the bytes were compared with. */
@@ -92,8 +95,9 @@ class FileFetch {
     this.#settings = settings;
     this.#startedAt = settings.clock.monotonic();
     this.#file = file;
+    this.#named = earlier?.digest;
     const { manifest, sha256, clock, limits } = settings;
-    const onDamaged: OnDamaged = (range, servers) => this.#transfer.reject(range, servers);
+    const onDamaged: OnDamaged = (...damage) => this.#transfer.reject(...damage);
     this.#sink = new FileSink(file, { manifest, onDamaged });
     if (sha256 !== undefined && manifest === undefined) this.#sink.hashBy('sha-256');
     this.#journal = new PartJournalWriter(target, file, clock, earlier?.done ?? [], () =>
@@ -105,6 +109,7 @@ class FileFetch {
       sink: this.#sink,
       proven: manifest !== undefined,
       earlier,
+      digest: () => this.#expectedDigest(),
       onEvent: (event) => {
         settings.onEvent(event);
         if (event.kind === 'progress') this.#progressed();
@@ -114,6 +119,7 @@ class FileFetch {
         this.#sink.hashBy(likelyAlgorithm);
         this.#asked = source;
         this.#facts = this.#ask(source, limits.digestSeconds * 1000).then((facts) => {
+          this.#named ??= facts?.digest;
           this.#sink.hashBy(
             facts?.digest?.algorithm ?? (source.server.kind === 'cache' ? likelyAlgorithm : undefined),
           );
@@ -131,13 +137,17 @@ class FileFetch {
     return this.#transfer.record;
   }
 
+  get known(): Transfer['known'] {
+    return this.#transfer.known;
+  }
+
   /** Fetches, verifies, and renames the file to its target. */
   async run(): Promise<Verification> {
     const { repair } = this.#transfer;
     await this.#transfer.run();
     let proof = await this.#prove();
     while (proof instanceof Fault || (isUnproven(proof) && (await repair.refetchUnverified()))) {
-      if (proof instanceof Fault) await repair.run(proof);
+      if (proof instanceof Fault) await repair.run(proof, this.#settings.sha256 !== undefined);
       proof = await this.#prove();
     }
     repair.clearSuspects();
@@ -149,8 +159,9 @@ class FileFetch {
   /** Keeps what has arrived for a later attempt. */
   async suspend(): Promise<void> {
     const { known, segments, origin } = this.#transfer;
+    const isProven = this.#settings.manifest !== undefined;
     // Stopped before any server said what a later attempt must know to resume.
-    if (lacksIdentity(known) && (segments.done[0]?.end ?? 0) > 0) await origin.answer();
+    if (!isProven && lacksIdentity(known) && (segments.done[0]?.end ?? 0) > 0) await origin.answer();
     this.#journal.suspend();
   }
 
@@ -243,7 +254,14 @@ class FileFetch {
     const { known, segments } = this.#transfer;
     const { done } = segments;
     if (known.size === undefined || done.length === 0) return undefined;
-    return { url: this.#settings.shownUrl, identity: known, done };
+    return { url: this.#settings.shownUrl, identity: known, done, ...defined({ digest: this.#named }) };
+  }
+
+  /** The digest by which another server can show that it has the same version. */
+  async #expectedDigest(): Promise<PartJournal['digest']> {
+    const { sha256: hex } = this.#settings;
+    if (hex !== undefined) return { algorithm: 'sha-256', hex };
+    return this.#named ?? (await this.#facts)?.digest;
   }
 }
 
@@ -254,7 +272,9 @@ async function alreadyThere(url: string, target: string, settings: Settings): Pr
   if (!stat.isFile())
     throw new Fault('scratch-unusable', `${target} exists and is not a file`, { about: target });
   const verified = await compare(url, target, stat.size, settings);
-  if (verified !== undefined) return { bytes: stat.size, seconds: 0, verified, servers: [] };
+  const { size: bytes } = stat;
+  if (verified !== undefined)
+    return { bytes, seconds: 0, verified, servers: [], ...missingFacts(verified, { size: bytes }) };
   throw new Fault('file-invalid', `${target} exists and is not ${settings.shownUrl}`, {
     about: target,
     fix: 'remove it, choose another name, or allow overwriting',

@@ -3,6 +3,7 @@ import { Fault } from '../fault/fault.ts';
 import { withDeadline } from '../http/connections.ts';
 import { Transfer } from './engine/transfer.ts';
 import {
+  missingFacts,
   toStopFault,
   resolveSettings,
   type Fetched,
@@ -10,7 +11,14 @@ import {
   type Settings,
   type Verification,
 } from './fetch.ts';
-import { askObject, hasher, likelyAlgorithm, type Algorithm, type ObjectChecksums } from './proof/digest.ts';
+import {
+  askObject,
+  hasher,
+  likelyAlgorithm,
+  type Algorithm,
+  type ObjectChecksums,
+  type ServerDigest,
+} from './proof/digest.ts';
 import type { Hasher } from './proof/hasher.ts';
 import { OrderedSink, VerifyingSink, type Sink, type Write } from './sinks/sink.ts';
 
@@ -27,12 +35,16 @@ export async function fetchToStream(url: string, write: Write, options: FetchOpt
     const verified = await fetch.run();
     const seconds = (settings.clock.monotonic() - started) / 1000;
     const { digest, transfer } = fetch;
-    return { bytes: transfer.segments.size, seconds, verified, ...transfer.record, ...defined({ digest }) };
+    const said = { ...transfer.record, ...defined({ digest }), ...missingFacts(verified, transfer.known) };
+    return { bytes: transfer.segments.size, seconds, verified, ...said };
   } catch (error) {
     // The reader of the stream may have found it damaged.
     for (const { server } of fetch.transfer.record.servers) settings.suspects.add(server);
     throw toStopFault(settings, error);
   } finally {
+    const { record, witnesses } = fetch.transfer;
+    const servers = record.servers.map(({ server }) => server);
+    options.onSenders?.({ servers, isOnly: witnesses.isOnlyServer });
     fetch.transfer.close();
   }
 }
@@ -61,6 +73,7 @@ class StreamFetch {
       sink: this.#sink(),
       proven: manifest !== undefined,
       earlier: undefined,
+      digest: () => this.#finalDigest(),
       onFound: async (source, pool) => {
         if (manifest !== undefined || sha256 !== undefined) return;
         this.#facts = askObject(source, pool, limits.digestSeconds * 1000, signal);
@@ -71,11 +84,9 @@ class StreamFetch {
 
   async run(): Promise<Verification> {
     await this.transfer.run();
-    const { manifest, sha256 } = this.#settings;
-    if (manifest !== undefined) return 'manifest';
-    const digest =
-      sha256 === undefined ? (await this.#facts)?.digest : { algorithm: 'sha-256', hex: sha256, server: '' };
-    if (digest === undefined || digest.algorithm !== this.#algorithm || this.#hash === undefined)
+    if (this.#settings.manifest !== undefined) return 'manifest';
+    const digest = await this.#finalDigest();
+    if (digest === undefined || this.#hash === undefined)
       return (this.transfer.known.size ?? (await this.#facts)?.size) === undefined ? 'none' : 'size';
     const found = this.#hash.hex();
     this.digest = digest;
@@ -85,11 +96,19 @@ class StreamFetch {
     throw new Fault('data-corrupt', what, { about });
   }
 
+  /** The digest that the whole is compared with. */
+  async #finalDigest(): Promise<ServerDigest | undefined> {
+    const { sha256: hex } = this.#settings;
+    if (hex !== undefined) return { algorithm: 'sha-256', hex, server: '' };
+    const digest = (await this.#facts)?.digest;
+    return digest?.algorithm === this.#algorithm ? digest : undefined;
+  }
+
   #sink(): Sink {
     const { manifest, limits } = this.#settings;
     if (manifest !== undefined)
-      return new VerifyingSink(manifest, limits.windowBytes, this.#write, (range, servers) =>
-        this.transfer.reject(range, servers),
+      return new VerifyingSink(manifest, limits.windowBytes, this.#write, (...damage) =>
+        this.transfer.reject(...damage),
       );
     return new OrderedSink(limits.windowBytes, (chunk) => {
       this.#hash?.update(chunk);

@@ -3,6 +3,7 @@ import { withoutSecrets } from '../base/printable.ts';
 import { Fault } from '../fault/fault.ts';
 import type { Locator } from '../federation/located.ts';
 import type { IdleConnections } from '../http/connections.ts';
+import type { Identity } from './engine/check-response.ts';
 import type { FetchRecord, Turn } from './engine/turn.ts';
 import { defaultTransferLimits, type TransferLimits } from './limits.ts';
 import type { Manifest } from './proof/manifest.ts';
@@ -38,12 +39,22 @@ export interface FetchOptions {
   onEvent?: (event: FetchEvent) => void;
   /** Called once a server has a digest that the whole object will be compared with. */
   onDigest?: () => void;
+  /** Called when a stream ends, well or not. */
+  onSenders?: (senders: Senders) => void;
+}
+
+/** Who sent the bytes, and whether the object has no other server. */
+export interface Senders {
+  servers: string[];
+  isOnly: boolean;
 }
 
 export interface Fetched extends FetchRecord {
   bytes: number;
   seconds: number;
   verified: Verification;
+  /** Of bytes that no digest verified: which facts no server gave. */
+  missing?: string[];
   /** The digest that the bytes were compared with; `server` is empty if the user gave it. */
   digest?: { algorithm: string; hex: string; server: string };
 }
@@ -94,6 +105,13 @@ export function resolveSettings(url: string, options: FetchOptions): Settings {
     onEvent: options.onEvent ?? (() => undefined),
     onDigest: options.onDigest ?? (() => undefined),
   };
+}
+
+/** What nobody said about bytes that no digest verified. */
+export function missingFacts(verified: Verification, said: Partial<Identity>): Pick<Fetched, 'missing'> {
+  if (verified === 'manifest' || verified === 'digest') return {};
+  const facts = { digest: undefined, 'strong ETag': said.etag, 'modification time': said.modified };
+  return { missing: Object.entries(facts).flatMap(([name, value]) => (value === undefined ? [name] : [])) };
 }
 
 /** The error of a fetch that the user stopped, or the one it was given. */

@@ -184,6 +184,26 @@ test('data that is not what was expected never reaches the training', async (t) 
   assert.match(gone.stderr, /set\.tar\.gz\.none does not exist/);
 });
 
+test('a wrong expectation ends the job after two downloads that agree, of an archive and of a file', async (t) => {
+  const harness = await AgentHarness.open(t);
+  const { url } = await serveBytes(t, archive);
+  const object = `${url}/set.tar.gz`;
+  const wrong = [
+    { url: object, sha256: '0'.repeat(64) },
+    { url: object, expect: { files: 3 } },
+    { url: object, sha256: '0'.repeat(64), unpack: 'none' as const },
+  ];
+  for (const [at, source] of wrong.entries()) {
+    const { exit, stderr } = await harness.run({ attempt: at + 1, data: [source], train });
+    assert.equal(exit, 89, stderr);
+    assert.match(stderr, /127\.0\.0\.1:\d+ sent the same twice/);
+    if (source.sha256 !== undefined)
+      assert.match(stderr, new RegExp(`is ${sha256}, should be ${source.sha256}`));
+  }
+  assert.equal(harness.entries('fetch-setback').length, wrong.length);
+  assert.deepEqual(harness.entries('training-started'), []);
+});
+
 test('a manifest that was sent along verifies the data', async (t) => {
   const harness = await AgentHarness.open(t);
   const manifest = { bytes: archive.length, chunkBytes: 4096, sha256, chunks: [sha256] };

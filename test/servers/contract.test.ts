@@ -166,7 +166,7 @@ const promises: Record<string, Promised> = {
     const target = path.join(folder, 'wrong.bin');
     const wrong = createHash('sha256').update('something else').digest('hex');
     const fetched = fetchToFile(`${source.url}/small.bin`, target, { locator, sha256: wrong });
-    await assert.rejects(fetched, { kind: 'data-corrupt' });
+    await assert.rejects(fetched, { kind: 'expect-wrong' });
     assert.ok(!existsSync(target));
   },
 

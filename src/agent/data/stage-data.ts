@@ -15,8 +15,9 @@ import type { DataSource } from '../../job/spec.ts';
 import { toFaultRecord } from '../../journal/entry.ts';
 import { fetchToFile } from '../../transfer/fetch-to-file.ts';
 import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
-import type { Fetched, FetchEvent, FetchOptions } from '../../transfer/fetch.ts';
+import type { Fetched, FetchEvent, FetchOptions, Senders } from '../../transfer/fetch.ts';
 import { limitsFromEnv } from '../../transfer/limits.ts';
+import { secondFault } from '../../transfer/proof/expect-wrong.ts';
 import { type Manifest, parseManifest } from '../../transfer/proof/manifest.ts';
 import { besideList, type ListedShard, parseShardList } from '../../transfer/proof/shard-list.ts';
 import { openUnpacker, type UnpackerOptions } from '../../unpack/open-unpacker.ts';
@@ -217,24 +218,34 @@ async function stageFile(
   await rename(draft, path.join(into, name));
 }
 
-/** Fetches a damaged archive once more, from servers that had no part in the first delivery. */
+/**
+ * Fetches a wrong archive once more, from servers that had no part in the first delivery. If it is wrong in the same
+ * way, so is what the job expects.
+ */
 async function stageArchiveWithRetry(
-  staging: Staging,
+  { options, ...rest }: Staging,
   mode: UnpackerOptions['mode'],
   attempt: Attempt,
 ): Promise<void> {
+  const { url, local } = rest;
+  let sent: Senders = { servers: [], isOnly: false };
+  const staging = { ...rest, options: { ...options, onSenders: (now: Senders) => void (sent = now) } };
   try {
     await stageArchive(staging, mode, attempt);
   } catch (error) {
-    const { url, local, options } = staging;
-    const isDamage =
-      error instanceof Fault && (error.kind === 'data-corrupt' || error.kind === 'archive-damaged');
+    const isWrong =
+      error instanceof Fault && ['data-corrupt', 'archive-damaged', 'data-unexpected'].includes(error.kind);
     // A local file will be the same again, and so will bytes that a manifest has verified.
-    if (!isDamage || local !== undefined || options.manifest !== undefined) throw error;
-    const server = [...(options.suspects ?? [])].join(', ');
+    if (!isWrong || local !== undefined || options.manifest !== undefined) throw error;
+    const { servers } = sent;
+    const server = servers.join(', ');
     attempt.record({ kind: 'fetch-setback', object: url.text, server, fault: toFaultRecord(error) });
     attempt.record({ kind: 'phase', phase: 'fetching' });
-    await stageArchive(staging, mode, attempt);
+    for (const each of servers) options.suspects?.add(each);
+    await stageArchive(staging, mode, attempt).catch((again: unknown) => {
+      const isExpected = error.kind === 'data-unexpected' || options.sha256 !== undefined;
+      throw isExpected ? secondFault(url.text, error, again, [servers, sent]) : again;
+    });
   }
 }
 
@@ -273,8 +284,9 @@ async function stageArchive(
     record({ kind: 'unpacked', object, files, bytes, proven: isVerified(fetched) });
   } catch (error) {
     await unpacker.abort();
-    // A file on the access point is the same at the next attempt.
-    if (url.kind === 'file' && error instanceof Fault && error.kind === 'data-unexpected')
+    // A file on the access point is the same at the next attempt, and so is what a manifest has verified.
+    const isFixed = url.kind === 'file' || staging.options.manifest !== undefined;
+    if (isFixed && error instanceof Fault && error.kind === 'data-unexpected')
       throw new Fault('expect-wrong', error.message, { cause: error });
     throw error;
   }

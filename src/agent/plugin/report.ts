@@ -220,6 +220,7 @@ const codes: Partial<Record<FaultKind, ErrorCode>> = {
   'token-expired': code(4000, 'Authorization', true),
   'token-missing': code(4010, 'Authorization.TokenNotFound', false),
   'archive-kind': code(5000, 'Specification', false),
+  'expect-wrong': code(5000, 'Specification', false),
   'archive-unsafe': code(5000, 'Specification', false),
   'scratch-unusable': code(5002, 'Specification.FileNotCreated', true),
   // Another machine may have more room.

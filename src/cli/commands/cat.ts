@@ -51,6 +51,6 @@ async function cat(cli: Cli, urls: string[], options: Options): Promise<void> {
       ...proof,
       onEvent: (event) => (event.kind === 'progress' ? undefined : reportSetback(event)),
     });
-    say(`${url}: ${describeVerified(fetched.verified)}`);
+    say(`${url}: ${describeVerified(fetched.verified, fetched.missing)}`);
   }
 }

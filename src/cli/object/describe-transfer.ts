@@ -13,7 +13,11 @@ const proofs: Record<Verification, string> = {
   none: 'not verified: no server gave a size or digest',
 };
 
-export const describeVerified = (verified: Verification): string => proofs[verified];
+/** How the bytes were verified; a warning if it is known which facts are `missing` for that. */
+export const describeVerified = (verified: Verification, missing?: string[]): string =>
+  missing === undefined
+    ? proofs[verified]
+    : `warning: ${verified === 'size' ? 'size only' : 'not verified'}, no server gave a ${missing.join(' or ')}`;
 
 /** `1.2 GB in 3.1s (390 MB/s)`; the rate counts only the bytes that moved. */
 export function describeAmount(bytes: number, seconds: number, moved = bytes): string {

@@ -50,15 +50,18 @@ export async function fetchItem(
     if (options.unpack === undefined) Object.assign(result, await toFile(item, access, options));
     else Object.assign(result, await toFolder(item, access, options.unpack));
   } catch (error) {
-    result.fault = withFix(item.url, asFault(error));
+    result.fault = withFix(item, asFault(error));
   } finally {
     board.end(work);
   }
   return result;
 }
 
-function withFix(url: string, fault: Fault): Fault {
+function withFix({ url, listed }: GetItem, fault: Fault): Fault {
   const { kind, message } = fault;
+  // Nobody but the listing, made a moment ago, expected that size.
+  if (kind === 'expect-wrong' && listed !== undefined)
+    return new Fault('object-changed', message, { about: url, cause: fault });
   const fix =
     kind === 'object-missing' && url.includes('/')
       ? `check the spelling: updraft ls ${shellQuote(url.slice(0, url.lastIndexOf('/')))}`

@@ -38,7 +38,7 @@ function printFetched(
   const parts = [
     isThere ? `${formatSize(bytes)}, already there` : `${describeAmount(bytes, seconds, moved)}${earlier}`,
     describeServersUsed(fetched),
-    describeVerified(verified),
+    describeVerified(verified, fetched.missing),
     ...(unpacked === undefined ? [] : [describeUnpacked(cli, target, unpacked)]),
     ...(setbacks.length === 0 ? [] : [counted(setbacks.length, 'setback')]),
   ];
@@ -72,7 +72,9 @@ function resultJson({ url, target, fetched, unpacked, setbacks, fault, isOld: sk
   if (fetched === undefined) return { url, target, setbacks, error };
   const { bytes, seconds, verified, servers, leftOut } = fetched;
   const rate = seconds > 0 ? Math.round(movedBytes(fetched) / seconds) : undefined;
-  return { url, target, bytes, seconds, rate, verified, servers, leftOut, setbacks, unpacked, skipped };
+  const warning = fetched.missing && describeVerified(verified, fetched.missing);
+  const how = { bytes, seconds, rate, verified, warning, servers, leftOut };
+  return { url, target, ...how, setbacks, unpacked, skipped };
 }
 
 export function faultJson({ kind, message, fix, info }: Fault): object {

@@ -3,7 +3,13 @@ import { test } from 'node:test';
 import type { FaultKind } from '../../fault/kinds.ts';
 import type { OriginFacts } from '../../federation/origin-facts.ts';
 import { parseHead } from '../../http/response.ts';
-import { checkResponse, needsOrigin, type Expectation, type Identity } from './check-response.ts';
+import {
+  checkResponse,
+  needsDigest,
+  needsOrigin,
+  type Expectation,
+  type Identity,
+} from './check-response.ts';
 import { Setback, type SetbackKind } from './setback.ts';
 
 const asked: Expectation = {
@@ -14,7 +20,6 @@ const asked: Expectation = {
   offset: 0,
   tokenSent: false,
   tokenFix: undefined,
-  confirm: false,
   maySkip: false,
   errorText: '',
   now: 0,
@@ -92,12 +97,12 @@ test('the origin is waited for only if the answer itself leaves something open',
   for (const status of [405, 409, 416]) assert.ok(open([`HTTP/1.1 ${status} No`]));
   assert.ok(open(whole), 'as XRootD lists a folder');
   assert.ok(open([...whole, date, 'Content-Type: text/html']));
-  assert.ok(open(part, { confirm: true }, { modified }));
-  assert.ok(open([...part, 'ETag: "a"'], {}, { etag: '"b"' }));
+  assert.ok(open(part, {}, { modified }));
+  assert.ok(open([...part, 'ETag: "a"'], {}, { modified }));
   for (const status of [404, 503]) assert.ok(!open([`HTTP/1.1 ${status} No`]));
   assert.ok(!open(part));
   assert.ok(!open([...whole, date]));
-  assert.ok(!open([...part, date], { confirm: true }, { modified }));
+  assert.ok(!open([...part, date], {}, { modified }));
   assert.ok(!open([...part, date, 'ETag: "a"'], {}, { etag: '"b"', modified }));
 });
 
@@ -119,21 +124,33 @@ test('another size or ETag is another version', () => {
   const changed = refused('changed', 'object-changed', /has 10 bytes, expected 11|another version/);
   assert.throws(() => check(whole, {}, { size: 11 }), changed);
   assert.throws(() => check([...whole, 'ETag: "b"'], {}, { etag: '"a"' }), changed);
-  assert.equal(check([...whole, 'ETag: W/"b"'], {}, { etag: '"a"' }).etag, undefined);
+  assert.throws(() => check([...whole, 'ETag: W/"a"'], {}, { etag: '"a"' }), changed);
 });
 
-test("equal modification times outweigh different ETags; if a server gives none, the origin's counts", () => {
-  const tagged = [...whole, 'ETag: "b"'];
+test('equal times never outweigh different ETags; of two servers, equal digests do', () => {
+  const tagged = [...whole, 'ETag: "b"', 'Last-Modified: Mon, 06 May 2024 07:08:09 GMT'];
+  const modified = Date.UTC(2024, 4, 6, 7, 8, 9);
+  const known = { size: 10, etag: '"a"', modified, server: 'other:8443' };
+  const changed = refused('changed', 'object-changed', /ETag "b"; other:8443: ETag "a"/);
+  for (const origin of [undefined, { ...object, size: 10, modified }])
+    assert.throws(() => check(tagged, { origin }, known), changed);
+  assert.equal(check(tagged, { hasSameDigest: true }, known).etag, '"a"', 'what was known stays');
+  const head = parseHead(tagged.join('\r\n'));
+  assert.ok(needsDigest(head, asked, known));
+  assert.ok(!needsDigest(head, asked, { ...known, server: asked.host }), 'one server contradicts itself');
+  assert.ok(!needsDigest(head, asked, { ...known, etag: '"b"' }));
+});
+
+test("without ETags the modification times decide; if a server gives none, the origin's", () => {
   const modified = Date.UTC(2024, 4, 6, 7, 8, 9);
   const known = { size: 10, etag: '"a"', modified };
-  const changed = refused('changed', 'object-changed', /another version|does not show/);
-  assert.equal(check([...tagged, 'Last-Modified: Mon, 06 May 2024 07:08:09 GMT'], {}, known).etag, '"b"');
-  assert.throws(() => check([...tagged, 'Last-Modified: Mon, 06 May 2024 07:08:10 GMT'], {}, known), changed);
-  assert.throws(() => check(tagged, {}, known), changed);
+  const changed = refused('changed', 'object-changed', /another version/);
+  assert.equal(check([...whole, 'Last-Modified: Mon, 06 May 2024 07:08:09 GMT'], {}, known).size, 10);
+  const later = [...whole, 'Last-Modified: Mon, 06 May 2024 07:08:10 GMT', 'ETag: W/"a"'];
+  assert.throws(() => check(later, {}, known), changed);
   const same = { ...object, size: 10, modified };
-  assert.equal(check(tagged, { origin: same }, known).etag, '"b"');
-  for (const confirm of [true, false])
-    assert.equal(check(whole, { confirm, origin: same }, { size: 10, modified }).size, 10);
+  assert.equal(check(whole, { origin: same }, { size: 10, modified }).size, 10);
   for (const origin of [{ ...same, modified: modified + 1000 }, { ...same, size: 11 }, undefined])
-    assert.throws(() => check(whole, { confirm: true, origin }, { size: 10, modified }), changed);
+    assert.throws(() => check(whole, { origin }, { size: 10, modified }), changed);
+  assert.equal(check(whole, {}, { size: 10 }).size, 10);
 });

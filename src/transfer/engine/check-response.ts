@@ -12,6 +12,8 @@ export interface Identity {
   etag: string | undefined;
   /** Last modification, in milliseconds since the epoch: from the first server, or from the origin. */
   modified: number | undefined;
+  /** That first server, `host:port`. */
+  server?: string | undefined;
 }
 
 export const hasValidator = ({ etag, modified }: Identity): boolean =>
@@ -44,8 +46,6 @@ export interface Expectation {
   tokenSent: boolean;
   /** The fix if the token is refused. */
   tokenFix: string | undefined;
-  /** An earlier attempt is resumed: the answer must show that the object is still the same. */
-  confirm: boolean;
   /** If the server ignores Range, its answer may be read from the first byte and what we have skipped. */
   maySkip: boolean;
   /** The text of the server's refusal. */
@@ -54,6 +54,8 @@ export interface Expectation {
   now: number;
   /** What the origin says about the object, if it was asked and answered. */
   origin?: OriginFacts | undefined;
+  /** Another server than the first, with the same digest of the whole object. */
+  hasSameDigest?: boolean;
 }
 
 /** An answer whose body may be used. */
@@ -75,7 +77,9 @@ export function checkResponse(head: ResponseHead, asked: Expectation, known: Ide
   checkIdentity(accepted, asked, known);
   if (head.status === 200 && asked.offset > 0 && !asked.maySkip)
     throw setback('no-ranges', 'transfer-failed', asked, 'sends the whole object instead of a part');
-  return accepted;
+  // What was known before stays.
+  const { size = accepted.size, etag = accepted.etag, modified = accepted.modified, server } = known;
+  return { ...accepted, size, etag, modified, server: server ?? asked.host };
 }
 
 /**
@@ -86,12 +90,28 @@ export function needsOrigin(head: ResponseHead, asked: Expectation, known: Ident
   const { status, headers } = head;
   if (isFolderStatus(status) || status === 416) return true;
   if (isRefusal(head)) return false;
-  const { etag, modified } = identityOf(head, undefined);
-  const isBare = etag === undefined && modified === undefined;
-  if (isPage(headers, asked) || (status === 200 && isBare && !headers.has('content-type'))) return true;
-  const total = Number(headers.get('content-range')?.split('/')[1] ?? headers.get('content-length'));
-  if (known.size !== undefined && total >= 0 && total !== known.size) return true;
-  return (asked.confirm || differs(etag, known.etag)) && !isSame({ etag, modified }, known);
+  const said = versionOf(head);
+  if (isPage(headers, asked) || (status === 200 && !hasValidator(said) && !headers.has('content-type')))
+    return true;
+  if (known.size !== undefined && (said.size ?? known.size) !== known.size) return true;
+  return hasValidator(known) && isSame(said, known) === undefined;
+}
+
+/** Whether only equal digests can show that the answer of another server is of the same version. */
+export const needsDigest = (head: ResponseHead, { host }: Expectation, known: Identity): boolean =>
+  !isRefusal(head) && known.server !== host && isSame(versionOf(head), known) === false;
+
+/** What an answer says about the object. */
+export function versionOf({ status, headers }: ResponseHead): Identity {
+  const length = headers.has('transfer-encoding') ? undefined : headers.get('content-length');
+  const total = status === 200 ? length : headers.get('content-range')?.split('/')[1];
+  const etag = headers.get('etag');
+  const modified = Date.parse(headers.get('last-modified') ?? '');
+  return {
+    size: /^\d{1,16}$/.test(total ?? '') ? Number(total) : undefined,
+    etag: etag?.startsWith('"') === true ? etag : undefined,
+    modified: Number.isNaN(modified) ? undefined : modified,
+  };
 }
 
 /** How servers answer a GET of a folder: Pelican's and XRootD's. */
@@ -104,32 +124,23 @@ export const isRefusal = ({ status }: ResponseHead): boolean =>
 function partialObject(head: ResponseHead, asked: Expectation): Accepted {
   const range = head.headers.get('content-range') ?? '';
   // How XRootD says that an object is empty.
-  if (range === 'bytes 0--1/0') return { from: 0, to: 0, ...identityOf(head, 0) };
+  if (range === 'bytes 0--1/0') return { from: 0, to: 0, ...identityOf(head), size: 0 };
   const match = /^bytes (\d{1,16})-(\d{1,16})\/(\d{1,16}|\*)$/.exec(range);
   if (match === null)
     throw wrong(asked, `answers 206 with Content-Range ${JSON.stringify(range.slice(0, 60))}`);
   const from = Number(match[1]);
   if (from !== asked.offset) throw wrong(asked, `was asked for byte ${asked.offset} and sends byte ${from}`);
-  const size = match[3] === '*' ? undefined : Number(match[3]);
-  return { from, to: Number(match[2]) + 1, ...identityOf(head, size) };
+  return { from, to: Number(match[2]) + 1, ...identityOf(head) };
 }
 
 function wholeObject(head: ResponseHead): Accepted {
-  const length = head.headers.get('content-length');
-  const size = length === undefined || head.headers.has('transfer-encoding') ? undefined : Number(length);
-  return { from: 0, to: size, ...identityOf(head, size) };
+  const said = identityOf(head);
+  return { from: 0, to: said.size, ...said };
 }
 
-function identityOf(head: ResponseHead, size: number | undefined): Identity & { age: number | undefined } {
-  const etag = head.headers.get('etag');
+function identityOf(head: ResponseHead): Identity & { age: number | undefined } {
   const age = Number(head.headers.get('age') ?? Number.NaN);
-  const modified = Date.parse(head.headers.get('last-modified') ?? '');
-  return {
-    size,
-    etag: etag?.startsWith('"') === true ? etag : undefined,
-    modified: Number.isNaN(modified) ? undefined : modified,
-    age: Number.isFinite(age) ? age : undefined,
-  };
+  return { ...versionOf(head), age: Number.isFinite(age) ? age : undefined };
 }
 
 /** Many servers answer 416 to a request for the first byte of an empty object. */
@@ -139,7 +150,7 @@ function checkEmpty(head: ResponseHead, asked: Expectation, known: Identity): Ac
     asked.offset === 0 &&
     (total === '0' || (total === undefined && (asked.origin?.size ?? known.size) === 0))
   ) {
-    const accepted = { from: 0, to: 0, ...identityOf(head, 0) };
+    const accepted = { from: 0, to: 0, ...identityOf(head), size: 0 };
     checkIdentity(accepted, asked, known);
     return accepted;
   }
@@ -176,28 +187,39 @@ function isPage(headers: ResponseHead['headers'], { name }: Expectation): boolea
 function checkIdentity(accepted: Accepted, asked: Expectation, known: Identity): void {
   if (known.size !== undefined && accepted.size !== undefined && accepted.size !== known.size)
     throw otherSize(asked, known, `has ${accepted.size} bytes, expected ${known.size}`);
-  if (isSame(accepted, known) || isSameAtOrigin(accepted, asked, known)) return;
-  if (asked.confirm) throw changed(asked, 'does not show that the object is the one of the earlier attempt');
-  if (differs(accepted.etag, known.etag))
-    throw changed(asked, `has another version (ETag ${accepted.etag ?? ''}, was ${known.etag ?? ''})`);
+  if (!hasValidator(known) || asked.hasSameDigest === true) return;
+  const same = isSame(accepted, known);
+  if (same === true || (same === undefined && isSameAtOrigin(asked, known))) return;
+  throw changed(
+    asked,
+    `has another version, or does not show that it is the same (${describeVersion(accepted)}; ${
+      known.server ?? 'its origin'
+    }: ${describeVersion(known)})`,
+  );
 }
 
-type Version = Pick<Identity, 'etag' | 'modified'>;
+type Version = Partial<Pick<Identity, 'etag' | 'modified'>>;
 
-/** Equal modification times outweigh different ETags: Pelican's origins have one ETag for GET and one for the rest. */
-function isSame(answer: Version, known: Version): boolean {
-  const sameTag = known.etag !== undefined && known.etag === answer.etag;
-  return sameTag || (known.modified !== undefined && known.modified === answer.modified);
+/**
+ * Whether bytes of two answers to GET are of one version; undefined if they do not say. Equal modification times never
+ * outweigh different ETags: they count whole seconds.
+ */
+export function isSame(answer: Version, known: Version): boolean | undefined {
+  if (answer.etag !== undefined && known.etag !== undefined) return answer.etag === known.etag;
+  if (answer.modified === undefined || known.modified === undefined) return undefined;
+  return answer.modified === known.modified;
 }
 
-const differs = (etag: string | undefined, known: string | undefined): boolean =>
-  etag !== undefined && known !== undefined && etag !== known;
+export const describeVersion = ({ etag, modified }: Version): string =>
+  etag !== undefined
+    ? `ETag ${etag}`
+    : modified === undefined
+      ? 'no ETag, no time'
+      : `modified ${new Date(modified).toISOString()}`;
 
-/** The server gives no modification time, as XRootD never does: then the origin's decides. */
-function isSameAtOrigin({ modified }: Version, { origin }: Expectation, known: Identity): boolean {
-  const isOrigins = known.modified !== undefined && known.modified === origin?.modified;
-  return modified === undefined && isOrigins && known.size === origin.size;
-}
+/** The server does not say, as XRootD never does: then the origin decides, which is asked again after each failure. */
+const isSameAtOrigin = ({ origin }: Expectation, known: Identity): boolean =>
+  known.modified !== undefined && known.modified === origin?.modified && known.size === origin.size;
 
 function refusal(head: ResponseHead, asked: Expectation): Setback | Fault {
   const { status } = head;

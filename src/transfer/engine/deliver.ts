@@ -7,6 +7,7 @@ import type { Sink } from '../sinks/sink.ts';
 import type { Accepted, Identity } from './check-response.ts';
 import type { Fetcher } from './fetchers.ts';
 import type { OriginAnswer } from './origin-answer.ts';
+import type { Source } from './roster.ts';
 import type { SegmentMap } from './segments.ts';
 
 /** What a segment needs of the transfer it belongs to. */
@@ -20,8 +21,8 @@ export interface SegmentContext {
   /** The object's URL without secrets. */
   readonly shownUrl: string;
   readonly origin: OriginAnswer;
-  /** The next answer must show that the object is the one that an earlier attempt began. */
-  readonly mustConfirm: boolean;
+  /** Whether this server's digest of the object is the one that the bytes will be compared with. */
+  hasSameDigest(source: Source): Promise<boolean>;
   /** Called for a good answer, before its first byte is used. */
   accepted(answer: Accepted, segment: Fetcher): void | Promise<void>;
   delivered(segment: Fetcher, bytes: number): void;

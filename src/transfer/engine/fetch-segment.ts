@@ -1,3 +1,4 @@
+import type { Stats } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { abortable } from '../../base/map-limited.ts';
@@ -8,7 +9,14 @@ import { sendRequest, type HttpResponse } from '../../http/exchange.ts';
 import type { BodyEnd } from '../../http/http-connection.ts';
 import { NoAnswer } from '../../http/no-answer.ts';
 import type { ResponseHead } from '../../http/response.ts';
-import { checkResponse, isRefusal, needsOrigin, type Accepted } from './check-response.ts';
+import {
+  checkResponse,
+  isRefusal,
+  needsDigest,
+  needsOrigin,
+  versionOf,
+  type Accepted,
+} from './check-response.ts';
 import { deliver, SinkFailure, untilReady, type SegmentContext } from './deliver.ts';
 import type { Fetcher } from './fetchers.ts';
 import type { Source } from './roster.ts';
@@ -25,21 +33,23 @@ export async function fetchSegment(context: SegmentContext, fetcher: Fetcher): P
     const { connection, head, url } = answer;
     source.turn.version ??= head.headers.get('server');
     const errorText = isRefusal(head) ? await readErrorText(connection, head, context.clock) : '';
-    const { mustConfirm: confirm, clock, shownUrl } = context;
+    const { clock, shownUrl, known } = context;
+    source.said = isRefusal(head) ? source.said : versionOf(head);
     if (fetcher.helps && isColdAnswer(head)) throw noCopy(source);
     const { tokenSent } = answer;
     const asked = {
       ...expectationFor(fetcher),
       url: shownUrl,
-      confirm,
       tokenSent,
       errorText,
       now: clock.now(),
     };
-    const origin = needsOrigin(head, asked, context.known)
+    const origin = needsOrigin(head, asked, known)
       ? await abortable(context.origin.answer(), signal)
       : undefined;
-    const accepted = checkResponse(head, { ...asked, origin }, context.known);
+    const hasSameDigest =
+      needsDigest(head, asked, known) && (await abortable(context.hasSameDigest(source), signal));
+    const accepted = checkResponse(head, { ...asked, origin, hasSameDigest }, context.known);
     await untilReady(context, fetcher, Promise.resolve(context.accepted(accepted, fetcher)));
     segment.promised = accepted.to ?? context.segments.size;
     const body = connection.body(takeInto(context, fetcher, accepted, () => connection.destroy()));
@@ -214,6 +224,7 @@ export async function readSegment(context: SegmentContext, fetcher: Fetcher): Pr
     await using file = await open(path, 'r');
     await acceptFile(context, fetcher, file, path);
     await copy(context, fetcher, file);
+    checkFile(context, path, await file.stat());
   } catch (error) {
     fetcher.controller.signal.throwIfAborted();
     throw error instanceof Setback || error instanceof SinkFailure
@@ -230,17 +241,20 @@ async function acceptFile(
 ): Promise<void> {
   const stat = await file.stat();
   if (!stat.isFile()) throw new Fault('data-wrong', `${path} is not a file`);
-  const { known, mustConfirm } = context;
-  if (known.size !== undefined && known.size !== stat.size)
-    throw changed(`${path} has ${stat.size} bytes, expected ${known.size}`);
+  checkFile(context, path, stat);
   const modified = stat.mtimeMs;
-  if (mustConfirm && known.modified !== modified)
-    throw changed(`${path} was written at ${stat.mtime.toISOString()}`);
   const from = fetcher.segment.position;
   await context.accepted(
     { from, to: stat.size, size: stat.size, etag: undefined, modified, age: 0 },
     fetcher,
   );
+}
+
+function checkFile({ known }: SegmentContext, path: string, { size, mtime, mtimeMs }: Stats): void {
+  if (known.size !== undefined && known.size !== size)
+    throw changed(`${path} has ${size} bytes, expected ${known.size}`);
+  if (known.modified !== undefined && known.modified !== mtimeMs)
+    throw changed(`${path} was written at ${mtime.toISOString()}`);
 }
 
 async function copy(context: SegmentContext, fetcher: Fetcher, file: FileHandle): Promise<void> {

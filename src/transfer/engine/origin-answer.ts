@@ -33,6 +33,11 @@ export class OriginAnswer {
     this.#answer = this.known = undefined;
   }
 
+  /** A server failed: if the origin has a new version by now, the next answer says so. */
+  refresh(): void {
+    this.#answer = undefined;
+  }
+
   /** The origin's data contradicts its own answer, so that nothing it says counts from now on. */
   distrust(): void {
     this.forget();
@@ -58,7 +63,8 @@ export class OriginAnswer {
 
   async #ask(located: Located): Promise<OriginFacts | undefined> {
     try {
-      this.known = await readOriginFacts(located, this.#options);
+      // An origin that has fallen silent is not contradicted.
+      this.known = (await readOriginFacts(located, this.#options)) ?? this.known;
       if (this.known !== undefined) this.#onAnswer(this.known);
       return this.known;
     } catch (error) {

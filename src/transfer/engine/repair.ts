@@ -1,4 +1,5 @@
 import { Fault } from '../../fault/fault.ts';
+import { expectWrong } from '../proof/expect-wrong.ts';
 import type { SegmentContext } from './deliver.ts';
 import type { Range, SegmentMap } from './segments.ts';
 
@@ -9,6 +10,10 @@ interface RepairActions {
   suspects: Set<string>;
   /** The servers that have sent bytes so far. */
   servers(): readonly { server: string }[];
+  /** Nobody else was ever named. */
+  isOnlyServer(): boolean;
+  /** Whether the origin has another version than the one that came. */
+  isOlder(): Promise<boolean>;
   /** Called when a server becomes a suspect. */
   onSuspect(server: string, fault: Fault): void;
   /** Fetches what is missing. */
@@ -31,15 +36,22 @@ export class Repair {
     this.#actions = actions;
   }
 
-  /** Fetches again until some byte differs; throws the Fault if that does not help, even after starting over. */
-  async run(fault: Fault): Promise<void> {
+  /**
+   * Fetches again until some byte differs; throws the Fault if that does not help, even after starting over. If all
+   * bytes came twice and are the same, what the user `expects` is wrong.
+   */
+  async run(fault: Fault, expects: boolean): Promise<void> {
     // Other servers sent the same, and there is none left to ask: the expected digest is wrong.
     const isHopeless = this.#suspicions === undefined && !this.#suspectAll(fault);
     const suspicions = (this.#suspicions ??= new Suspicions(this.#transfer.segments));
     if (!isHopeless && (await this.#replace(suspicions))) return;
     this.#suspicions = undefined;
-    if (!isHopeless && suspicions.guilty.length === 0 && this.#transfer.sink.rewrite !== undefined)
-      await this.run(fault);
+    const { segments, sink, shownUrl } = this.#transfer;
+    const isSame = !isHopeless && suspicions.guilty.length === 0 && sink.rewrite !== undefined;
+    const areTwo = this.#actions.isOnlyServer() || suspicions.haveOthersSent(segments);
+    if (isSame && expects && areTwo && !(await this.#actions.isOlder()))
+      throw expectWrong(shownUrl, fault.message, [...suspicions.servers, ...segments.senders]);
+    if (isSame) await this.run(fault, expects);
     else if (isHopeless || !(await this.#actions.restart())) throw fault;
     else await this.#actions.run();
   }
@@ -101,7 +113,8 @@ export class Repair {
 
 interface Suspicion {
   server: string;
-  /** What it sent and has not been fetched again yet. */
+  sent: Range[];
+  /** What has not been fetched again yet. */
   rest: Range[];
   /** Another server sent different bytes in place of some of its bytes. */
   isGuilty: boolean;
@@ -123,10 +136,25 @@ class Suspicions {
   constructor(segments: SegmentMap) {
     this.#suspicions = segments.senders.map((server) => ({
       server,
+      sent: segments.sentBy(server),
       rest: segments.sentBy(server),
       isGuilty: false,
     }));
     this.#share = Math.max(minShareBytes, segments.size * firstShare);
+  }
+
+  get servers(): string[] {
+    return this.#suspicions.map(({ server }) => server);
+  }
+
+  /** Whether no server has sent again what it had sent before. */
+  haveOthersSent(segments: SegmentMap): boolean {
+    const overlap = (one: Range, other: Range) => one.start < other.end && other.start < one.end;
+    return this.#suspicions.every(
+      ({ server, sent }) =>
+        server !== '' &&
+        !sent.some((range) => segments.sentBy(server).some((again) => overlap(range, again))),
+    );
   }
 
   /** Hosts whose bytes turned out wrong. */

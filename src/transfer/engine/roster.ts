@@ -3,6 +3,7 @@ import { Fault } from '../../fault/fault.ts';
 import type { FaultKind } from '../../fault/kinds.ts';
 import type { Located, ObjectServer } from '../../federation/located.ts';
 import type { TransferLimits } from '../limits.ts';
+import type { Identity } from './check-response.ts';
 import type { Setback } from './setback.ts';
 import type { FetchRecord, Turn } from './turn.ts';
 
@@ -14,6 +15,8 @@ export interface Source {
   /** Failed tries since any server last made progress. */
   tries: number;
   last: Setback | undefined;
+  /** What its last answer said about the object. */
+  said: Identity | undefined;
   /** It said that it does not have the object, or that we may not have it. */
   dead: boolean;
   /** It has another version than the one being fetched. */
@@ -66,6 +69,7 @@ export class Roster {
         breaker: closedBreaker,
         tries: 0,
         last: undefined,
+        said: undefined,
         dead: false,
         disagrees: false,
         noRanges: false,
@@ -218,6 +222,11 @@ export class Roster {
       .sort((one, other) => rank(other) - rank(one));
   }
 
+  /** Whether nobody else was ever named. */
+  get isOnlyServer(): boolean {
+    return this.sources.length === 1;
+  }
+
   /** Whether any server has the version that is being fetched. */
   get hasOthers(): boolean {
     return this.sources.some(({ dead, disagrees }) => !dead && !disagrees);
@@ -242,13 +251,18 @@ export class Roster {
     return good.length > 0 ? good : all;
   }
 
-  /** The object is fetched again from its first byte: a server with another version may be right. */
-  restart(): void {
+  /**
+   * The object is fetched again from its first byte: servers with another version than the `first` server's may be
+   * right, and lose their place to it no more, but it to them.
+   */
+  restart(first?: string): void {
     this.passes = 0;
+    const isFirst = ({ server }: Source) => server.host === first;
+    const areOthers = this.sources.some((each) => each.disagrees && !each.dead && !isFirst(each));
     for (const source of this.sources) {
       source.tries = 0;
       if (source.disagrees) source.breaker = closedBreaker;
-      source.disagrees = false;
+      source.disagrees = areOthers && (isFirst(source) || (!source.disagrees && source.said !== undefined));
     }
   }
 }

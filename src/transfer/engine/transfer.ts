@@ -4,11 +4,12 @@ import { folderFault, type OriginFacts } from '../../federation/origin-facts.ts'
 import type { LocateOptions } from '../../federation/located.ts';
 import { ConnectionPool } from '../../http/connections.ts';
 import type { TransferLimits } from '../limits.ts';
-import { askObject } from '../proof/digest.ts';
+import { askSize, hasDigest } from '../proof/digest.ts';
+import { expectWrong } from '../proof/expect-wrong.ts';
 import type { Sink } from '../sinks/sink.ts';
 import { SegmentScheduler } from './assignment.ts';
-import { agreedSize } from './agreed-size.ts';
-import { completed, contradicts, hasValidator, type Accepted, type Identity } from './check-response.ts';
+import { agreedSize, otherVersions, wrongSize } from './agreed-size.ts';
+import { completed, contradicts, isSame, type Accepted, type Identity } from './check-response.ts';
 import { beginSink, SinkFailure, type SegmentContext } from './deliver.ts';
 import { judgeSegment, Fetchers, type Fetcher } from './fetchers.ts';
 import { WakeableSleep } from './wakeable-sleep.ts';
@@ -22,8 +23,6 @@ import { Setback } from './setback.ts';
 import type { TransferOptions } from './transfer-options.ts';
 
 const tickMs = 250;
-/** The longest wait for the size before the first bytes are used. */
-const sizeWaitMs = 1_000;
 /** Less than this does not count as progress: a server that always fails at once must not continue for ever. */
 const progressBytes = 256 * 1024;
 const maxRestarts = 2;
@@ -64,15 +63,14 @@ export class Transfer implements SegmentContext {
   readonly #sleep: WakeableSleep;
   #identity: Identity;
   #found = false;
-  #resumes: boolean;
   readonly #assignment: SegmentScheduler;
   readonly #search: Search;
   #restarts = 0;
   #progressAt: number;
   #sinceProgress = 0;
   #shownAt = -Infinity;
-  /** How often the range that begins here arrived damaged. */
-  readonly #rejections = new Map<number, number>();
+  /** What came instead of the range that begins here, and from whom. */
+  readonly #rejections = new Map<number, { found: string; servers: ReadonlySet<string> }[]>();
   #changed = false;
   /** The size of the object according to the origin, or to most servers. */
   #believed: number | undefined;
@@ -88,7 +86,6 @@ export class Transfer implements SegmentContext {
     this.#roster = new Roster(options.suspects);
     this.#identity = options.earlier?.identity ?? this.#required;
     this.segments = new SegmentMap(options.earlier?.identity.size ?? Infinity, options.earlier?.done);
-    this.#resumes = options.earlier !== undefined;
     this.#fetchers = new Fetchers(this.clock);
     this.#search = new Search(options, this.#roster);
     this.#assignment = new SegmentScheduler(this, this.#roster, this.#fetchers);
@@ -103,8 +100,10 @@ export class Transfer implements SegmentContext {
     this.repair = new Repair(this, {
       ...options,
       servers: () => this.record.servers,
-      onSuspect: (server, fault) =>
-        options.onEvent({ kind: 'setback', server, fault, ...this.#roster.endTurn(server) }),
+      isOnlyServer: () => this.#roster.isOnlyServer,
+      isOlder: async () =>
+        isSame({ modified: (await this.origin.answer())?.modified }, this.#identity) === false,
+      onSuspect: (server, fault) => this.#report(server, fault),
       run: () => this.run(),
       restart: () => this.#tryRestart(),
       agreedSize: async (here) =>
@@ -117,8 +116,8 @@ export class Transfer implements SegmentContext {
     return this.#identity;
   }
 
-  get mustConfirm(): boolean {
-    return !this.#found && !this.#options.proven && this.#resumes && hasValidator(this.#identity);
+  hasSameDigest(source: Source): Promise<boolean> {
+    return hasDigest(source, this.pool, this.#options);
   }
 
   /** The size according to the user or a manifest; otherwise according to those who know better than a cache. */
@@ -126,7 +125,7 @@ export class Transfer implements SegmentContext {
     return { size: this.#options.size ?? this.#believed, etag: undefined, modified: undefined };
   }
 
-  get witnesses(): Pick<Roster, 'othersThan'> {
+  get witnesses(): Pick<Roster, 'othersThan' | 'isOnlyServer'> {
     return this.#roster;
   }
 
@@ -146,7 +145,8 @@ export class Transfer implements SegmentContext {
       while (!this.segments.complete || !this.#found) {
         for (const work of this.#assignment.next()) this.#start(work);
         await (this.#fetchers.size === 0 ? this.#rest() : this.#sleep.sleep(tickMs));
-        if (this.#changed) await this.#restart();
+        if (this.#changed && !(await this.#tryRestart()))
+          throw otherVersions(this.shownUrl, this.#roster.sources);
         this.#throwIfOver();
         this.#watch();
       }
@@ -162,16 +162,26 @@ export class Transfer implements SegmentContext {
   }
 
   /** A range is damaged: it is fetched again, from another server. */
-  reject(range: Range, servers: ReadonlySet<string>): void {
+  reject(range: Range, servers: ReadonlySet<string>, found: string): void {
     const source = this.#roster.sources.find(({ server }) => servers.has(server.host));
     this.segments.putBack(range, source?.server.host ?? '');
-    const rejections = (this.#rejections.get(range.start) ?? 0) + 1;
-    this.#rejections.set(range.start, rejections);
-    const what = `${[...servers].join(', ')}: bytes ${range.start} to ${range.end} are damaged`;
-    const fault = new Fault('data-corrupt', what, { about: this.shownUrl });
+    const { length } = this.#roster.sources;
+    const about = this.shownUrl;
+    const what = `bytes ${range.start} to ${range.end} are damaged`;
+    const fault = new Fault('data-corrupt', `${[...servers].join(', ')}: ${what}`, { about });
     if (source !== undefined) this.#onSetback(source, new Setback('corrupt', fault));
+    const before = this.#rejections.get(range.start) ?? [];
+    this.#rejections.set(range.start, [...before, { found, servers }]);
+    const same = before.find(
+      (each) => each.found === found && (length === 1 || each.servers.isDisjointFrom(servers)),
+    );
+    if (same !== undefined)
+      this.#fatal ??= expectWrong(about, `${about}: ${what}, says the manifest`, [
+        ...same.servers,
+        ...servers,
+      ]);
     // Every server was asked for it twice: the published object is not what the manifest describes.
-    if (rejections > 2 * this.#roster.sources.length) this.#fatal ??= this.#clearestFault();
+    if (before.length >= 2 * length) this.#fatal ??= this.#clearestFault();
   }
 
   async accepted(answer: Accepted, fetcher: Fetcher): Promise<void> {
@@ -182,22 +192,19 @@ export class Transfer implements SegmentContext {
     if (this.#found) return;
     this.#found = true;
     this.#assignment.found(fetcher.source, answer.age);
-    const etag = this.#options.proven ? undefined : answer.etag;
-    this.#identity = { size: this.#identity.size ?? answer.size, etag, modified: answer.modified };
+    const { size, etag, modified, server } = answer;
+    this.#identity = this.#options.proven ? this.#required : { size, etag, modified, server };
     this.#complete(undefined);
     if (this.origin.known !== undefined) this.#learn(this.origin.known);
-    if (!this.#options.proven && !hasValidator(this.#identity)) void this.origin.answer();
-    else if (this.#identity.size === undefined) await this.#askSize(fetcher.source);
+    if (!this.#options.proven && (etag ?? modified) === undefined) void this.origin.answer();
+    else if (this.#identity.size === undefined) {
+      const facts = await askSize(fetcher.source, this.pool, this.#options.signal);
+      if (facts === undefined) void this.origin.answer();
+      else this.#learn(facts);
+    }
     await beginSink(this.sink, this.#identity.size);
     await this.#options.onFound(fetcher.source, this.pool);
     this.#considerWidening(fetcher);
-  }
-
-  /** An answer that ends with a status trailer does not begin with a size. */
-  async #askSize(source: Source): Promise<void> {
-    const facts = await askObject(source, this.pool, sizeWaitMs, this.#options.signal, false);
-    if (facts?.size === undefined) void this.origin.answer();
-    else this.#learn({ size: facts.size, isCollection: false, server: source.server.host, kind: 'cache' });
   }
 
   #learn(known: OriginFacts): void {
@@ -214,7 +221,7 @@ export class Transfer implements SegmentContext {
   }
 
   #complete(origin: OriginFacts | undefined): void {
-    if (origin !== undefined) this.#identity = completed(this.#identity, origin);
+    if (origin !== undefined && !this.#options.proven) this.#identity = completed(this.#identity, origin);
     if (this.#identity.size !== undefined) this.segments.setSize(this.#identity.size);
   }
 
@@ -255,6 +262,10 @@ export class Transfer implements SegmentContext {
     this.#fatal ??= error instanceof SinkFailure ? error.fault : error;
   }
 
+  #report(server: string, fault: Fault): void {
+    this.#options.onEvent({ kind: 'setback', server, fault, ...this.#roster.endTurn(server) });
+  }
+
   #onSetback(source: Source, setback: Setback): void {
     const { kind, fault } = setback;
     if (kind === 'expired') {
@@ -263,15 +274,11 @@ export class Transfer implements SegmentContext {
     }
     this.#roster.failed(source, setback, this.clock.monotonic());
     if (kind === 'cold') return;
-    const server = source.server.host;
-    this.#options.onEvent({ kind: 'setback', server, fault, ...this.#roster.endTurn(server) });
+    this.#report(source.server.host, fault);
     if (kind === 'missing' && source.server.kind !== 'cache' && !this.#found) void this.#missing(source);
-    // A lone server contradicts itself, or the first server asked contradicts an earlier attempt, or the origin
-    // contradicts servers that all sent wrong bytes: no need to ask the others.
-    const isAlone =
-      (source.bytes > 0 && !this.#roster.hasOthers) ||
-      (!this.#found && this.#resumes) ||
-      this.#roster.isOnlyTrusted(source);
+    this.origin.refresh();
+    // A lone server contradicts itself, or the origin contradicts servers that all sent wrong bytes.
+    const isAlone = (source.bytes > 0 && !this.#roster.hasOthers) || this.#roster.isOnlyTrusted(source);
     if (kind === 'changed' && isAlone) this.#changed = true;
     if (kind === 'no-ranges' && this.#roster.onlySenders(this.#fetchers.servers)) this.#assignment.narrow();
   }
@@ -293,12 +300,6 @@ export class Transfer implements SegmentContext {
     this.#roster.waitForToken(now);
   }
 
-  async #restart(): Promise<void> {
-    const url = this.shownUrl;
-    if (!(await this.#tryRestart()))
-      throw new Fault('object-changed', `${url} changed while it was being fetched`, { about: url });
-  }
-
   async #tryRestart(): Promise<boolean> {
     await this.#fetchers.stop();
     if (this.#restarts >= maxRestarts || !this.sink.restart()) return false;
@@ -306,11 +307,10 @@ export class Transfer implements SegmentContext {
     this.#changed = false;
     this.#found = false;
     this.#assignment.restart();
-    this.#resumes = false;
+    this.#roster.restart(this.#identity.server);
     this.#identity = this.#required;
     if (this.#believed === undefined) this.origin.forget();
     this.segments = new SegmentMap(Infinity);
-    this.#roster.restart();
     return true;
   }
 
@@ -389,7 +389,9 @@ export class Transfer implements SegmentContext {
   }
 
   #clearestFault(): Fault {
-    return clearestFault(this.shownUrl, this.#roster.sources, this.#state(), this.origin.isMissing);
+    const { size } = this.#options;
+    const wrong = size === undefined ? undefined : wrongSize(this.shownUrl, size, this.#roster.sources);
+    return wrong ?? clearestFault(this.shownUrl, this.#roster.sources, this.#state(), this.origin.isMissing);
   }
 
   #state(): string {

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
 import { algorithms, parseDigestHeader, wantDigest, type Digests } from '../../federation/digest-header.ts';
-import type { ConnectionPool } from '../../http/connections.ts';
+import type { OriginFacts } from '../../federation/origin-facts.ts';
+import { withDeadline, type ConnectionPool } from '../../http/connections.ts';
 import { sendRequest } from '../../http/exchange.ts';
 import type { Source } from '../engine/roster.ts';
+import type { TransferOptions } from '../engine/transfer-options.ts';
 import { adler32Hasher } from './adler32.ts';
 import { crc32cHasher } from './crc32c.ts';
 import type { Hasher } from './hasher.ts';
@@ -63,6 +65,36 @@ export async function askObject(
   } catch {
     return undefined;
   }
+}
+
+/** The longest wait for the size before the first bytes are used. */
+const sizeWaitMs = 1_000;
+
+/** The size according to a cache whose answer, which ends with a status trailer, does not begin with it. */
+export async function askSize(
+  source: Source,
+  pool: ConnectionPool,
+  signal: AbortSignal,
+): Promise<OriginFacts | undefined> {
+  const size = (await askObject(source, pool, sizeWaitMs, signal, false))?.size;
+  return size === undefined
+    ? undefined
+    : { size, isCollection: false, server: source.server.host, kind: 'cache' };
+}
+
+/** The longest wait for digests that would show that two servers have the same version. */
+const compareMs = 3_000;
+
+/** Whether the server's digest of the object is the expected one; false if one of them does not come in time. */
+export async function hasDigest(
+  source: Source,
+  pool: ConnectionPool,
+  { digest, clock, signal }: Pick<TransferOptions, 'digest' | 'clock' | 'signal'>,
+): Promise<boolean> {
+  const wait = { clock, signal, ms: compareMs, timeoutError: () => new Error('late') };
+  const own = await withDeadline(wait, digest).catch(() => undefined);
+  const other = own && (await askObject(source, pool, compareMs, signal))?.digest;
+  return other !== undefined && other.algorithm === own?.algorithm && other.hex === own.hex;
 }
 
 const nameOf: Record<Algorithm, keyof Digests> = {

@@ -164,12 +164,9 @@ export class ChunkCheck {
     chunk.position += bytes.length;
     if (chunk.received < range.end - range.start) return;
     this.#open.delete(index);
-    const { proof } = chunk;
-    const good =
-      proof === undefined
-        ? isGoodChunk(this.#manifest, this.#file, index)
-        : proof.hash.hex() === proof.expected;
-    if (!good) this.#onDamaged(range, chunk.servers);
+    const proof = chunk.proof ?? readChunk(this.#manifest, this.#file, index);
+    const found = proof.hash.hex();
+    if (found !== proof.expected) this.#onDamaged(range, chunk.servers, found);
   }
 }
 
@@ -185,7 +182,8 @@ export async function verifiedRanges(
     for (let index = Math.ceil(start / manifest.chunkBytes); index < manifest.chunks.length; index++) {
       const range = chunkRange(manifest, index);
       if (range.end > end) break;
-      if (isGoodChunk(manifest, file, index)) good.push(range);
+      const { hash, expected } = readChunk(manifest, file, index);
+      if (hash.hex() === expected) good.push(range);
       await nextTurn();
       signal.throwIfAborted();
     }
@@ -193,9 +191,9 @@ export async function verifiedRanges(
   return good;
 }
 
-function isGoodChunk(manifest: Manifest, file: ReadBack, index: number): boolean {
+function readChunk(manifest: Manifest, file: ReadBack, index: number): ChunkProof {
   const { start, end } = chunkRange(manifest, index);
-  const { hash, expected } = chunkProof(manifest, index);
-  file.read(start, end, hash);
-  return hash.hex() === expected;
+  const proof = chunkProof(manifest, index);
+  file.read(start, end, proof.hash);
+  return proof;
 }

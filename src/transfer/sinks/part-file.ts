@@ -32,9 +32,12 @@ export class PartFile {
     return info.nlink === 1 && isPrivate(info, fileUser() ?? info.uid);
   }
 
-  /** Starts a new file in place of the old one. */
+  get inode(): number {
+    return fs.fstatSync(this.#fd).ino;
+  }
+
+  /** Starts a new file in place of the old one, even of an empty one: another process may be about to write to it. */
   restart(): void {
-    if (this.size === 0 && this.isOwn) return;
     withDiskFaults(this.path, () => {
       fs.rmSync(this.path, { force: true });
       fs.closeSync(this.#fd);
@@ -47,15 +50,19 @@ export class PartFile {
     withDiskFaults(this.#target, () => {
       // Another process fetched the same object into the same part and was first.
       if (sameFile(fs.fstatSync(this.#fd), this.#target)) return;
-      this.assertOwn();
+      this.assertInPlace();
       if (this.size !== size) fs.ftruncateSync(this.#fd, size);
       fs.renameSync(this.path, this.#target);
     });
   }
 
-  /** Throws a Fault if another process has put its own part in place of ours. */
-  assertOwn(): void {
-    if (sameFile(fs.fstatSync(this.#fd), this.path)) return;
+  /** Whether no other process has put its own part in place of ours. */
+  get isInPlace(): boolean {
+    return sameFile(fs.fstatSync(this.#fd), this.path);
+  }
+
+  assertInPlace(): void {
+    if (this.isInPlace) return;
     throw new Fault('scratch-unusable', `${this.path}: another process is writing it, or has removed it`, {
       about: this.path,
       fix: 'let only one process at a time fetch into the same file',
@@ -63,7 +70,7 @@ export class PartFile {
   }
 
   remove(): void {
-    if (sameFile(fs.fstatSync(this.#fd), this.path)) fs.rmSync(this.path, { force: true });
+    if (this.isInPlace) fs.rmSync(this.path, { force: true });
   }
 
   write(offset: number, chunk: Buffer): void {

@@ -1,10 +1,12 @@
 import fs from 'node:fs';
 import { tried } from '../../base/error-reason.ts';
 import type { Clock } from '../../base/clock.ts';
+import { defined } from '../../base/defined.ts';
 import { fileUser, isPrivate } from '../../base/own-file.ts';
 import type { Identity } from '../engine/check-response.ts';
 import type { Range } from '../engine/segments.ts';
 import type { Settings } from '../fetch.ts';
+import type { Algorithm } from '../proof/digest.ts';
 import { verifiedRanges } from '../proof/verify.ts';
 import { withDiskFaults, partPath, type PartFile } from './part-file.ts';
 
@@ -12,6 +14,8 @@ import { withDiskFaults, partPath, type PartFile } from './part-file.ts';
 export interface PartJournal {
   url: string;
   identity: Identity;
+  /** The digest of the whole according to the first server. */
+  digest?: { algorithm: Algorithm; hex: string };
   /** Ranges that were written. */
   done: Range[];
 }
@@ -19,6 +23,8 @@ export interface PartJournal {
 interface StoredJournal extends PartJournal {
   /** Ranges known to be on the physical disk, not only in the page cache. */
   flushed: Range[];
+  /** The part that it describes: another process may have put its own in place. */
+  inode: number;
   /** The kernel's boot ID when this was written, if known. */
   boot: string | undefined;
 }
@@ -31,23 +37,28 @@ function journalPath(target: string): string {
  * Reads the journal of an earlier attempt; one that cannot be parsed is ignored. Bytes that were written but not
  * flushed are lost in a crash, so they count only if the machine has not rebooted.
  */
-function readJournal(target: string): PartJournal | undefined {
+function readJournal(target: string, { inode }: PartFile): PartJournal | undefined {
   try {
     const info = fs.lstatSync(journalPath(target));
     if (!info.isFile() || !isPrivate(info, fileUser() ?? info.uid)) return undefined;
     const value = JSON.parse(fs.readFileSync(journalPath(target), 'utf8')) as Partial<StoredJournal>;
-    if (!isJournal(value)) return undefined;
-    const { url, identity, boot, done, flushed } = value;
-    return { url, identity, done: boot !== undefined && boot === bootId() ? done : flushed };
+    if (!isJournal(value) || value.inode !== inode) return undefined;
+    const { url, identity, digest, boot, done, flushed } = value;
+    return {
+      url,
+      identity,
+      ...defined({ digest }),
+      done: boot !== undefined && boot === bootId() ? done : flushed,
+    };
   } catch {
     return undefined;
   }
 }
 
 /** Replaces the journal in one step, so that a reader never sees half of it. */
-function writeJournal(target: string, { url, identity, done }: PartJournal, flushed: Range[]): void {
+function writeJournal(target: string, part: PartJournal, flushed: Range[], { inode }: PartFile): void {
   const file = journalPath(target);
-  const journal: StoredJournal = { url, identity, done, flushed, boot: bootId() };
+  const journal: StoredJournal = { ...part, flushed, inode, boot: bootId() };
   withDiskFaults(file, () => {
     // In a shared folder, neither follow another user's link nor reuse another user's file.
     fs.rmSync(`${file}.new`, { force: true });
@@ -62,7 +73,8 @@ const bootId = (): string | undefined =>
 function isJournal(value: Partial<StoredJournal>): value is StoredJournal {
   const { url, identity, done, flushed } = value;
   if (typeof url !== 'string' || typeof identity !== 'object') return false;
-  const { size, etag, modified } = identity;
+  const { size, etag, modified, server } = identity;
+  if (typeof server !== 'string' && (etag ?? modified) !== undefined) return false;
   const isTime = modified === undefined || Number.isFinite(modified);
   return isSize(size) && isText(etag) && isTime && areRanges(done, size) && areRanges(flushed, size);
 }
@@ -88,6 +100,7 @@ function isText(value: unknown): boolean {
 /** What an earlier attempt fetched, and of which version. */
 export interface EarlierPart {
   identity: Identity;
+  digest?: PartJournal['digest'] | undefined;
   done: Range[];
 }
 
@@ -97,7 +110,7 @@ export async function earlierPart(
   file: PartFile,
   { manifest, sha256, size, shownUrl, signal }: Settings,
 ): Promise<EarlierPart | undefined> {
-  const journal = file.isOwn ? readJournal(target) : undefined;
+  const journal = file.isOwn ? readJournal(target, file) : undefined;
   const identity = journal?.identity;
   const recognizable = identity?.etag ?? identity?.modified ?? manifest ?? sha256;
   const sameSize = size === undefined || size === identity?.size;
@@ -106,9 +119,11 @@ export async function earlierPart(
     return undefined;
   }
   const there = journal.done.filter(({ end }) => end <= file.size);
-  if (manifest === undefined) return { identity, done: withoutLastByte(there, identity.size) };
+  const { digest } = journal;
+  if (manifest === undefined) return { identity, digest, done: withoutLastByte(there, identity.size) };
   const proven = await verifiedRanges(manifest, file, there, signal);
-  return { identity: { ...identity, etag: undefined }, done: withoutLastByte(proven, identity.size) };
+  const bare = { size: identity.size, etag: undefined, modified: undefined };
+  return { identity: bare, done: withoutLastByte(proven, identity.size) };
 }
 
 /** If the part has all bytes, the last one is requested again, so that a server confirms the object. */
@@ -158,8 +173,8 @@ export class PartJournalWriter {
     this.#writeAt = now + writeMs;
     const journal = this.#current();
     if (journal === undefined) return;
-    this.#file.assertOwn();
-    writeJournal(this.#target, journal, this.#flushed);
+    this.#file.assertInPlace();
+    writeJournal(this.#target, journal, this.#flushed, this.#file);
     if (now < this.#flushAt || this.#flushing !== undefined) return;
     this.#flushAt = now + flushMs;
     this.#flushing = this.#file
@@ -173,10 +188,11 @@ export class PartJournalWriter {
 
   /** Keeps part and journal for a later attempt, or removes both if nothing is worth keeping. */
   suspend(): void {
+    if (!this.#file.isInPlace) return;
     const journal = this.#current();
     try {
       if (journal !== undefined) {
-        writeJournal(this.#target, journal, this.#flushed);
+        writeJournal(this.#target, journal, this.#flushed, this.#file);
         return;
       }
     } catch {

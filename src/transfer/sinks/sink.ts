@@ -26,8 +26,8 @@ export interface Sink {
   restart(): boolean;
 }
 
-/** Called with a range whose bytes are wrong, and the servers that sent it. */
-export type OnDamaged = (range: Range, servers: ReadonlySet<string>) => void;
+/** Called with a range whose bytes are wrong, the servers that sent it, and the hash of what came. */
+export type OnDamaged = (range: Range, servers: ReadonlySet<string>, found: string) => void;
 
 export type Write = (chunk: Buffer) => void | Promise<void>;
 
@@ -178,10 +178,11 @@ export class VerifyingSink implements Sink {
   #prove(index: number, chunk: Chunk): void {
     const { hash, expected } = chunk.proof ?? chunkProof(this.#manifest, index);
     if (chunk.proof === undefined) hash.update(chunk.bytes.subarray(0, chunk.received));
-    chunk.proven = hash.hex() === expected;
+    const found = hash.hex();
+    chunk.proven = found === expected;
     if (chunk.proven) return;
     this.#forget(index, chunk);
-    this.#onDamaged(chunkRange(this.#manifest, index), chunk.servers);
+    this.#onDamaged(chunkRange(this.#manifest, index), chunk.servers, found);
   }
 
   /** Passes on verified chunks in order; returns a promise only if the writer does, so that no socket is paused. */
