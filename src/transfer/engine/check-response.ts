@@ -16,8 +16,7 @@ export interface Identity {
   server?: string | undefined;
 }
 
-export const hasValidator = ({ etag, modified }: Identity): boolean =>
-  etag !== undefined || modified !== undefined;
+const hasValidator = ({ etag, modified }: Identity): boolean => etag !== undefined || modified !== undefined;
 
 /** Without these, no later attempt could resume from what this one fetches. */
 export const lacksIdentity = (known: Identity): boolean => known.size === undefined || !hasValidator(known);

@@ -1,6 +1,6 @@
 import type { ConnectionPool } from '../../http/connections.ts';
 import type { Settings } from '../fetch.ts';
-import type { ServerDigest } from '../proof/digest.ts';
+import type { ExpectedDigest } from '../proof/digest.ts';
 import type { EarlierPart } from '../sinks/part-journal.ts';
 import type { Sink } from '../sinks/sink.ts';
 import type { Source } from './roster.ts';
@@ -11,8 +11,7 @@ export interface TransferOptions extends Omit<Settings, 'manifest' | 'sha256' | 
   /** Chunk hashes verify the bytes, so that versions cannot be mixed unnoticed and ETags need not agree. */
   proven: boolean;
   earlier: EarlierPart | undefined;
-  /** The digest that the whole will be compared with, if it is known by now. */
-  digest: () => Promise<Omit<ServerDigest, 'server'> | undefined>;
+  digest: ExpectedDigest;
   /** Called for the first good answer, before its first byte is used. */
   onFound: (source: Source, pool: ConnectionPool) => void | Promise<void>;
 }

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
+import type { Clock } from '../../base/clock.ts';
 import { algorithms, parseDigestHeader, wantDigest, type Digests } from '../../federation/digest-header.ts';
 import type { OriginFacts } from '../../federation/origin-facts.ts';
 import { withDeadline, type ConnectionPool } from '../../http/connections.ts';
 import { sendRequest } from '../../http/exchange.ts';
 import type { Source } from '../engine/roster.ts';
-import type { TransferOptions } from '../engine/transfer-options.ts';
 import { adler32Hasher } from './adler32.ts';
 import { crc32cHasher } from './crc32c.ts';
 import type { Hasher } from './hasher.ts';
@@ -27,6 +27,9 @@ export interface ServerDigest {
   hex: string;
   server: string;
 }
+
+/** The digest that the whole will be compared with, if it is known by now. */
+export type ExpectedDigest = () => Promise<Omit<ServerDigest, 'server'> | undefined>;
 
 /** What a server says about an object without sending it. */
 export interface ObjectChecksums {
@@ -89,7 +92,7 @@ const compareMs = 3_000;
 export async function hasDigest(
   source: Source,
   pool: ConnectionPool,
-  { digest, clock, signal }: Pick<TransferOptions, 'digest' | 'clock' | 'signal'>,
+  { digest, clock, signal }: { digest: ExpectedDigest; clock: Clock; signal: AbortSignal },
 ): Promise<boolean> {
   const wait = { clock, signal, ms: compareMs, timeoutError: () => new Error('late') };
   const own = await withDeadline(wait, digest).catch(() => undefined);
