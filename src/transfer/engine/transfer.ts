@@ -116,9 +116,7 @@ export class Transfer implements SegmentContext {
     return this.#identity;
   }
 
-  hasSameDigest(source: Source): Promise<boolean> {
-    return hasDigest(source, this.pool, this.#options);
-  }
+  readonly hasSameDigest = (source: Source): Promise<boolean> => hasDigest(source, this.pool, this.#options);
 
   /** The size according to the user or a manifest; otherwise according to those who know better than a cache. */
   get #required(): Identity {
