@@ -43,10 +43,9 @@ export interface BoardMetric {
   isLowerBetter: boolean;
 }
 
-/** A button: the equivalent command, and whether the page can do it. Null means no button. */
+/** A button and its equivalent command. Null means no button. */
 export interface Action {
   command: string;
-  here: boolean;
 }
 
 export interface Problem {

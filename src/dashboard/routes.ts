@@ -150,10 +150,7 @@ async function act(
   }
   try {
     const jobs = jobsIn(await bodyOf(request));
-    const perform = hub.source[action];
-    if (perform === undefined)
-      throw new Fault('usage', `this run is on another machine: run \`updraft ${action}\` there`);
-    await perform(jobs);
+    await hub.source[action](jobs);
     sendJson(response, { asked: action });
   } catch (error) {
     const { message, fix } = asFault(error);

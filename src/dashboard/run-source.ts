@@ -3,11 +3,11 @@ import type { Explanation } from '../diagnosis/explanation.ts';
 import type { JobState, RunState } from '../journal/state.ts';
 import type { Action, LogPart } from './page-data.ts';
 
-/** A run on this or another machine. */
+/** A run on this machine. */
 export interface RunSource {
   /** Where the folder is, for the reader. */
   readonly place: string;
-  /** A local folder with the run's journals: its own, or an updated copy. */
+  /** The run's folder. */
   readonly folder: string;
   /** The states of the run from now until it ends. */
   follow(signal: AbortSignal): AsyncIterable<RunState>;
@@ -19,10 +19,10 @@ export interface RunSource {
   outputFile?: ((job: string, stream: 'out' | 'err') => Promise<string | undefined>) | undefined;
   /** The run as a command-line argument, quoted for a shell. */
   readonly argument: string;
-  /** Stops jobs; an empty list means all. Undefined for a run on another machine. */
-  stop?: ((jobs: string[]) => Promise<void>) | undefined;
-  /** Retries jobs; an empty list means all without a valid result. Undefined for a run on another machine. */
-  retry?: ((jobs: string[]) => Promise<void>) | undefined;
+  /** Stops jobs; an empty list means all. */
+  stop: (jobs: string[]) => Promise<void>;
+  /** Retries jobs; an empty list means all without a valid result. */
+  retry: (jobs: string[]) => Promise<void>;
   /** Created by `updraft adopt`: its owner submits jobs again. */
   isAdopted?: boolean;
 }
@@ -33,7 +33,6 @@ export const actionOn = (
   jobs: readonly string[] = [],
 ): Action => ({
   command: ['updraft', action, source.argument, ...jobs].join(' '),
-  here: source[action] !== undefined,
 });
 
 export const canRetry = ({ isAdopted }: RunSource, { status, outcome }: JobState): boolean =>
@@ -50,7 +49,7 @@ export async function readEnd(path: string, maxBytes: number): Promise<LogPart> 
 }
 
 /** The end of a file of `size` bytes. */
-export function logPart(bytes: Buffer, size: number): LogPart {
+function logPart(bytes: Buffer, size: number): LogPart {
   let start = 0;
   const isCut = bytes.length < size;
   while (isCut && start < Math.min(4, bytes.length) && ((bytes[start] ?? 0) & 0xc0) === 0x80) start += 1;

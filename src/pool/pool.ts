@@ -65,8 +65,6 @@ export interface RunAccount {
 /** What is known about a pool's runs from their folders alone: asks no scheduler, starts nothing. */
 export interface PoolRecords {
   readonly traits: PoolTraits;
-  /** Besides plans and journals, the files needed to know a run's state, as patterns for `find -path`. */
-  readonly accountFiles: readonly string[];
   /** The scheduler's log in the run's folder, if `report` can read it. */
   readonly eventLog?: string;
   /** The supervisor's state, for pools with one. */

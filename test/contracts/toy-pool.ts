@@ -32,7 +32,6 @@ const backoff = { initialBackoff: 1, maxBackoff: 1, immediateRetries: 1, forgetA
 
 const records: PoolRecords = {
   traits,
-  accountFiles: [account],
   account: () => Promise.resolve({}),
   source(runFolder) {
     const tail = new JournalTail(path.join(runFolder, account));

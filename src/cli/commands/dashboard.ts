@@ -1,19 +1,18 @@
 import { once } from 'node:events';
 import os from 'node:os';
 import path from 'node:path';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { printable, safeOutput } from '../../base/printable.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { accessPointReason, machineFacts, openBrowser } from '../../dashboard/host.ts';
 import type { JobDescription } from '../../dashboard/job-row.ts';
 import { staticPage } from '../../dashboard/page.ts';
-import { openRemoteRun, type RemoteOptions } from '../../dashboard/remote-run.ts';
 import { readEnd, type RunSource } from '../../dashboard/run-source.ts';
 import { serveDashboard } from '../../dashboard/serve-dashboard.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { JobState } from '../../journal/state.ts';
 import { isAdopted } from '../../pool/htcondor.ts';
-import { openPool, poolKinds } from '../../pool/open-pool.ts';
+import { openPool } from '../../pool/open-pool.ts';
 import { requestStop } from '../../run/request-stop.ts';
 import { retryRun } from '../../run/retry-run.ts';
 import { followRunStates, readRunState } from '../../run/run-states.ts';
@@ -31,7 +30,7 @@ interface Options {
   port?: number;
   open: boolean;
   static?: string;
-  ssh: string[];
+  ssh?: string;
   here?: true;
 }
 
@@ -41,25 +40,21 @@ export function configure(command: Command, cli: Cli): void {
     .option('--port <number>', 'port on this machine (default: a free one)', integerOption(65_535, 0))
     .option('--no-open', 'print the link; do not open a browser')
     .option('--static <file>', 'write the page as one file and exit')
-    .option(
-      '--ssh <host:folder>',
-      "a run's folder on another machine, over ssh (repeatable)",
-      (word: string, all: string[]) => [...all, word],
-      [],
-    )
     .option('--here', 'serve on an access point too (ask its staff first)')
+    .addOption(new Option('--ssh <host:folder>').hideHelp())
     .action((words: string[], options: Options) => dashboard(cli, words, options));
 }
 
 async function dashboard(cli: Cli, words: string[], options: Options): Promise<void> {
   const { ssh, here, static: file } = options;
-  const found = await selectRuns(cli, words, ssh);
+  if (ssh !== undefined) throw sshRemoved();
+  const found = await Promise.all(
+    (words.length === 0 ? [undefined] : words).map((word) => findRun(cli, word)),
+  );
   if (file === undefined && here === undefined) await refuseOnAccessPoint(cli, found[0]);
-  await using stack = new AsyncDisposableStack();
   const runs: RunSource[] = await Promise.all(
     found.map(async (run) => ({ ...localRun(cli, run), isAdopted: await isAdopted(run.folder) })),
   );
-  for (const address of ssh) runs.push(stack.use(await openRemoteRun(address, remoteOptions(cli))));
   const serving = (): Promise<void> => serve(cli, runs, options);
   const looking =
     (action: typeof serving, { folder }: FoundRun) =>
@@ -69,25 +64,30 @@ async function dashboard(cli: Cli, words: string[], options: Options): Promise<v
   else await writeStatic(cli, runs, file);
 }
 
-async function selectRuns(cli: Cli, words: string[], ssh: string[]): Promise<FoundRun[]> {
-  if (words.length === 0) return ssh.length > 0 ? [] : [await findRun(cli, undefined)];
-  return Promise.all(words.map((word) => findRun(cli, word)));
-}
+/** The option of earlier versions. */
+const sshRemoved = (): Fault =>
+  new Fault(
+    'usage',
+    '--ssh was removed: the dashboard shows only runs of the machine on which it is started',
+    {
+      fix:
+        'on the machine of the run, write `updraft dashboard RUN --static dashboard.html`, and copy that file; for the ' +
+        'live page, if the staff there agrees, run `ssh -L 8123:127.0.0.1:8123 HOST`, and in it ' +
+        '`updraft dashboard RUN --here --port 8123 --no-open`',
+    },
+  );
 
 async function refuseOnAccessPoint(cli: Cli, run: FoundRun | undefined): Promise<void> {
   const facts = await machineFacts(cli.uid);
   const reason = accessPointReason(facts);
   if (reason === undefined) return;
-  const [argument, folder] = [run?.argument ?? 'RUN', run?.folder ?? 'FOLDER'];
+  const argument = run?.argument ?? 'RUN';
   nextCommands(cli, [
     [`updraft dashboard ${argument} --static dashboard.html`, 'the page as a file, to copy and open'],
     [`updraft dashboard ${argument} --here --port 8123 --no-open`, 'the live page through the tunnel below'],
   ]);
   const elsewhere = commandLines(
-    [
-      [`updraft dashboard --ssh ${shellQuote(`${facts.hostname}:${folder}`)}`, 'the live page'],
-      [`ssh -L 8123:127.0.0.1:8123 ${facts.hostname}`, 'a tunnel, if the staff agrees'],
-    ],
+    [[`ssh -L 8123:127.0.0.1:8123 ${facts.hostname}`, 'a tunnel, if the staff agrees']],
     errWidth(cli),
   );
   // Not renamed: this machine's path of Updraft means nothing there.
@@ -129,15 +129,6 @@ async function outputOf(
   const printed = await findOutput(cli.env, folder, job, stream);
   return typeof printed === 'string' ? undefined : printed.file;
 }
-
-const remoteOptions = (cli: Cli): RemoteOptions => ({
-  env: cli.env,
-  clock: cli.clock,
-  follow: (folder, signal) => followRunStates(folder, { clock: cli.clock, signal }),
-  explain: (folder, state, jobs) => explainRun(folder, state, jobs, cli.clock.now()),
-  patterns: Object.values(poolKinds).flatMap(({ accountFiles }) => accountFiles),
-  printedFile: (folder, job, stream) => outputOf(cli, folder, job, stream),
-});
 
 function describeJob(job: JobState, now: number): JobDescription {
   return {

@@ -53,16 +53,13 @@ export function actionDialog(
   no.addEventListener('click', () => element.close());
   return {
     element,
-    /** `same` is the equivalent command, `here` whether the page can do it; an empty list means all jobs. */
-    ask: (same: string, here: boolean, jobs: string[]) => {
+    /** `same` is the equivalent command; an empty list means all jobs. */
+    ask: (same: string, jobs: string[]) => {
       const all = action === 'stop' ? 'all jobs of the run' : 'all jobs without a valid result';
       const what = jobs.length === 0 ? all : `job ${jobs.map(labelOf).join(', ')}`;
-      question.textContent = here
-        ? effect(what)
-        : `The run is on another machine. Run this command there, for ${what}.`;
+      question.textContent = effect(what);
       command.textContent = same;
       problem.textContent = '';
-      yes.hidden = !here;
       yes.onclick = () => void run(jobs);
       element.showModal();
       no.focus();

@@ -10,7 +10,7 @@ interface JobPanelContext {
   logOf: ((id: string, stream: string) => Promise<LogPart>) | undefined;
   resultsOf: ((id: string) => Promise<ResultFile[]>) | undefined;
   hrefOf: (id: string, file: string) => string;
-  ask: Record<ActionName, (command: string, here: boolean, jobs: string[]) => void>;
+  ask: Record<ActionName, (command: string, jobs: string[]) => void>;
   onClose: () => void;
 }
 
@@ -149,7 +149,7 @@ export class JobPanel {
 
   #button(action: ActionName, how: Action | null, jobs: string[], style: string, text: string) {
     if (how === null) return null;
-    const click = () => this.#context.ask[action](how.command, how.here, jobs);
+    const click = () => this.#context.ask[action](how.command, jobs);
     return html('button', { type: 'button', class: style, click }, text);
   }
 

@@ -64,7 +64,7 @@ function openJob(id: string) {
 
 function ask(action: ActionName) {
   const how = board[action];
-  if (how !== null) dialogs[action].ask(how.command, how.here, []);
+  if (how !== null) dialogs[action].ask(how.command, []);
 }
 
 function applyUpdate({ board: next, rows, reset }: BoardUpdate) {

@@ -29,15 +29,6 @@ export const condorFiles = {
   submitting: 'condor/submitting',
 } as const;
 
-/** Besides plan and journals, the files needed to know a run's state, as patterns for `find -path`. */
-export const accountFiles: readonly string[] = [
-  condorFiles.submit,
-  condorFiles.items,
-  condorFiles.policy,
-  condorFiles.eventLog,
-  `${condorFiles.said}/*.err`,
-];
-
 /** What HTCondor gets for one round, by path in the run's folder; the first round has the usual places. */
 export function condorRoundFiles(round: number): Record<'submit' | 'items' | 'orders', string> {
   if (round === 1)

@@ -21,7 +21,7 @@ import { packedBytes } from '../packed-agent.ts';
 import type { Pool, PoolKind, PoolRecords, PoolContext } from '../pool.ts';
 import { readPlan, roundPlan } from '../read-plan.ts';
 import { examineSeconds } from '../scheduler-tools.ts';
-import { accountFiles, condorFiles, jobIds, condorRoundFiles } from './condor-files.ts';
+import { condorFiles, jobIds, condorRoundFiles } from './condor-files.ts';
 import { eventLogSource } from './follow/event-log-source.ts';
 import { condorAccount } from './follow/run-account.ts';
 import { agentObject, anyNeedsPlugin, describeSent, requiredArch } from './submit/agent-travel.ts';
@@ -38,7 +38,6 @@ import { countQueued, releaseHeld, stopJobs } from './tools/queued-jobs.ts';
 
 const records: PoolRecords = {
   traits: poolTraits.condor,
-  accountFiles,
   eventLog: condorFiles.eventLog,
   async source(runFolder) {
     // May be missing in a copy.

@@ -27,7 +27,6 @@ import { detectMachine, localPoolFolder, type Machine } from './machine.ts';
 const records: PoolRecords = {
   traits: poolTraits.local,
   // Everything is in the run's journals.
-  accountFiles: [],
   source: () => Promise.resolve(undefined),
   account: () => Promise.resolve({}),
   supervisor: supervisorState,

@@ -33,10 +33,3 @@ export const taskJournalName = 'slurm.jsonl';
 
 export const taskJournal = (runFolder: string, job: string): string =>
   path.join(runFolder, runFiles.jobs, job, taskJournalName);
-
-/** Files besides the journals that are needed to follow a run on Slurm, as patterns for `find -path`. */
-export const slurmAccount: readonly string[] = [
-  slurmRoundFiles(1).script,
-  slurmRoundFiles(1).policy,
-  `${runFiles.jobs}/*/${taskJournalName}`,
-];

@@ -24,7 +24,7 @@ import { askNodes } from './ask-nodes.ts';
 import { isOver } from './judge-task.ts';
 import { askQueue, refreshFromQueue, taskSource } from './refresh-queue.ts';
 import { renderSlurmOrders, renderSbatch, slurmPolicy } from './render-sbatch.ts';
-import { arrayName, slurmRoundFiles, slurmAccount, slurmFiles, taskJournal } from './slurm-files.ts';
+import { arrayName, slurmRoundFiles, slurmFiles, taskJournal } from './slurm-files.ts';
 import { SlurmTools } from './slurm-tools.ts';
 import type { TaskImage } from './task-script.ts';
 import { evictTask, latestTasks, stopTasks, taskExpressions, type TaskId, taskName } from './tasks.ts';
@@ -34,7 +34,6 @@ const minQueryMs = 20_000;
 
 const records: PoolRecords = {
   traits: poolTraits.slurm,
-  accountFiles: slurmAccount,
   async source(runFolder) {
     // May be missing in a copy.
     if (!(await isThere(path.join(runFolder, slurmRoundFiles(1).script)))) return undefined;
