@@ -20,6 +20,8 @@ test('an escaped path passes through a URL and a Link header unchanged', () => {
   fc.assert(
     fc.property(name, (text) => {
       const segment = escapePath(`x${text}`);
+      // A URL drops these; object-url.ts and list-collection.ts refuse them.
+      fc.pre(!segment.split('/').some((part) => part === '.' || part === '..'));
       const url = `https://host/${segment}`;
       assert.equal(new URL(url).href, url);
       assert.equal(parseLinkHeader(`<${url}>; pri=1, <https://b/>; pri=2`)[0]?.target, url);
