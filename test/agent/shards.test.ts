@@ -129,7 +129,7 @@ test('a shard that is damaged everywhere is named, and nothing of the data appea
   await mkdir(agent.at('files/proofs'), { recursive: true });
   await writeFile(agent.at(`files/${data.manifest ?? ''}`), await readFile(objects.at(data.manifest ?? '')));
   const { exit } = await agent.run({ data: [data], train: { command: list } }, undefined, env);
-  assert.equal(exit, 101);
+  assert.equal(exit, 89);
   const [fault] = agent.entries('fault');
   assert.ok(fault?.fault.message.includes(damaged), fault?.fault.message);
   assert.ok(!existsSync(agent.at('results/0000')));

@@ -198,5 +198,5 @@ test('stored manifests verify with a key that is never uploaded, and find damage
   const bad = await harness.updraft(['get', '--manifest', proof, 'osdf:///inbox/sets/other.tar', 'bad.tar'], {
     env,
   });
-  assert.equal(bad.exit, 101, bad.err);
+  assert.equal(bad.exit, 89, bad.err);
 });

@@ -81,7 +81,7 @@ test('the plugin compares the bytes with the digest in the job file', async (t) 
     federation.issueToken({ namespace: '/private' }),
   );
   const { exit, stderr } = await bring(folder, federation);
-  assert.deepEqual([exit, /SHA-256/.test(stderr)], [11, true], stderr);
+  assert.deepEqual([exit, /SHA-256/.test(stderr)], [1, true], stderr);
   assert.ok(!existsSync(path.join(folder, 'secret.txt')));
 });
 
