@@ -11,7 +11,7 @@ const maxLines = 6;
 const noise = /^(?:Usr |-?\d+ +- {2}|\(0\) (?:CPU times|No core)|\.\.\.$|\w+ address: <)/;
 const tableRow = /^\s*(?:Partitionable Resources|[\w ]+(?:\(\w+\))?)\s+:(?:\s|$)/;
 const relevantRow = /^\s*(?:Partitionable Resources|Memory|Disk)\b/;
-/** The attributes of an event in JSON or XML that say what happened. */
+/** The attributes of an event in JSON that say what happened. */
 const relevant = /Reason|Code|Message|Info|Error|ReturnValue|Signal|Normally|MyType|SlotName/;
 /** Events whose first line says everything needed. */
 const titleOnly: ReadonlySet<EventKind> = new Set<EventKind>(['submit', 'file-transfer', 'image-size']);

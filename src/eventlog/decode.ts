@@ -21,7 +21,7 @@ import {
 } from './text-body.ts';
 import { transferMoment } from './transfer-title.ts';
 
-/** Reads a value from an event: from the text after its time, or from its ad in the JSON and XML forms. */
+/** Reads a value from an event: from the text after its time, or from its ad in JSON. */
 export interface Decoder<T> {
   text: (body: TextBody) => T;
   /** `text` is the event as written. */
@@ -376,6 +376,6 @@ export const fieldDecoder = (kind: EventKind, name: string): Decoder<unknown> | 
 export const textDetails = (kind: EventKind, body: TextBody): DetailsByKind[EventKind] =>
   decoders[kind].text(body);
 
-/** The details of an event in JSON or XML form, from its attributes; `text` is the event as written. */
+/** The details of an event in JSON, from its attributes; `text` is the event as written. */
 export const adDetails = (kind: EventKind, ad: Ad, text: string): DetailsByKind[EventKind] =>
   decoders[kind].ad(ad, text);

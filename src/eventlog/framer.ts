@@ -5,16 +5,16 @@ import { latin1Text } from './log-text.ts';
 export interface FrameSink {
   /** A text event; `whole` if it has its closing line. */
   text(bytes: Uint8Array, start: number, end: number, header: Header, whole: boolean, offset: number): void;
-  /** What looks like a JSON or XML event; returns false if it is not one. */
-  ad(form: 'json' | 'xml', bytes: Uint8Array, start: number, end: number, offset: number): boolean;
+  /** What looks like a JSON event; returns false if it is not one. */
+  ad(bytes: Uint8Array, start: number, end: number, offset: number): boolean;
   garbled(bytes: Uint8Array, offset: number): void;
 }
 
-type State = 'between' | 'text' | 'json' | 'xml' | 'garbled';
+type State = 'between' | 'text' | 'json' | 'garbled';
 
 /** No input may make the reader buffer everything: a longer event loses its middle, any other part is handed over as it is. */
 const maxPartBytes = 4 * 1024 * 1024;
-/** A JSON or XML event has no middle to lose: it is read whole. */
+/** A JSON event has no middle to lose: it is read whole. */
 const maxAdBytes = 64 * 1024 * 1024;
 /** What stays at each end of such an event: a hold's code is in its last line. */
 const keptBytes = 64 * 1024;
@@ -52,8 +52,7 @@ export class Framer {
   feed(piece: Uint8Array, headroom = 0): void {
     this.#append(piece, headroom);
     this.#scan();
-    const isAd = this.#state === 'json' || this.#state === 'xml';
-    if (this.#used - this.#keepFrom() > (isAd ? maxAdBytes : maxPartBytes)) {
+    if (this.#used - this.#keepFrom() > (this.#state === 'json' ? maxAdBytes : maxPartBytes)) {
       if (this.#state === 'text') this.#shorten();
       else this.#flush();
     }
@@ -141,26 +140,23 @@ export class Framer {
     this.#start = end + 1;
   }
 
-  /** A line outside text events: part of a JSON or XML event, or garbled. */
+  /** A line outside text events: part of a JSON event, or garbled. */
   #otherLine(line: number, end: number): void {
     const bytes = this.#bytes;
-    const form = bytes[line] === 0x7b ? 'json' : isTag(bytes, line, '<c>') ? 'xml' : undefined;
-    if (form !== undefined) {
+    if (bytes[line] === 0x7b) {
       this.#close(line, false);
       this.#start = line;
-      this.#state = form;
-      if (end - line > 3 && endsWith(bytes, line, end, form)) this.#closeAd(form, end);
-    } else if (this.#state === 'json' && bytes[line] === 0x7d) this.#closeAd('json', end);
-    else if (this.#state === 'xml' && isTag(bytes, line, '</c>') && isBlank(bytes, line + 4, end))
-      this.#closeAd('xml', end);
-    else if (this.#state === 'between' && !isBlank(bytes, line, end) && !isProlog(bytes, line)) {
+      this.#state = 'json';
+      if (end - line > 3 && endsWithBrace(bytes, line, end)) this.#closeAd(end);
+    } else if (this.#state === 'json' && bytes[line] === 0x7d) this.#closeAd(end);
+    else if (this.#state === 'between' && !isBlank(bytes, line, end)) {
       this.#start = line;
       this.#state = 'garbled';
     }
   }
 
-  #closeAd(form: 'json' | 'xml', end: number): void {
-    const taken = this.#sink.ad(form, this.#bytes, this.#start, end, this.#base + this.#start);
+  #closeAd(end: number): void {
+    const taken = this.#sink.ad(this.#bytes, this.#start, end, this.#base + this.#start);
     if (!taken) this.#garbled(this.#start, end);
     this.#state = 'between';
   }
@@ -273,20 +269,10 @@ function isBlank(bytes: Uint8Array, from: number, end: number): boolean {
   return true;
 }
 
-const isTag = (bytes: Uint8Array, at: number, tag: string): boolean =>
-  bytes[at] === 0x3c && latin1Text(bytes, at, at + tag.length) === tag;
-
-/** The lines of an XML log around its events. */
-function isProlog(bytes: Uint8Array, at: number): boolean {
-  return (
-    bytes[at] === 0x3c && /^<(?:\?xml|!DOCTYPE|\/?classads|\/?eventlog)/.test(latin1Text(bytes, at, at + 10))
-  );
-}
-
-function endsWith(bytes: Uint8Array, line: number, end: number, form: 'json' | 'xml'): boolean {
-  const last = latin1Text(bytes, Math.max(line, end - 16), end).trimEnd();
-  return last.endsWith(form === 'json' ? '}' : '</c>');
-}
+const endsWithBrace = (bytes: Uint8Array, line: number, end: number): boolean =>
+  latin1Text(bytes, Math.max(line, end - 16), end)
+    .trimEnd()
+    .endsWith('}');
 
 function nextHeader(bytes: Uint8Array, from: number, end: number): number {
   for (let at = from; at + 5 < end; at++) if (looksLikeHeader(bytes, at)) return at;

@@ -7,7 +7,15 @@ import { printable } from '../base/printable.ts';
 import { Fault } from '../fault/fault.ts';
 import { detectArchive } from '../unpack/kind-gate.ts';
 import { asUtf8 } from './as-utf8.ts';
-import { beginningBytes, gather, headBytes, isEventLog, type LogSource } from './scan-log.ts';
+import {
+  beginningBytes,
+  gather,
+  hasXmlEvents,
+  headBytes,
+  isEventLog,
+  xmlLog,
+  type LogSource,
+} from './scan-log.ts';
 
 export interface LogPlaces {
   /** Where relative names begin; default: this process's folder. */
@@ -137,10 +145,12 @@ async function logIn(file: string, name: string, partOf?: string): Promise<Found
   const facts = await stat(file).catch(() => undefined);
   if (facts?.isFile() !== true || facts.size === 0) return undefined;
   try {
-    for await (const piece of gather(uncompressed({ name }, bytesOf(file, name)), headBytes))
-      return isEventLog(piece.subarray(0, headBytes))
-        ? { source: fileSource(file, name, facts, partOf), file: identity(facts) }
-        : undefined;
+    for await (const piece of gather(uncompressed({ name }, bytesOf(file, name)), headBytes)) {
+      const head = piece.subarray(0, headBytes);
+      if (!isEventLog(head)) return undefined;
+      if (hasXmlEvents(head)) throw xmlLog(name);
+      return { source: fileSource(file, name, facts, partOf), file: identity(facts) };
+    }
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     if (error.kind === 'file-invalid') return { source: fileSource(file, name, facts), fault: error };

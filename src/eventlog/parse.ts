@@ -5,7 +5,7 @@ import { Framer } from './framer.ts';
 import { type Header, HeaderReader } from './header.ts';
 import { type EventKind, kindOf } from './kinds.ts';
 import { decodeText, latin1Text } from './log-text.ts';
-import { parseJsonAd, parseXmlAd } from '../classad/parse-json-xml.ts';
+import { parseJsonAd } from '../classad/parse-json.ts';
 import { type StampOptions, StampReader } from './stamp.ts';
 import { TextBody } from './text-body.ts';
 
@@ -28,7 +28,7 @@ export interface Parser {
   end(): void;
 }
 
-/** A parser for one log in any of HTCondor's formats: text, JSON, XML, or a mixture. Nothing in a log makes it throw. */
+/** A parser for one log in text, JSON, or a mixture. Nothing in a log makes it throw. */
 export function createParser(options: ParserOptions): Parser {
   const stamps = new StampReader(options);
   const { onEvent, onGarbled, isPassing = false } = options;
@@ -39,9 +39,8 @@ export function createParser(options: ParserOptions): Parser {
       event.set(bytes, start, end, header, whole, offset);
       onEvent(event as LogEvent);
     },
-    ad: (form, bytes, start, end, offset) => {
-      const text = decodeText(bytes, start, end);
-      const ad = form === 'json' ? parseJsonAd(text) : parseXmlAd(text);
+    ad: (bytes, start, end, offset) => {
+      const ad = parseJsonAd(decodeText(bytes, start, end));
       const number = ad?.EventTypeNumber;
       if (ad === undefined || typeof number !== 'number') return false;
       const header = headerOf(ad, number, stamps);
@@ -152,7 +151,7 @@ class TextEvent {
   }
 }
 
-/** An event in JSON or XML form, already parsed; its details are made on demand. */
+/** An event in JSON, already parsed; its details are made on demand. */
 class AdEvent extends TextEvent {
   readonly #ad: Ad;
 

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
 import { Fault } from '../fault/fault.ts';
+import { logSources } from './log-sources.ts';
 import { readEventLog, scanEventLog } from './read-event-log.ts';
 
 const event = (proc: number) =>
@@ -57,4 +58,29 @@ test('reading stops when its signal aborts', async (t) => {
   const folder = await temporaryFolder(t, { 'a.log': event(1) });
   const signal = AbortSignal.abort(new Error('enough'));
   await assert.rejects(readEventLog(path.join(folder, 'a.log'), { signal }).next(), /enough/);
+});
+
+test('a log in XML, or with XML between its events, is refused by name; in a folder it is left out and named', async (t) => {
+  const xml = '<c>\n    <a n="Cluster"><i>5</i></a>\n    <a n="EventTypeNumber"><i>9</i></a>\n</c>\n';
+  const folder = await temporaryFolder(t, {
+    'xml.log': xml.repeat(3),
+    'mixed.log': event(0) + xml + event(1),
+    'logs/a.log': event(0),
+    'logs/b.log': xml,
+    'only/b.log': xml,
+  });
+  const isRefused = (error: unknown): boolean =>
+    error instanceof Fault &&
+    error.kind === 'file-invalid' &&
+    /(?:xml|mixed|b)\.log has events in XML, which Updraft does not read/.test(error.message) &&
+    /log_xml.*condor_history -l CLUSTER/.test(error.fix ?? '');
+  for (const name of ['xml.log', 'mixed.log'])
+    await assert.rejects(
+      scanEventLog(path.join(folder, name), () => undefined),
+      isRefused,
+      name,
+    );
+  await assert.rejects(logSources(['only'], { cwd: folder }), isRefused);
+  const [log, ...more] = await logSources(['logs'], { cwd: folder });
+  assert.deepEqual([log?.name, log?.unread, more], ['logs/a.log', ['logs/b.log'], []]);
 });

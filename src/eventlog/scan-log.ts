@@ -1,5 +1,6 @@
 import { counted } from '../base/counted.ts';
 import { firstFew, printable } from '../base/printable.ts';
+import { Fault } from '../fault/fault.ts';
 import type { Garbled, LogEvent } from './events.ts';
 import { latin1Text } from './log-text.ts';
 import { createParser, type Parser } from './parse.ts';
@@ -96,9 +97,14 @@ export async function openLog(
   const pieces = gather(source.open(), beginningBytes);
   let piece = await pieces.next();
   const dating = datingOf(piece.done === true ? new Uint8Array() : piece.value);
+  let isXml = false;
   const parser = createParser({
     ...{ reference: source.writtenAt, within: dating.moment ?? within },
-    ...{ offsetMinutes, onGarbled, onEvent, isPassing },
+    ...{ offsetMinutes, onEvent, isPassing },
+    onGarbled: (part) => {
+      isXml ||= hasXmlEvents(part.bytes);
+      onGarbled?.(part);
+    },
   });
   let isFirst = true;
   const rooms = isPassing ? new TwoRooms() : undefined;
@@ -110,6 +116,7 @@ export async function openLog(
       isFirst = false;
       if (piece.done === true) parser.end();
       else feed(parser, piece.value, rooms?.next(headroom + piece.value.length));
+      if (isXml) throw xmlLog(source.name);
       return piece.done !== true;
     },
     async close() {
@@ -190,8 +197,23 @@ export function isEventLog(beginning: Uint8Array): boolean {
   });
   feed(parser, beginning);
   parser.end();
-  return events > 0 && garbled * 2 < beginning.length;
+  // One in XML too, so that whoever reads it refuses it by name.
+  return hasXmlEvents(beginning) || (events > 0 && garbled * 2 < beginning.length);
 }
+
+/** Whether bytes that are no event in text or JSON begin one in XML. */
+export function hasXmlEvents(bytes: Uint8Array): boolean {
+  const text = latin1Text(bytes, 0, Math.min(bytes.length, headBytes));
+  return /^<c>/m.test(text) && text.includes('<a n="EventTypeNumber">');
+}
+
+export const xmlLog = (name: string): Fault =>
+  new Fault('file-invalid', `${printable(name)} has events in XML, which Updraft does not read`, {
+    about: name,
+    fix:
+      'take log_xml out of the submit file: the log of the next jobs is text; what became of the present ones: ' +
+      'condor_q -l CLUSTER | updraft why -, or condor_history -l CLUSTER | updraft why -',
+  });
 
 /** Reads only the start of a log. */
 export async function beginningOf(source: LogSource, options: ReadOptions = {}): Promise<LogBeginning> {

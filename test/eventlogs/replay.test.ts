@@ -38,13 +38,12 @@ test('every event of a real log is found, whole, with a time, and nothing is gar
   }
 });
 
-test('the text, JSON and XML logs of the same job tell the same story', () => {
+test('the text and JSON logs of the same job tell the same story', () => {
   const story = (name: string) =>
     parseEventLog(readFileSync(path.join(folder, name)), stamps).events.map(({ kind, details }) => [
       kind,
       Object.keys(details).sort(),
     ]);
-  assert.deepEqual(story('jsonlog.log'), story('xmllog.log'));
   assert.deepEqual(
     story('jsonlog.log').map(([kind]) => kind),
     story('normal.log').map(([kind]) => kind),

@@ -93,3 +93,15 @@ test('of two commands started at once, a slow one finds the run of the other, ev
   assert.equal((await found(created - 1, true)).isResumed, false, '--new');
   assert.equal((await found(created + 1)).isResumed, false, 'started later');
 });
+
+test('a submit file that asks for logs in XML is not submitted: nothing would be known of its jobs', async (t) => {
+  const file = path.join(await temporaryFolder(t, { 'job.sub': description }), 'job.sub');
+  const planned = (line: string): Promise<unknown> => {
+    const facts = { submission: parseSubmit(`${line}\n${description}`, { file: 'job.sub' }) } as SubmitFacts;
+    const wanted = { withPlugin: false, isNew: true, since: 0 };
+    return plannedRun({ clock: systemClock } as Cli, file, facts, wanted);
+  };
+  for (const line of ['log_xml = true', 'log_xml = Yes', '+UserLogUseXML = true'])
+    await assert.rejects(planned(line), /^Fault: job\.sub:1: .* in XML, which Updraft does not read$/, line);
+  for (const line of ['log_xml = false', 'MY.UserLogUseXML = 2']) await planned(line);
+});

@@ -50,6 +50,7 @@ export async function plannedRun(
 ): Promise<PlannedRun> {
   assertOwnFolder(file, facts);
   assertCountable(file, facts);
+  assertReadableLog(file, facts);
   const plan = adoptedPlan(file, facts);
   if (wanted.withPlugin) assertListable(plan.folder);
   const earlier = wanted.isNew ? undefined : await findOpenRun(plan, await readFile(file, 'utf8'), wanted);
@@ -180,6 +181,20 @@ function assertCountable(file: string, { submission }: SubmitFacts): void {
       fix: 'write the list into a file and use `queue … from FILE`, or submit it with condor_submit',
       about: file,
     },
+  );
+}
+
+/** The command applies to the run's log too, without which nothing is known of its jobs. */
+function assertReadableLog(file: string, { submission }: SubmitFacts): void {
+  const xml = submission.assignments.findLast(
+    ({ command, attribute }) => command === 'log_xml' || attribute?.toLowerCase() === 'userlogusexml',
+  );
+  // 2 is JSON.
+  if (xml === undefined || /^(?:f|false|n|no|0|2)$/i.test(xml.value.trim())) return;
+  throw new Fault(
+    'file-invalid',
+    `${path.basename(file)}:${xml.place.line}: ${xml.name} makes HTCondor write the run's log in XML, which Updraft does not read`,
+    { fix: 'remove the line: the log is text then; or submit the file with condor_submit', about: file },
   );
 }
 
