@@ -16,7 +16,7 @@ interface Recipe {
   build: { script: string; dynamic_linking: { binary_relocation: boolean } };
   requirements: { run: string[] };
   tests: { script: string[] }[];
-  about: { license: string; license_file: string };
+  about: { license: string; license_file: string[] };
 }
 
 test('the conda recipe packages the executables of this version, unchanged', () => {
@@ -25,7 +25,7 @@ test('the conda recipe packages the executables of this version, unchanged', () 
   assert.equal(recipe.context.version, packageJson.version);
   assert.deepEqual(recipe.package, { name: packageJson.name, version: '${{ version }}' });
   const sources = recipe.source.map((source) => path.basename(source.then?.path ?? source.path ?? ''));
-  assert.deepEqual(sources, [recipe.about.license_file, ...archs.map((arch) => `updraft-linux-${arch}`)]);
+  assert.deepEqual(sources, [...recipe.about.license_file, ...archs.map((arch) => `updraft-linux-${arch}`)]);
   assert.match(recipe.build.script, /"\$PREFIX\/bin\/updraft"$/);
   assert.equal(recipe.build.dynamic_linking.binary_relocation, false);
   assert.deepEqual(recipe.requirements.run, ['__glibc >=2.28']);
