@@ -274,7 +274,8 @@ export class Transfer implements SegmentContext {
     if (kind === 'cold') return;
     this.#report(source.server.host, fault);
     if (kind === 'missing' && source.server.kind !== 'cache' && !this.#found) void this.#missing(source);
-    this.origin.refresh();
+    // Bytes that are there must not be joined with those of a later version.
+    if (this.#found || this.#options.earlier !== undefined) this.origin.refresh();
     // A lone server contradicts itself, or the origin contradicts servers that all sent wrong bytes.
     const isAlone = (source.bytes > 0 && !this.#roster.hasOthers) || this.#roster.isOnlyTrusted(source);
     if (kind === 'changed' && isAlone) this.#changed = true;
