@@ -83,6 +83,29 @@ test('if the origin says nothing, sizes on which two servers disagree are refuse
   assert.ok(three.bytes?.equals(big), three.failed?.message);
 });
 
+test('what a busy cache says about the size changes nothing once another has sent a length', async (t) => {
+  const busy = { bytes, get: (e: Exchange) => e.answer({ status: 503 }) };
+  const plain: ServerOptions = { bytes, head: (_request, response) => void response.writeHead(403).end() };
+  for (const size of [bytes.length - 1000, bytes.length + 1000]) {
+    const got = await get(t, [{ ...busy, ...says(size) }, plain]);
+    assert.ok(got.bytes?.equals(bytes), `${got.bytes?.length} bytes; ${got.failed?.message}`);
+  }
+});
+
+test('a server that sent one wrong byte is asked again if the others are down', async (t) => {
+  const flipped = Buffer.from(bytes);
+  flipped[mebibyte] = (flipped[mebibyte] ?? 0) ^ 1;
+  const proof = { ...hot, ...digestOf(bytes) };
+  const once = {
+    bytes,
+    headers: proof,
+    get: (e: Exchange) => (e.nth > 1 ? e.answer({}) : void e.response.writeHead(200, proof).end(flipped)),
+  };
+  const got = await get(t, [once, { bytes, get: (e: Exchange) => e.answer({ status: 503 }) }]);
+  assert.ok(got.bytes?.equals(bytes), got.failed?.message);
+  assert.equal(got.result?.verified, 'digest');
+});
+
 test('a wrong total in one answer of a cache is its own fault, and the others continue', async (t) => {
   const big = objectBytes(48 * mebibyte);
   const wrong = (e: Exchange): void => {

@@ -22,9 +22,8 @@ const hasValidator = ({ etag, modified }: Identity): boolean => etag !== undefin
 export const lacksIdentity = (known: Identity): boolean => known.size === undefined || !hasValidator(known);
 
 /** Fills in from the origin what the servers leave open. */
-export function completed(known: Identity, origin: OriginFacts): Identity {
-  const { size, modified } = origin;
-  if (size === undefined || contradicts(origin, known)) return known;
+export function completed(known: Identity, { size, modified }: OriginFacts): Identity {
+  if (size === undefined || (known.size ?? size) !== size) return known;
   return { ...known, size, modified: known.modified ?? modified };
 }
 

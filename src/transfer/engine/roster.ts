@@ -248,7 +248,8 @@ export class Roster {
   get #usable(): Source[] {
     const all = this.sources.filter((source) => !source.dead && !source.disagrees);
     const good = all.filter(({ server }) => !this.#suspects.has(server.host));
-    return good.length > 0 ? good : all;
+    // Servers that failed twice are no better than those that sent wrong bytes.
+    return good.some(({ tries }) => tries < 2) ? good : all;
   }
 
   /**
