@@ -366,8 +366,7 @@ export class Transfer implements SegmentContext {
   }
 
   #showProgress(): void {
-    const now = this.clock.monotonic();
-    this.#shownAt = now;
+    const now = (this.#shownAt = this.clock.monotonic());
     const { size: total } = this.#identity;
     const known = (total ?? NaN) - this.segments.missingBytes;
     const bytes = known >= 0 ? known : this.record.servers.reduce((sum, each) => sum + each.bytes, 0);
