@@ -211,10 +211,11 @@ async function runTogether(group: string[]): Promise<Map<string, FileResult>> {
   const began = performance.now();
   const one = group.length === 1 ? { files: group } : { files: [runner], argv: group };
   const tests = run({ ...one, timeout: 1.5 * hangMs, cwd: root, signal: interrupted.signal });
-  tests.on('test:pass', ({ name, skip, todo, details, file }) => {
+  tests.on('test:pass', ({ name, nesting, skip, todo, details, file }) => {
     // Node reports a process as a test too.
     if (details.type === 'suite' || name === one.files[0]) return;
     const result = results.get(fileOf(file));
+    if (nesting > 0 && result !== undefined) (result.nested ??= new Set()).add(name);
     if (skip !== undefined && skip !== false)
       result?.skipped.push(`${name}: ${typeof skip === 'string' ? skip : 'no reason given'}`);
     else if (result !== undefined && (todo === undefined || todo === false)) result.passed.push(name);

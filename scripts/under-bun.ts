@@ -13,6 +13,8 @@ export interface FileResult {
   passed: string[];
   failed: string[];
   skipped: string[];
+  /** Tests within a test: Bun runs them, and reports the outer one. */
+  nested?: Set<string>;
 }
 
 /**
@@ -140,6 +142,7 @@ export function notRunUnderBun(node: FileResult, bun: FileResult): string[] {
   const left = [...bun.passed, ...bun.failed, ...bun.skipped.filter((one) => !one.endsWith(asUnderNode))];
   if (left[0]?.startsWith(wholeFile) === true) return [];
   return [...node.passed, ...node.failed].filter((test) => {
+    if (node.nested?.has(test) === true) return false;
     const at = left.findIndex((one) => one === test || one.startsWith(`${test}: `));
     if (at >= 0) left.splice(at, 1);
     return at < 0;
