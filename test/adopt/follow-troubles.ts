@@ -150,9 +150,9 @@ async function fateIn(log: string): Promise<Fate | undefined> {
   const times = text.split('\n001 (').length - 1;
   const [, status] = /\n005 .*\n.*return value (\d+)/.exec(text) ?? [];
   if (status !== undefined) return status === '0' ? 'succeeds' : times > 1 ? `fails ${times} times` : 'fails';
-  const [, code] = /\n012 .*\n.*\n\tCode (\d+)/.exec(text) ?? [];
-  if (code !== undefined) return `is held (${Number(code)})`;
   // Errors of the starter: a hold follows seconds later, or another attempt.
   if (/\n021 .*\n.*\n\tCode (?:6|45) /.test(text)) return 'cannot start';
+  const [, code] = /\n012 .*\n.*\n\tCode (\d+)/.exec(text) ?? [];
+  if (code !== undefined) return `is held (${Number(code)})`;
   return times > 5 ? 'runs again forever' : undefined;
 }
