@@ -6,6 +6,7 @@ import {
   mkdtempSync,
   readdirSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -30,6 +31,19 @@ test('removes read-only folders, follows no link, and counts files and bytes', a
   assert.deepEqual(await removeTree(tree), { files: 2, bytes: 5 + precious.length });
   assert.equal(existsSync(tree), false);
   assert.equal(existsSync(path.join(precious, 'file')), true);
+});
+
+test('a link in place of the tree is removed, and nothing that it leads to', async (t) => {
+  const base = mkdtempSync(path.join(os.tmpdir(), 'updraft-remove-'));
+  t.after(() => rmSync(base, { recursive: true, force: true }));
+  mkdirSync(path.join(base, 'precious'), { mode: 0o750 });
+  writeFileSync(path.join(base, 'precious', 'file'), 'kept');
+  const link = path.join(base, 'link');
+  symlinkSync('precious', link);
+  assert.deepEqual(await removeTree(link), { files: 1, bytes: 'precious'.length });
+  assert.deepEqual(readdirSync(base), ['precious']);
+  assert.deepEqual(readdirSync(path.join(base, 'precious')), ['file']);
+  assert.equal(statSync(path.join(base, 'precious')).mode & 0o777, 0o750);
 });
 
 test('a tree that does not exist is no error', async () => {

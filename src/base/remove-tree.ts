@@ -19,12 +19,11 @@ export interface RemoveOptions {
 const maxParallel = 32;
 
 /**
- * Removes a folder with its contents, even if read-only. Continues past what cannot be removed, then throws the first
- * such error: as little as possible stays.
+ * Removes a folder with its contents, even if read-only; of a link, the link only, even if it is the folder itself.
+ * Continues past what cannot be removed, then throws the first such error.
  */
 export async function removeTree(folder: string, options: RemoveOptions = {}): Promise<Removed> {
-  const removed = { files: 0, bytes: 0 };
-  const problems: unknown[] = [];
+  const [removed, problems]: [Removed, unknown[]] = [{ files: 0, bytes: 0 }, []];
   await removeFolder(folder, { ...options, removed, problems });
   if (problems.length > 0) throw problems[0];
   return removed;
@@ -50,7 +49,11 @@ async function removeFolder(folder: string, removal: Removal): Promise<void> {
       if (entry.isDirectory()) await removeFolder(path.join(folder, entry.name), removal);
     await rmdir(folder);
   };
-  await attempt().catch((error: unknown) => {
+  const isLink = await lstat(folder).then(
+    (at) => at.isSymbolicLink(),
+    () => false,
+  );
+  await (isLink ? removeFile(folder, removal) : attempt()).catch((error: unknown) => {
     removal.signal?.throwIfAborted();
     if (!isGone(error)) removal.problems.push(error);
   });

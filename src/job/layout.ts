@@ -35,16 +35,9 @@ export const attemptFiles = {
   log: 'agent.log',
 } as const;
 
-/** Where results that do not fit into the run's folder are kept: beside the scratch folders, one folder per job. */
-export const keptFolder = ({
-  scratchParent,
-  run,
-  job,
-}: {
-  scratchParent: string;
-  run: string;
-  job: { id: string };
-}): string => path.join(path.dirname(scratchParent), `updraft-kept-${run}-${job.id}`);
+/** Where results that do not fit into the run are kept: beside the scratch folders, one per job, whatever its id. */
+export const keptFolder = (order: { scratchParent: string; run: string; job: { id: string } }): string =>
+  path.join(path.dirname(order.scratchParent), `updraft-kept-${order.run}-${path.basename(order.job.id)}`);
 
 /** Folders of shared notes. */
 export const noteFolders = {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readdir, readFile, rename, rm, symlink } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
@@ -61,6 +61,26 @@ test('53: `runs rm` also removes what was kept elsewhere', async (t) => {
   const { code, err } = await harness.updraft('runs', 'rm', path.basename(run), '--yes');
   assert.equal(code, 0, err);
   assert.deepEqual(await left(), []);
+});
+
+test("`runs rm` of a stranger's run removes no folder that its work order leads to", async (t) => {
+  const harness = await RunHarness.make(t);
+  await harness.describe('echo 1 > model.pt');
+  await harness.updraft('run');
+  const [run = ''] = await harness.runs();
+  const edit = async (name: string, change: (text: string) => string): Promise<void> =>
+    await writeFile(path.join(run, name), change(await readFile(path.join(run, name), 'utf8')));
+  const precious = path.join(harness.scratch, 'precious');
+  await mkdir(precious);
+  const full = '"outcome":"failed","fault":{"kind":"run-folder-full","message":"full","retryable":false}';
+  await edit('journal.jsonl', (text) => text.replaceAll('"outcome":"success"', full));
+  await edit('jobs/0000/attempt-1/order.json', (text) =>
+    text.replace('"0000"', `"/../..${precious}"`).replace(/("scratchParent": ).*/, '$1"/one/two",'),
+  );
+  const { code, err } = await harness.updraft('runs', 'rm', path.basename(run), '--yes');
+  assert.equal(code, 0, err);
+  assert.deepEqual(await harness.runs(), []);
+  assert.deepEqual(await readdir(precious), []);
 });
 
 test('43: a home that cannot be written: no run is created', async (t) => {

@@ -1,5 +1,6 @@
-import { readFile, stat } from 'node:fs/promises';
+import { lstat, readFile } from 'node:fs/promises';
 import path from 'node:path';
+import { unlessGone } from '../../base/error-reason.ts';
 import { isSecretName } from '../../base/file-without-secrets.ts';
 import { walkFiles } from '../../base/walk-tree.ts';
 import { logFile } from '../../eventlog/log-sources.ts';
@@ -34,10 +35,11 @@ export async function runBundleFiles(folder: string): Promise<BundleFile[]> {
     const isWanted = isText.test(own) && own !== sandboxFiles.secrets;
     return isWanted && !name.split('/').some((part) => leftOut.has(part));
   });
-  const plan = await readPlan(folder).catch(() => undefined);
-  const hasJobFile = plan !== undefined && (await stat(plan.file).catch(() => undefined))?.isFile() === true;
+  const { file = '' } = (await readPlan(folder).catch(() => undefined)) ?? {};
+  // The plan of a stranger's run may name any file, and so may a link.
+  const at = path.dirname(file) === path.resolve(folder, '../..') ? await unlessGone(lstat(file)) : undefined;
   return [
-    ...(hasJobFile ? [bundleFile(plan.file, path.basename(plan.file))] : []),
+    ...(at?.isFile() ? [bundleFile(file, path.basename(file))] : []),
     ...names.map((name) => bundleFile(path.join(folder, name), path.join('run', name))),
   ];
 }
