@@ -153,7 +153,7 @@ export async function withDeadline<T>(
 
 /** A server that has not answered by then gets company: it may still win. */
 const raceMs = 2_000;
-const stepMs = 1_000;
+const stepMs = 750;
 /** More would flood a federation whose servers are only slow. */
 const maxRaced = 10;
 
