@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { brotliCompressSync } from 'node:zlib';
+import packageJson from '../package.json' with { type: 'json' };
 import { Fault } from '../src/fault/fault.ts';
 import { bunFor, type Arch } from './bun.ts';
 
@@ -29,7 +30,8 @@ export async function bundleAgent(): Promise<AgentBundle> {
   try {
     const [bundle, metafile] = [path.join(folder, 'agent.js'), path.join(folder, 'meta.json')];
     const outputs = [`--outfile=${bundle}`, `--metafile=${metafile}`];
-    await runBun(['src/agent/main.ts', '--target=bun', defineLibrary(), ...outputs]);
+    const version = `--define=UPDRAFT_VERSION=${JSON.stringify(packageJson.version)}`;
+    await runBun(['src/agent/main.ts', '--target=bun', defineLibrary(), version, ...outputs]);
     const meta = JSON.parse(readFileSync(metafile, 'utf8')) as Metafile;
     const imports = Object.values(meta.outputs).flatMap((output) => output.imports.map((one) => one.path));
     return { code: readFileSync(bundle, 'utf8'), inputs: Object.keys(meta.inputs), imports };
@@ -38,9 +40,12 @@ export async function bundleAgent(): Promise<AgentBundle> {
   }
 }
 
-/** Puts `updraft.py` into a bundle with the agent; compressed, because Linux limits an argument to 128 KiB. */
+/**
+ * Puts `updraft.py` into a bundle with the agent; compressed, because Linux limits an argument to 128 KiB. Lines that
+ * are comments are empty there: tracebacks name the same lines.
+ */
 export const defineLibrary = (): string => {
-  const text = readFileSync(path.join(root, 'python', 'updraft.py'));
+  const text = readFileSync(path.join(root, 'python', 'updraft.py'), 'utf8').replaceAll(/^ *#.*$/gm, '');
   return `--define=UPDRAFT_LIBRARY=${JSON.stringify(brotliCompressSync(text).toString('base64'))}`;
 };
 

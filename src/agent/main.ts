@@ -11,7 +11,6 @@ import { isFull, runFolderFull } from '../job/full-disk.ts';
 import type { AgentBody } from '../journal/entry.ts';
 import { type Journal, openAgentJournal } from '../journal/file.ts';
 import { Chirp } from './notes/chirp.ts';
-import packageJson from '../../package.json' with { type: 'json' };
 import { vacateGraceMs, readAd } from './machine/condor-ads.ts';
 import { openSoftware } from './environment/open-software.ts';
 import { liveRecorder, JournalWriter, type Recorder } from './notes/journal-writer.ts';
@@ -29,7 +28,14 @@ import type { Env } from '../base/env.ts';
 import { attributeOf } from '../classad/ad.ts';
 import { ranOutAttributes } from '../codes/remedies.ts';
 
-const help = `updraft-agent ${packageJson.version}: runs one attempt of a job on the machine it is started on.
+/** Replaced by its value in the agent's bundle, which needs nothing else of package.json. */
+declare const UPDRAFT_VERSION: string | undefined;
+const version =
+  typeof UPDRAFT_VERSION === 'undefined'
+    ? (await import('../../package.json', { with: { type: 'json' } })).default.version
+    : UPDRAFT_VERSION;
+
+const help = `updraft-agent ${version}: runs one attempt of a job on the machine it is started on.
 
   updraft-agent run ORDER.json       run the attempt the order describes
   updraft-agent sandbox ORDER.json   the same in this folder, the sandbox of an HTCondor job
@@ -63,7 +69,7 @@ function createContext(): Context {
   return {
     env: process.env,
     clock: systemClock,
-    version: packageJson.version,
+    version,
     pid: process.pid,
     uid: process.getuid?.() ?? 0,
     cwd: process.cwd(),
@@ -199,7 +205,7 @@ async function plugin(args: string[]): Promise<number> {
 async function main(args: string[]): Promise<number> {
   if (isPluginCall(process.argv0, args)) return await plugin(args);
   const [command, file, ...more] = args;
-  if (command === '--version') process.stdout.write(`${packageJson.version}\n`);
+  if (command === '--version') process.stdout.write(`${version}\n`);
   else if (command === '--help') process.stdout.write(help);
   else if (command === 'run' && file !== undefined && more.length === 0) return await runHere(file);
   else if (command === 'sandbox' && file !== undefined && more.length === 0) return await runSandbox(file);

@@ -84,10 +84,6 @@ export class PackInspector implements EntrySink {
     this.#text.pieces.push(Buffer.from(piece));
   }
 
-  hole(): void {
-    throw wrongPack(this.#name, 'it contains a sparse file');
-  }
-
   end(): void {
     if (this.#text !== undefined)
       this.#texts.set(this.#text.path, Buffer.concat(this.#text.pieces).toString('utf8'));

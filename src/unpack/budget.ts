@@ -65,12 +65,6 @@ export class Budget {
     this.#check(0);
   }
 
-  /** Zeros of a sparse file: they count as bytes and take no disk space. */
-  addHole(bytes: number): void {
-    this.bytes += bytes;
-    this.#stopFarBeyond('bytes', this.bytes);
-  }
-
   addHardlink(size: number): void {
     this.addEntry();
     this.files++;

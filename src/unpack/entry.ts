@@ -52,8 +52,6 @@ export interface EntrySink {
   /** A file begins; its bytes follow through `data` until `end`. */
   begin(entry: FileEntry): void;
   data(piece: Buffer): MaybePromise;
-  /** Zeros of a sparse file, which take no disk space. */
-  hole(bytes: number): MaybePromise;
   end(): MaybePromise;
   /** Something without bytes. */
   place(entry: FolderEntry | SymlinkEntry | HardlinkEntry): void;

@@ -3,7 +3,6 @@ import {
   closeSync,
   constants,
   copyFileSync,
-  ftruncateSync,
   futimesSync,
   linkSync,
   lstatSync,
@@ -64,9 +63,8 @@ export class FileWriter implements EntrySink {
   readonly #folderTimes = new Map<SafePath, number>();
   readonly #links = new Map<SafePath, string>();
   #fd: number | undefined;
-  /** Offset of the next byte in the file; after a hole it is beyond what is written. */
+  /** Offset of the next byte in the file. */
   #at = 0;
-  #written = 0;
   #mtime = 0;
   #abandoned = false;
 
@@ -85,7 +83,7 @@ export class FileWriter implements EntrySink {
       this.#makeFolder(parentOf(entry.path));
       this.#fd = this.#create(entry.path, (entry.mode & 0o777) | 0o600);
       this.#mtime = saneTime(entry.mtime);
-      this.#at = this.#written = 0;
+      this.#at = 0;
     });
     this.#budget.addFile(entry.size);
   }
@@ -97,20 +95,13 @@ export class FileWriter implements EntrySink {
       for (let at = 0; at < piece.length;) at += writeSync(fd, piece, at, piece.length - at, this.#at + at);
     });
     this.#at += piece.length;
-    this.#written = this.#at;
     this.#budget.addBytes(piece.length);
-  }
-
-  hole(bytes: number): void {
-    this.#at += bytes;
-    this.#budget.addHole(bytes);
   }
 
   end(): void {
     const fd = this.#fd;
     if (fd === undefined) return;
     this.#guarded(() => {
-      if (this.#at > this.#written) ftruncateSync(fd, this.#at);
       futimesSync(fd, this.#mtime, this.#mtime);
     });
     this.#close();

@@ -12,7 +12,6 @@ import type { UnpackerOptions } from './open-unpacker.ts';
 const nothing: EntrySink = {
   begin: () => undefined,
   data: () => undefined,
-  hole: () => undefined,
   end: () => undefined,
   place: () => undefined,
   amend: () => undefined,

@@ -1,5 +1,4 @@
 import { splitArchiveName, type ArchiveKind } from '../base/archive-kinds.ts';
-import { Fault } from '../fault/fault.ts';
 import {
   andThen,
   type ByteSink,
@@ -10,11 +9,7 @@ import {
   type SymlinkEntry,
   type MaybePromise,
 } from './entry.ts';
-import { repackSparse } from './sparse.ts';
 import { joinSafe, safePath, type SafePath } from './safe-path.ts';
-
-/** An inner archive's holes go through its decoder as zeros. */
-const maxInnerHole = 2 ** 30;
 
 /** Opens a reader for an archive found inside another one. */
 export type OpenInner = (kind: ArchiveKind, name: string, sink: EntrySink) => ByteSink;
@@ -60,18 +55,6 @@ export class NestedSink implements EntrySink {
     return this.#inner === undefined ? this.#sink.data(piece) : this.#inner.write(piece);
   }
 
-  hole(bytes: number): MaybePromise {
-    if (this.#inner === undefined) return this.#sink.hole(bytes);
-    if (bytes > maxInnerHole)
-      throw new Fault(
-        'archive-unsafe',
-        `${this.#archive}: an inner archive is a sparse file with a hole of over 1 GiB`,
-        { about: this.#archive, fix: repackSparse },
-      );
-    const zeros = this.#inner.write(Buffer.alloc(Math.min(bytes, 1 << 20)));
-    return bytes <= 1 << 20 ? zeros : andThen(zeros, () => this.hole(bytes - (1 << 20)));
-  }
-
   end(): MaybePromise {
     const inner = this.#inner;
     this.#inner = undefined;
@@ -99,7 +82,6 @@ function belowFolder(folder: SafePath, sink: EntrySink): EntrySink {
   return {
     begin: (entry) => sink.begin({ ...entry, path: joinSafe(folder, entry.path) }),
     data: (piece) => sink.data(piece),
-    hole: (bytes) => sink.hole(bytes),
     end: () => sink.end(),
     place(entry) {
       const path = joinSafe(folder, entry.path);

@@ -186,7 +186,6 @@ function partSink(sink: EntrySink, onPart: (part: SafePath) => void): EntrySink 
       file = entry.path;
     },
     data: (piece) => sink.data(piece),
-    hole: (bytes) => sink.hole(bytes),
     end: () =>
       andThen(sink.end(), () => {
         if (file !== undefined) onPart(file);

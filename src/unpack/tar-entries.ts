@@ -3,7 +3,6 @@ import { Fault } from '../fault/fault.ts';
 import type { EntrySink } from './entry.ts';
 import type { UnpackLimits } from './limits.ts';
 import { quoted, safePath, type SafePath } from './safe-path.ts';
-import { oldSparse, repackSparse, SparseFile } from './sparse.ts';
 import { readTextField, type Name, type TarHeader } from './tar-header.ts';
 
 /** Entries that only describe the next one (or, for `g`, all that follow). */
@@ -18,17 +17,20 @@ const refused: Readonly<Record<string, string>> = {
 };
 /** All others are attributes, owners and comments, and are dropped. */
 const keptRecords = /^(?:path|linkpath|size|mtime|SUN\.holesdata|GNU\.sparse\.\w+)$/;
+/** GNU tar writes sparse files only with -S, bsdtar (`tar` of macOS) unless it is told not to. */
+const repackSparse =
+  'unpack it, and pack the folder again without -S: tar -cf NEW.tar FOLDER; with bsdtar, also the tar of macOS: ' +
+  'tar --no-read-sparse -cf NEW.tar FOLDER';
 /** Far more than an archive needs; global headers are held until its end. */
 const maxGlobalBytes = 16 << 20;
 
 /** Pax records by keyword; an empty value cancels an earlier one. */
 type Records = Map<string, Buffer>;
 
-/** A file of which `size` bytes follow, with holes between them if it is sparse. */
+/** A file of which `size` bytes follow. */
 export interface TarFile {
   name: string;
   size: number;
-  sparse?: SparseFile;
 }
 
 /** Combines headers, long names and pax records into entries and passes those on. */
@@ -39,8 +41,6 @@ export class TarEntries {
   readonly #global: Records = new Map();
   #globalBytes = 0;
   #local: Records = new Map();
-  /** The map of a sparse file in the oldest pax format: the same keywords, repeated. */
-  #pieces: number[] = [];
   #longName: Name | undefined;
   #longTarget: Name | undefined;
 
@@ -71,12 +71,8 @@ export class TarEntries {
     else {
       if (type === 'g') this.#countGlobal(bytes.length);
       const records = type === 'x' ? new Map<string, Buffer>() : this.#global;
-      if (type === 'x') this.#pieces = [];
       const isRead = readPax(bytes, (key, value) => {
-        if (!keptRecords.test(key)) return;
-        if (key === 'GNU.sparse.offset' || key === 'GNU.sparse.numbytes')
-          this.#pieces.push(paxNumber(value.toString('latin1')) ?? NaN);
-        records.set(key, Buffer.from(value));
+        if (keptRecords.test(key)) records.set(key, Buffer.from(value));
       });
       if (!isRead)
         throw new Fault('archive-damaged', `${this.#archive}: has a pax header that cannot be read`, {
@@ -86,8 +82,8 @@ export class TarEntries {
     }
   }
 
-  /** Passes the entry on; if it is a file, returns what bytes follow. The header is at `at` in `block`. */
-  begin(header: TarHeader, block: Buffer, at: number): TarFile | undefined {
+  /** Passes the entry on; if it is a file, returns what bytes follow. */
+  begin(header: TarHeader): TarFile | undefined {
     const name = this.#named(
       this.#pax('GNU.sparse.name') ?? this.#pax('path') ?? this.#longName ?? header.name,
     );
@@ -96,7 +92,7 @@ export class TarEntries {
     const size = this.#number('size', name) ?? header.size;
     const mtime = this.#number('mtime', name) ?? header.mtime;
     this.#refuseUnsupported(header.type, name);
-    const sparse = this.#sparse(header, name, block, at);
+    this.#refuseSparse(header.type, name);
     this.#local = new Map();
     this.#longName = this.#longTarget = undefined;
     // A volume label names the archive and is not a file.
@@ -117,7 +113,7 @@ export class TarEntries {
       }
       case 'file':
         this.#sink.begin({ type: 'file', path: this.#notRoot(path, name), mode, mtime, size });
-        return sparse === undefined ? { name, size } : { name, size, sparse };
+        return { name, size };
     }
   }
 
@@ -125,7 +121,7 @@ export class TarEntries {
     if (type === '1') return 'hardlink';
     if (type === '2') return 'symlink';
     // The oldest archives mark folders only by a trailing slash.
-    return type === '5' || (type !== 'S' && name.endsWith('/')) ? 'folder' : 'file';
+    return type === '5' || name.endsWith('/') ? 'folder' : 'file';
   }
 
   #refuseUnsupported(type: string, name: string): void {
@@ -146,27 +142,10 @@ export class TarEntries {
     );
   }
 
-  /** Sparse files are described by the header (old GNU) or by pax records (GNU 0.0, 0.1 and 1.0). */
-  #sparse(header: TarHeader, name: string, block: Buffer, at: number): SparseFile | undefined {
-    const entry = { archive: this.#archive, name, sink: this.#sink };
-    if (header.type === 'S') {
-      const map = oldSparse(block, at);
-      if (map === undefined) throw this.#refused(name, 'a sparse file in the format of star', repackSparse);
-      return new SparseFile(entry, map);
-    }
-    if (this.#local.has('SUN.holesdata'))
-      throw this.#refused(name, 'a sparse file in the format of Solaris', repackSparse);
-    const major = this.#number('GNU.sparse.major', name) ?? 0;
-    const size = this.#number('GNU.sparse.realsize', name) ?? this.#number('GNU.sparse.size', name);
-    if (major > 1) throw this.#refused(name, `a sparse file of format ${major}`, repackSparse);
-    if (size === undefined) {
-      if (major === 0) return undefined;
-      throw this.#refused(name, 'a sparse file without its size', repackSparse);
-    }
-    if (major === 1) return new SparseFile(entry, { size, more: 'pax' });
-    const map = this.#local.get('GNU.sparse.map')?.toString('latin1');
-    const pieces = map === undefined ? this.#pieces : map === '' ? [] : map.split(',').map(Number);
-    return new SparseFile(entry, { size, pieces });
+  /** Sparse files are marked by the header (old GNU, star) or by pax records (GNU, bsdtar, Solaris). */
+  #refuseSparse(type: string, name: string): void {
+    const isMarked = [...this.#local.keys(), ...this.#global.keys()].some((key) => /^(?:GNU|SUN)\./.test(key));
+    if (type === 'S' || isMarked) throw this.#refused(name, 'a sparse file', repackSparse);
   }
 
   #notRoot(path: SafePath, name: string): SafePath {

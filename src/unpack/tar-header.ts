@@ -72,7 +72,7 @@ function isZero(block: Buffer, at: number): boolean {
 }
 
 /** Octal, or GNU's base 256 if the first bit is set; undefined if it is neither. */
-export function tarNumber(block: Buffer, at: number, length: number): number | undefined {
+function tarNumber(block: Buffer, at: number, length: number): number | undefined {
   const first = block[at] ?? 0;
   if (first < 0x80) return octal(block, at, length);
   const negative = first === 0xff;

@@ -2,7 +2,6 @@ import { Fault } from '../fault/fault.ts';
 import { andThen, type ByteSink, type EntrySink, type MaybePromise } from './entry.ts';
 import type { UnpackLimits } from './limits.ts';
 import { quoted } from './safe-path.ts';
-import type { SparseFile } from './sparse.ts';
 import { TarEntries, type MetaType } from './tar-entries.ts';
 import { blockSize, parseTarHeader, type TarHeader } from './tar-header.ts';
 
@@ -11,7 +10,7 @@ const maxNameBytes = 1 << 20;
 const maxPaxBytes = 16 << 20;
 const zeros = Buffer.alloc(64 * 1024);
 
-type State = 'header' | 'sparse-map' | 'data' | 'meta' | 'padding' | 'after-end';
+type State = 'header' | 'data' | 'meta' | 'padding' | 'after-end';
 
 /**
  * Reads a tar fed in pieces of any size and passes its entries on: no byte of data is copied, and memory use does not
@@ -21,8 +20,6 @@ export class TarReader implements ByteSink {
   readonly #archive: string;
   readonly #sink: EntrySink;
   readonly #entries: TarEntries;
-  /** The sparse file being read, if any; it takes the data. */
-  #sparse: SparseFile | undefined;
   /** Holds a header that is split across pieces. */
   readonly #shared = Buffer.alloc(blockSize);
   #state: State = 'header';
@@ -66,7 +63,7 @@ export class TarReader implements ByteSink {
         `${this.#left.toLocaleString('en-US')} bytes short of the end of the file ${quoted(this.#current)}`,
       );
     if (this.#state === 'padding') throw this.#cut(`inside the padding after ${quoted(this.#current)}`);
-    if (['meta', 'sparse-map'].includes(this.#state) || (this.#state === 'header' && this.#held > 0))
+    if (this.#state === 'meta' || (this.#state === 'header' && this.#held > 0))
       throw this.#cut('inside a header');
     if (this.#offset === 0) throw this.#damaged('is empty');
     if (this.#found === 0) throw this.#damaged('has only zeros where its first entry should be');
@@ -86,7 +83,6 @@ export class TarReader implements ByteSink {
   #take(piece: Buffer, at: number): number {
     switch (this.#state) {
       case 'header':
-      case 'sparse-map':
         return this.#takeBlock(piece, at);
       case 'data':
         return this.#takeData(piece, at);
@@ -102,21 +98,16 @@ export class TarReader implements ByteSink {
   #takeBlock(piece: Buffer, at: number): number {
     if (this.#held === 0) this.#headerAt = this.#offset;
     if (this.#held === 0 && piece.length - at >= blockSize) {
-      this.#block(piece, at);
+      this.#header(piece, at);
       return blockSize;
     }
     const taken = piece.copy(this.#shared, this.#held, at, at + blockSize - this.#held);
     this.#held += taken;
     if (this.#held === blockSize) {
       this.#held = 0;
-      this.#block(this.#shared, 0);
+      this.#header(this.#shared, 0);
     }
     return taken;
-  }
-
-  #block(block: Buffer, at: number): void {
-    if (this.#state === 'header') this.#header(block, at);
-    else this.#addMap(block.subarray(at, at + blockSize));
   }
 
   #header(block: Buffer, at: number): void {
@@ -130,32 +121,17 @@ export class TarReader implements ByteSink {
     if (typeof header === 'string') throw this.#noHeader(header);
     this.#found++;
     const meta = this.#entries.metaType(header);
-    if (meta === undefined) this.#beginEntry(header, block, at);
+    if (meta === undefined) this.#beginEntry(header);
     else this.#beginMeta(meta, header.size);
   }
 
-  #beginEntry(header: TarHeader, block: Buffer, at: number): void {
-    const file = this.#entries.begin(header, block, at);
+  #beginEntry(header: TarHeader): void {
+    const file = this.#entries.begin(header);
     if (file === undefined) return;
     this.#current = file.name;
-    this.#sparse = file.sparse;
     this.#setLengths(file.size);
-    if (file.sparse?.wantsMap) this.#state = 'sparse-map';
-    else this.#beginData();
-  }
-
-  #addMap(block: Buffer): void {
-    const sparse = this.#sparse;
-    if (sparse === undefined) return;
-    this.#left -= sparse.addMap(block);
-    if (this.#left < 0) throw sparse.damaged('is longer than its stored data');
-    if (!sparse.wantsMap) this.#beginData();
-  }
-
-  #beginData(): void {
-    this.#sparse?.checkMap(this.#left);
-    this.#state = this.#left > 0 ? 'data' : 'header';
-    if (this.#left === 0) this.#waiting = (this.#sparse ?? this.#sink).end();
+    if (this.#left > 0) this.#state = 'data';
+    else this.#waiting = this.#sink.end();
   }
 
   #beginMeta(type: MetaType, size: number): void {
@@ -181,8 +157,7 @@ export class TarReader implements ByteSink {
     this.#left -= taken;
     const whole = this.#left === 0;
     const bytes = taken === piece.length ? piece : piece.subarray(at, at + taken);
-    const out = this.#sparse ?? this.#sink;
-    this.#waiting = andThen(out.data(bytes), () => (whole ? out.end() : undefined));
+    this.#waiting = andThen(this.#sink.data(bytes), () => (whole ? this.#sink.end() : undefined));
     if (whole) this.#leaveData();
     return taken;
   }

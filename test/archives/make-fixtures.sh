@@ -42,7 +42,6 @@ with zipfile.ZipFile(sys.argv[1], "w", zipfile.ZIP_DEFLATED) as z:
 ' "$here/zip64.zip"
 truncate -s 64K hole
 echo end >> hole
-tar --sparse --format=gnu -cf "$here/sparse.tar" hole
 # More pieces than fit into the header, so a block continues it; and a hole at the end.
 for i in $(seq 0 39); do printf piece | dd of=pieces bs=1 seek=$((i * 8192)) conv=notrunc status=none; done
 truncate -s 384K pieces

@@ -15,17 +15,9 @@ const sampleTree = {
   'a/numbers.txt': `${Array.from({ length: 400 }, (_, i) => i + 1).join('\n')}\n`,
   'a/link': '-> b/hello.txt',
 };
-const hole = `${'\0'.repeat(1 << 16)}end\n`;
-const pieces = (() => {
-  const bytes = Buffer.alloc(384 << 10);
-  for (let i = 0; i < 40; i++) bytes.write('piece', i * 8192);
-  return bytes.toString('latin1');
-})();
 const xattr = Buffer.from([0x01, 0xff, 0xfe, 0x3d, 0x0a, 0x80]);
 /** 99 letters and then one of two bytes, which the header's 100 bytes cut. */
 const cutName = `${'n'.repeat(99)}é.txt`;
-const sparsePax = { 'GNU.sparse.size': '10', 'GNU.sparse.numblocks': '1' };
-const manyPieces = Array.from({ length: 30 }, (_, i) => `${i * 100}\n1\n`).join('');
 
 const readable: Case[] = [
   {
@@ -82,48 +74,6 @@ const readable: Case[] = [
     ),
     tree: { 'a/x': 'a/x', 'b/x': 'b/x', 'a/c/x': 'a/c/x', 'd/x': 'd/x', 'a/y': 'a/y' },
   },
-  { name: 'sparse file, GNU', bytes: fixture('sparse.tar'), tree: { hole } },
-  ...['gnu', '0.0', '0.1', '1.0'].map((how): Case => ({
-    name: `sparse files, ${how}`,
-    bytes: fixture(`sparse-${how}.tar.gz`),
-    kind: 'tar.gz',
-    tree: { hole, pieces },
-  })),
-  {
-    name: 'sparse file that is one hole, and one without holes',
-    bytes: tar(
-      { type: 'x', data: pax({ 'GNU.sparse.size': '600', 'GNU.sparse.map': '' }) },
-      { name: 'empty' },
-      { type: 'x', data: pax({ 'GNU.sparse.size': '3', 'GNU.sparse.map': '0,3' }) },
-      { name: 'full', data: 'abc' },
-    ),
-    tree: { empty: '\0'.repeat(600), full: 'abc' },
-  },
-  {
-    name: 'sparse map of several blocks',
-    bytes: tar(
-      {
-        type: 'x',
-        data: pax({
-          'GNU.sparse.major': '1',
-          'GNU.sparse.minor': '0',
-          'GNU.sparse.name': 'real',
-          'GNU.sparse.realsize': '3000',
-        }),
-      },
-      { name: 'GNUSparseFile.0/real', data: padded(`30\n${manyPieces}`, 'x'.repeat(30)) },
-    ),
-    tree: { real: Array.from({ length: 30 }, () => `x${'\0'.repeat(99)}`).join('') },
-  },
-  {
-    name: 'sparse archive in an archive',
-    mode: 'nested',
-    bytes: tar(
-      { type: 'x', data: pax({ 'GNU.sparse.size': '2048', 'GNU.sparse.map': '0,1024' }) },
-      { name: 'i.tar', data: tar({ name: 'x', data: 'x' }).subarray(0, 1024) },
-    ),
-    tree: { 'i/x': 'x' },
-  },
   ...[16, 24, 12, 20].map((descriptor): Case => ({
     name: `zip, stored with a descriptor of ${descriptor} bytes`,
     kind: 'zip',
@@ -159,39 +109,17 @@ const refusedOnes: Case[] = [
     bytes: tar({ type: 'x', data: pax({ path: Buffer.from([0xe9]) }) }, { name: 'x' }),
     fault: ['archive-unsafe', /not UTF-8/],
   },
-  {
-    name: 'sparse file of star',
-    bytes: tar({ name: 'x', type: 'S' }),
-    fault: ['archive-unsafe', /a sparse file in the format of star/],
-  },
-  {
-    name: 'sparse file of Solaris',
-    bytes: tar({ type: 'x', data: pax({ 'SUN.holesdata': ' 0 5' }) }, { name: 'x' }),
-    fault: ['archive-unsafe', /a sparse file in the format of Solaris/],
-  },
-  {
-    name: 'sparse file of a later format',
-    bytes: tar({ type: 'x', data: pax({ 'GNU.sparse.major': '2' }) }, { name: 'x' }),
-    fault: ['archive-unsafe', /a sparse file of format 2/],
-  },
   ...[
-    ['pieces beyond its end', '5,6', 'abcdef'],
-    ['pieces that overlap', '2,2,1,1', 'abc'],
-    ['more data than its map has', '0,1', 'abc'],
-    ['an invalid map', 'x,y', 'abc'],
-  ].map(([what = '', map = '', data = '']): Case => ({
-    name: `sparse file with ${what}`,
-    bytes: tar({ type: 'x', data: pax({ ...sparsePax, 'GNU.sparse.map': map }) }, { name: 'x', data }),
-    fault: ['archive-damaged', /the map of the sparse file "x"/],
+    ...['gnu', '0.0', '0.1', '1.0'].map((how) => ({ how, bytes: fixture(`sparse-${how}.tar.gz`) })),
+    { how: 'star', bytes: tar({ name: 'x', type: 'S' }) },
+    { how: 'Solaris', bytes: tar({ type: 'x', data: pax({ 'SUN.holesdata': ' 0 5' }) }, { name: 'x' }) },
+    { how: 'a map', bytes: tar({ type: 'x', data: pax({ 'GNU.sparse.map': '' }) }, { name: 'x' }) },
+  ].map(({ how, bytes }): Case => ({
+    name: `sparse file, ${how}`,
+    bytes,
+    ...(bytes[0] === 0x1f ? { kind: 'tar.gz' as const } : {}),
+    fault: ['archive-unsafe', /the entry "(?:x|hole|pieces)" is a sparse file, which Updraft does not unpack/],
   })),
-  {
-    name: 'sparse file with a map that never ends',
-    bytes: tar(
-      { type: 'x', data: pax({ 'GNU.sparse.major': '1', 'GNU.sparse.realsize': '9' }) },
-      { name: 'x', data: '9'.repeat(1024) },
-    ),
-    fault: ['archive-damaged', /cannot be read/],
-  },
   {
     name: 'more than 16 MiB of global pax headers',
     bytes: tar(
@@ -263,10 +191,6 @@ const refusedOnes: Case[] = [
 ];
 
 export const oddCases: readonly Case[] = [...readable, ...refusedOnes];
-
-function padded(map: string, data: string): string {
-  return `${map}${'\0'.repeat((512 - (map.length % 512)) % 512)}${data}`;
-}
 
 function flipped(bytes: Buffer, at: number): Buffer {
   const copy = Buffer.from(bytes);
