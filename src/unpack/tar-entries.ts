@@ -17,7 +17,7 @@ const refused: Readonly<Record<string, string>> = {
 };
 /** All others are attributes, owners and comments, and are dropped. */
 const keptRecords = /^(?:path|linkpath|size|mtime|SUN\.holesdata|GNU\.sparse\.\w+)$/;
-/** GNU tar writes sparse files only with -S, bsdtar (`tar` of macOS) unless it is told not to. */
+/** GNU tar writes sparse files only with -S, bsdtar (`tar` of macOS) unless an option says otherwise. */
 const repackSparse =
   'unpack it, and pack the folder again without -S: tar -cf NEW.tar FOLDER; with bsdtar, also the tar of macOS: ' +
   'tar --no-read-sparse -cf NEW.tar FOLDER';
@@ -144,7 +144,9 @@ export class TarEntries {
 
   /** Sparse files are marked by the header (old GNU, star) or by pax records (GNU, bsdtar, Solaris). */
   #refuseSparse(type: string, name: string): void {
-    const isMarked = [...this.#local.keys(), ...this.#global.keys()].some((key) => /^(?:GNU|SUN)\./.test(key));
+    const isMarked = [...this.#local.keys(), ...this.#global.keys()].some((key) =>
+      /^(?:GNU|SUN)\./.test(key),
+    );
     if (type === 'S' || isMarked) throw this.#refused(name, 'a sparse file', repackSparse);
   }
 

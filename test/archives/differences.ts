@@ -36,11 +36,7 @@ const refusedByUs: readonly (readonly [about: RegExp, reason: string, isOurs?: t
     'not data: devices and pipes block readers, the rest is for backups',
     true,
   ],
-  [
-    /is a sparse file/,
-    'sparse files are refused by name',
-    true,
-  ],
+  [/is a sparse file/, 'sparse files are refused by name', true],
   [
     /the link .* leads |has too long a target|parts in its target|targets too long/,
     'a link must stay inside whatever else is unpacked there',

@@ -118,7 +118,10 @@ const refusedOnes: Case[] = [
     name: `sparse file, ${how}`,
     bytes,
     ...(bytes[0] === 0x1f ? { kind: 'tar.gz' as const } : {}),
-    fault: ['archive-unsafe', /the entry "(?:x|hole|pieces)" is a sparse file, which Updraft does not unpack/],
+    fault: [
+      'archive-unsafe',
+      /the entry "(?:x|hole|pieces)" is a sparse file, which Updraft does not unpack/,
+    ],
   })),
   {
     name: 'more than 16 MiB of global pax headers',
