@@ -26,6 +26,44 @@ SAMPLES, DRAWS, BOUND = 40, 250, 450.0
 NUMBERS = itertools.count()
 
 
+class Jitter:
+    """What a script has as a variable, a class as an attribute, a function as a default."""
+
+    def __init__(self) -> None:
+        self.rng = random.Random(1)
+
+    def __call__(self) -> float:
+        return self.rng.random()
+
+
+JITTER = Jitter()
+JITTERS = [random.Random(1)]
+
+
+def jitter(*, default: Any = random.Random(1)) -> list[float]:
+    return [default.random(), *(one.random() for one in JITTERS)]
+
+
+class Jittered:
+    shared = Jitter()
+
+    def __len__(self) -> int:
+        return SAMPLES
+
+    def __getitem__(self, index: int) -> list[float]:
+        return [self.shared(), JITTER(), *jitter()]
+
+
+class Late:
+    """A `collate_fn` that makes its generator with the first batch, as transformers' does."""
+
+    rng: Any = None
+
+    def __call__(self, samples: list[Any]) -> list[float]:
+        self.rng = self.rng or random.Random(1)
+        return [*(one for sample in samples for one in sample), self.rng.random(), random.random()]
+
+
 class Slotted:
     __slots__ = ("rng", "other")
 
@@ -209,3 +247,25 @@ class EachGenerator(AttemptTest):
                 ended = self.attempt(train, interruption, UPDRAFT_CHECKPOINT=saved)
             self.assertEqual(ended, results[-1])
         self.assertEqual(*results)
+
+    def test_those_that_code_names_and_those_made_late_resume_and_differ(self) -> None:
+        def train(interruption: Interruption) -> list[Any]:
+            seed_all(1)
+            tape = Tape()
+            loader = torch.utils.data.DataLoader(Jittered(), batch_size=4, num_workers=workers, collate_fn=Late())
+            with updraft.training(tape=tape, every=0) as run:
+                for _ in run.epochs(2):
+                    for batch in run.batches(loader):
+                        tape.lines.append(batch)
+                        interruption.batch_done(run)
+            return tape.lines
+
+        for workers in (0, 2):
+            with self.subTest(workers=workers):
+                whole, saved = f"whole-{workers}", f"saved-{workers}"
+                code, lines = self.attempt(train, (0, signal.SIGKILL), UPDRAFT_CHECKPOINT=whole)
+                drawn = [one for line in lines for one in line]
+                self.assertEqual((code, len(set(drawn))), (0, 2 * (4 * SAMPLES + 2 * SAMPLES // 4)))
+                for interruption in ((3, signal.SIGKILL), (12, signal.SIGTERM), (0, signal.SIGKILL)):
+                    ended = self.attempt(train, interruption, UPDRAFT_CHECKPOINT=saved)
+                self.assertEqual(ended, (code, lines))

@@ -150,9 +150,6 @@ class Planted(AttemptTest):
         optimizer.step()
         kinds = torch.optim.lr_scheduler
         schedulers = [kinds.MultiStepLR(optimizer, [1, 2]), torch.optim.swa_utils.SWALR(optimizer, 0.1)]
-        cycle = kinds.OneCycleLR(optimizer, 0.1, 9)
-        # PyTorch 1.13 saves the whole object.
-        schedulers += [] if hasattr(cycle, "anneal_func") else [cycle]
         dtypes = [torch.bfloat16, torch.float16, torch.float64, torch.complex64, torch.bool, torch.int8, torch.uint8]
         whole = torch.arange(6.0)
         saved = {
@@ -171,6 +168,55 @@ class Planted(AttemptTest):
         self.assertEqual(read["states"][0]._metadata, saved["states"][0]._metadata)
         read["views"][0][0] = 9
         self.assertEqual(read["views"][1][1], 9)
+
+    @unittest.skipIf(torch is None, "no PyTorch")
+    def test_schedulers_with_functions_in_their_state_are_resumed(self) -> None:
+        kinds = torch.optim.lr_scheduler
+
+        def several(optimizer: Any) -> Any:
+            return kinds.SequentialLR(optimizer, [kinds.LinearLR(optimizer), kinds.OneCycleLR(optimizer, 0.1, 30)], [2])
+
+        makes = {
+            "one cycle": lambda optimizer: kinds.OneCycleLR(optimizer, 0.1, 30, anneal_strategy="linear"),
+            "cycles": lambda optimizer: kinds.CyclicLR(optimizer, 0.01, 0.1),
+            "averaging": lambda optimizer: torch.optim.swa_utils.SWALR(optimizer, 0.1),
+            "several": several,
+        }
+        for name, make in makes.items():
+            def train(interruption: Interruption) -> list[float]:
+                optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], 0.1, momentum=0.9)
+                scheduler, tape = make(optimizer), Tape()
+                with updraft.training(optimizer, scheduler, tape=tape, every=0) as run:
+                    for _ in run.epochs(1):
+                        for _ in run.batches(range(9)):
+                            optimizer.step()
+                            scheduler.step()
+                            tape.lines.append(optimizer.param_groups[0]["lr"])
+                            interruption.batch_done(run)
+                return tape.lines
+
+            with self.subTest(name):
+                whole = self.attempt(train, NEVER, UPDRAFT_CHECKPOINT=f"whole-{name}")
+                ends = [self.attempt(train, end, UPDRAFT_CHECKPOINT=f"resumed-{name}")[0] for end in ((3, 9), (2, 15))]
+                self.assertEqual(ends, [-9, updraft.SAVED])
+                self.assertEqual(self.attempt(train, NEVER, UPDRAFT_CHECKPOINT=f"resumed-{name}"), whole)
+                self.assertEqual((whole[0], len(whole[1])), (0, 9))
+
+    @unittest.skipIf(torch is None, "no PyTorch")
+    def test_a_state_that_has_numpy_read_beyond_it_is_refused(self) -> None:
+        legacy, modern = numpy.random.RandomState(1), numpy.random.Generator(numpy.random.MT19937(1))
+        counting = numpy.random.Generator(numpy.random.Philox(1))
+        wrong = (*legacy.get_state()[:2], 10**8, 0, 0.0)
+        state = modern.bit_generator.state
+        state["state"]["pos"] = -(10**8)
+        buffered = {**counting.bit_generator.state, "buffer_pos": -9}
+        for one, planted in ((legacy, wrong), (modern, state), (counting, buffered)):
+            self.refused(lambda: updraft._set_state_of(one, planted), "damaged state")
+            updraft._set_state_of(one, updraft._state_of(one))
+        self.refused(lambda: updraft._set_random({**updraft._random_now({}), "numpy": wrong}, {}), "damaged state")
+        os.mkdir("saved/checkpoint-1")
+        plant("saved/checkpoint-1/rng_state.pth", {"numpy": wrong})
+        self.refused(lambda: updraft._TrainerHooks(folder="saved").last, "damaged state")
 
     @unittest.skipIf(torch is None, "no PyTorch")
     def test_an_object_of_a_class_ends_the_training_at_its_first_save_unless_it_is_trusted(self) -> None:

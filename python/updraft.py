@@ -507,7 +507,7 @@ class Training:
             "begin": self._begin,
             **(self._held or self._place()),
             "lives": self._interval.lives(),
-            "objects": {name: value.state_dict() for name, value in self._objects.items()},
+            "objects": {name: _without_functions(value.state_dict()) for name, value in self._objects.items()},
             "kinds": {name: type(value).__name__ for name, value in self._objects.items()},
             "groups": {name: self._groups_of(value) for name, value in self._objects.items()},
             "generators": list(self._handed),
@@ -1439,7 +1439,7 @@ class _Dataset:
 
     def collate_fn(self) -> Any:
         """What is done last to a batch."""
-        return _Collate(self._collate, self._own) if self._is_here else self._collate
+        return _Collate(self._collate, self._own) if self._is_here or _has_state(self._collate) else self._collate
 
     def _drawn(self, place: tuple[int, ...], read: Callable[[], Any]) -> Any:
         begins = not self._is_here or place[2:] in ((), (0,))
@@ -1576,9 +1576,13 @@ class _Collate:
 
     def __call__(self, samples: Any) -> Any:
         try:
-            return self._inner(samples)
+            return self._own.collate(self._inner, samples)
         finally:
             self._own.end()
+
+
+def _has_state(function: Any) -> bool:
+    return not isinstance(function, types.FunctionType) or function.__closure__ is not None
 
 
 class _LightningHooks:
@@ -1729,7 +1733,7 @@ class _LightningHooks:
             trainer.save_checkpoint(self._attempt.folder)
         finally:
             trainer.strategy.checkpoint_io = usual
-        return taken.state
+        return _without_functions(taken.state)  # type: ignore[no-any-return]
 
 
 def _announce_epoch(fit_loop: Any) -> None:
@@ -1834,7 +1838,8 @@ class _TrainerHooks:
         for file in os.listdir(path):
             # One it never loads.
             if file.endswith((".bin", ".pt", ".pth")) and file != "training_args.bin" and not self._trusts:
-                _read(os.path.join(path, file), False)
+                content = _read(os.path.join(path, file), False)
+                _checked(content.get("numpy") if isinstance(content, dict) else None)
         return _read(os.path.join(path, "updraft.pt"), self._trusts)  # type: ignore[no-any-return]
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
@@ -2379,7 +2384,7 @@ def _holders(roots: dict[str, Any], elsewhere: Iterable[Any] = (), shared: bool 
     beside: dict[str, Any] = {}
     while queue and len(alive) < _MAX_OBJECTS:
         path, one = queue.popleft()
-        if one is None or id(one) in met or isinstance(one, (str, bytes, int, float, type, types.ModuleType)):
+        if one is None or id(one) in met or isinstance(one, (str, bytes, int, float, types.ModuleType)):
             continue
         met.add(id(one))
         own, common = _parts_of(one)
@@ -2392,10 +2397,12 @@ def _holders(roots: dict[str, Any], elsewhere: Iterable[Any] = (), shared: bool 
             objects = [item for item in items[_MAX_VALUES:] if not (isinstance(item[1], _VALUES) or _is_tensor(item[1]))]
             wanted = [item for item in [*items[:_MAX_VALUES], *objects] if not _is_generator(item[1])]
             queue.extend((f"{path}.{name}", value) for name, value in wanted)
-        if shared:
+        for each in common if shared else []:
             # A worker that is not forked has the script under another name.
-            names = [f"{getattr(each, '__module__', '')} {each.__name__}" for each in common]
-            beside.update((name.replace("__mp_main__", "__main__"), vars(each)) for name, each in zip(names, common))
+            name = f"{getattr(each, '__module__', '')} {each.__name__}".replace("__mp_main__", "__main__")
+            if name not in beside and isinstance(each, type) and _is_trainings(each.__module__):
+                queue.extend((f"{name}.{place}", value) for place, value in list(vars(each).items()))
+            beside[name] = vars(each)
     return {**found, **{path: each for path, each in beside.items() if any(map(_is_generator, list(each.values())))}}
 
 
@@ -2411,7 +2418,10 @@ def _parts_of(one: Any) -> tuple[list[Any], list[Any]]:
             # An empty one.
             with contextlib.suppress(ValueError):
                 cells.append(cell.cell_contents)
-        return [cells, one.__defaults__ or ()], _modules(one.__module__)
+        more = [one.__kwdefaults__ or {}, vars(one), _globals_of(one)]
+        return [cells, one.__defaults__ or (), *more], _modules(one.__module__)
+    if isinstance(one, (staticmethod, classmethod, property)):
+        return [[getattr(one, "__func__", None) or getattr(one, "fget", None)]], []
     if isinstance(one, types.GeneratorType):
         return ([], []) if one.gi_frame is None else ([one.gi_frame.f_locals], [])
     kind = type(one)
@@ -2425,8 +2435,23 @@ def _parts_of(one: Any) -> tuple[list[Any], list[Any]]:
     slots = [name for each in kind.__mro__ for name in _slots_of(each) if not name.endswith("__")]
     if slots:
         own.append({name: getattr(one, name) for name in slots if hasattr(one, name)})
-    homes = [each for each in kind.__mro__ if _modules(each.__module__)]
+    homes = [each for each in (one if isinstance(one, type) else kind).__mro__ if _modules(each.__module__)]
     return own, [*homes, *itertools.chain.from_iterable(_modules(each.__module__) for each in homes)]
+
+
+def _globals_of(function: Any) -> dict[str, Any]:
+    """What a function of the training may use of its module, and of the modules there, such as a transform."""
+    if not _is_trainings(function.__module__):
+        return {}
+    codes, known = [function.__code__], function.__globals__
+    for code in codes:
+        codes += [one for one in code.co_consts if isinstance(one, types.CodeType)]
+    names = [name for code in codes for name in code.co_names]
+    found = {name: known[name] for name in names if name in known}
+    for module, one in list(found.items()):
+        if isinstance(one, types.ModuleType) and _is_trainings(one.__name__):
+            found.update((f"{module}.{name}", vars(one)[name]) for name in names if name in vars(one))
+    return found
 
 
 def _slots_of(kind: type) -> list[str]:
@@ -2443,6 +2468,14 @@ def _modules(name: Optional[str]) -> list[Any]:
     return [] if is_other or name not in sys.modules else [sys.modules[name]]
 
 
+def _is_trainings(module: Optional[str]) -> bool:
+    """Whether it is the script or a module beside it: to look through all code of libraries would take too long."""
+    if module in ("__main__", "__mp_main__"):
+        return True
+    file = getattr(sys.modules.get(module or ""), "__file__", None)
+    return file is not None and re.search(r"/lib/python3[^/]*/|/(site|dist)-packages/", file) is None
+
+
 def _each_once(objects: dict[str, Any]) -> dict[str, Any]:
     """Under the first of its names."""
     first = {id(one): name for name, one in reversed(list(objects.items()))}
@@ -2453,7 +2486,8 @@ def _is_generator(value: Any) -> bool:
     """Whether it is a generator of random numbers that can be saved and restored."""
     torch, numpy = _torch(), _numpy()
     if isinstance(value, random.Random):
-        return not isinstance(value, random.SystemRandom)
+        # The global one is what `from random import randint` has as its own.
+        return not isinstance(value, random.SystemRandom) and value is not getattr(random, "_inst", None)
     if numpy is not None and isinstance(value, (numpy.random.Generator, numpy.random.RandomState)):
         return True
     return torch is not None and isinstance(value, torch.Generator)
@@ -2465,13 +2499,26 @@ def _state_of(generator: Any) -> Any:
     return generator.bit_generator.state if hasattr(generator, "bit_generator") else generator.get_state()
 
 
+def _checked(state: Any) -> Any:
+    """NumPy draws from memory beyond a state whose position is wrong."""
+    place, buffered = 0, 0
+    if isinstance(state, dict):
+        inner = state.get("state")
+        place, buffered = inner.get("pos", 0) if isinstance(inner, dict) else 0, state.get("buffer_pos", 0)
+    elif isinstance(state, (tuple, list)) and len(state) > 2:
+        place = state[2]
+    if not (0 <= place <= 624 and 0 <= buffered <= 4):
+        raise SystemExit("updraft: the checkpoint has a damaged state of NumPy's random numbers; remove it")
+    return state
+
+
 def _set_state_of(generator: Any, state: Any) -> None:
     if isinstance(generator, random.Random):
         generator.setstate(state)
     elif hasattr(generator, "bit_generator"):
-        generator.bit_generator.state = state
+        generator.bit_generator.state = _checked(state)
     else:
-        generator.set_state(state)
+        generator.set_state(_checked(state))
 
 
 def _plain(state: Any) -> Any:
@@ -2502,7 +2549,7 @@ def _set_random(state: dict[str, Any], generators: dict[str, Any], but: Iterable
     random.setstate(state["python"])
     _set_own(state, generators, but)
     if numpy is not None and "numpy" in state:
-        numpy.random.set_state(state["numpy"])
+        numpy.random.set_state(_checked(state["numpy"]))
     if torch is not None and "torch" in state:
         torch.set_rng_state(state["torch"])
         # Another machine may have another number of GPUs.
@@ -2541,6 +2588,11 @@ def _seed_all(place: tuple[int, ...], own: dict[str, Any]) -> None:
         torch.default_generator.manual_seed(torchs)
     if numpy is not None:
         numpy.random.seed(numpys)
+    _seed_own(place, own)
+
+
+def _seed_own(place: tuple[int, ...], own: dict[str, Any]) -> None:
+    root = hashlib.blake2b(repr(place).encode()).digest()
     for path, one in own.items():
         digest = hashlib.blake2b(path.encode("utf-8", "surrogatepass"), key=root, digest_size=8).digest()
         seed = int.from_bytes(digest, "little")
@@ -2559,7 +2611,10 @@ class _Own:
         self._roots = roots
         self._uses = 0
         self._holders: dict[str, Any] = {}
+        self._found: dict[str, Any] = {}
+        self._place: tuple[int, ...] = ()
         self._aside: Any = None
+        self._has_collated = False
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(_Own(**self._roots))
@@ -2569,18 +2624,32 @@ class _Own:
         self._uses += 1
         if self._uses & (self._uses - 1) == 0:
             self._holders = _holders(self._roots)
-        found = _generators_in(self._holders)
+        self._place, self._found = place, _generators_in(self._holders)
         if self._aside is None and _worker()[0] is None:
-            self._aside = found, _random_now(found, brief=True)
-        _seed_all(place, found)
-        drawn = self.draw_on(read)
-        if self._uses == 1:
-            self._holders = _holders(self._roots)
-            more = _generators_in(self._holders)
-            if len(more) > len(found):
-                # It has made a generator of its own, which must draw by place, too.
-                _seed_all(place, more)
-                drawn = self.draw_on(read)
+            self._aside = self._found, _random_now(self._found, brief=True)
+        _seed_all(place, self._found)
+        return self.draw_on(lambda: self._first(read, read)) if self._uses == 1 else self.draw_on(read)
+
+    def collate(self, collate: Any, samples: Any) -> Any:
+        if not self._has_collated and _has_state(collate):
+            self._has_collated = True
+            with contextlib.suppress(Exception):
+                # It may change them.
+                twins = copy.deepcopy(samples)
+                return self._first(lambda: collate(twins), lambda: collate(samples))
+        return collate(samples)
+
+    def _first(self, read: Callable[[], Any], again: Callable[[], Any]) -> Any:
+        """Reads again if it has made a generator of its own, which must draw by place, too."""
+        before = _random_now(self._found, brief=True)
+        drawn = read()
+        self._holders = _holders(self._roots)
+        known = {id(one) for one in self._found.values()}
+        made = {path: one for path, one in _generators_in(self._holders).items() if id(one) not in known}
+        if made:
+            _set_random(before, self._found)
+            _seed_own(self._place, made)
+            drawn = again()
         return drawn
 
     def draw_on(self, read: Callable[[], Any]) -> Any:
@@ -2632,6 +2701,21 @@ def _copy_to_host(value: Any, buffers: dict[Any, Any], path: tuple[Any, ...]) ->
     if isinstance(value, list) or type(value) is tuple:
         return type(value)(_copy_to_host(one, buffers, (*path, place)) for place, one in enumerate(value))
     return copy.deepcopy(value)
+
+
+def _without_functions(state: Any) -> Any:
+    """Without PyTorch's functions, which some of its schedulers have in their state: a new one has them, too."""
+
+    def is_data(value: Any) -> bool:
+        value = value() if isinstance(value, weakref.WeakMethod) else value
+        is_function = isinstance(value, (types.FunctionType, types.MethodType))
+        return not (is_function and (value.__module__ or "").startswith("torch.optim."))
+
+    if type(state) is dict:
+        return {name: _without_functions(value) for name, value in state.items() if is_data(value)}
+    if type(state) is list:
+        return [_without_functions(value) if isinstance(value, (dict, list)) else value for value in state]
+    return state
 
 
 def _dump(state: dict[str, Any], file: Any) -> None:
@@ -2687,7 +2771,8 @@ def _refusal(name: str) -> _Refused:
     )
 
 
-_PLAIN = (set, frozenset, bytearray, complex, range, slice, list, dict, tuple, int, float, bool, str, bytes)
+_PLAIN: tuple[Any, ...] = (set, frozenset, bytearray, complex, range, slice, list, dict, tuple)
+_PLAIN += (int, float, bool, str, bytes)
 _PLAIN += (collections.OrderedDict, collections.deque, collections.defaultdict)
 _NAMES = {f"{one.__module__}.{one.__name__}": one for one in _PLAIN}
 _NAMES.update({"builtins.xrange": range, "builtins.unicode": str, "builtins.long": int})
@@ -2797,7 +2882,7 @@ class _Array:
 
 def _with_arrays(value: Any) -> Any:
     if isinstance(value, _Array):
-        return value.made
+        return importlib.import_module("numpy").dtype(value.made) if isinstance(value.made, str) else value.made
     if isinstance(value, (dict, list, collections.deque)):
         for place, one in list(_items_of(value)):
             # Most are numbers.
