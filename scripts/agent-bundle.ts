@@ -34,7 +34,11 @@ export async function bundleAgent(): Promise<AgentBundle> {
     await runBun(['src/agent/main.ts', '--target=bun', defineLibrary(), version, ...outputs]);
     const meta = JSON.parse(readFileSync(metafile, 'utf8')) as Metafile;
     const imports = Object.values(meta.outputs).flatMap((output) => output.imports.map((one) => one.path));
-    return { code: readFileSync(bundle, 'utf8'), inputs: Object.keys(meta.inputs), imports };
+    const inputs = Object.keys(meta.inputs);
+    // Bun puts a line with its name above each module.
+    const isName = (line: string): boolean => line.startsWith('// ') && inputs.includes(line.slice(3));
+    const lines = readFileSync(bundle, 'utf8').split('\n');
+    return { code: lines.filter((line) => !isName(line)).join('\n'), inputs, imports };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
