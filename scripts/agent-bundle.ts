@@ -44,12 +44,9 @@ export async function bundleAgent(): Promise<AgentBundle> {
   }
 }
 
-/**
- * Puts `updraft.py` into a bundle with the agent; compressed, because Linux limits an argument to 128 KiB. Lines that
- * are comments are empty there: tracebacks name the same lines.
- */
+/** Puts `updraft.py` into a bundle with the agent; compressed, because Linux limits an argument to 128 KiB. */
 export const defineLibrary = (): string => {
-  const text = readFileSync(path.join(root, 'python', 'updraft.py'), 'utf8').replaceAll(/^ *#.*$/gm, '');
+  const text = readFileSync(path.join(root, 'python', 'updraft.py'));
   return `--define=UPDRAFT_LIBRARY=${JSON.stringify(brotliCompressSync(text).toString('base64'))}`;
 };
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
-import { chmod, truncate, writeFile } from 'node:fs/promises';
+import { chmod, truncate, utimes, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { makeTarGz } from '../agent/tar.ts';
@@ -87,6 +87,8 @@ queue
     const [older, newer] = [randomBytes(200_000), randomBytes(200_000)];
     const prepare = async (objects: ObjectHarness) => {
       await objects.publish('demo/x.bin', older);
+      // Servers give times in seconds: only a later one shows that what caches have is old.
+      await utimes(objects.published('demo/x.bin'), 1e9, 1e9);
       for (const { httpUrl } of objects.federation.caches)
         await (await fetch(`${httpUrl}/demo/x.bin`)).arrayBuffer();
       await objects.publish('demo/x.bin', newer);
