@@ -154,7 +154,7 @@ export const corrected: Record<string, Corrected[]> = {
     ...['/tmp', '/scratch/me', '/lustre/x', '/global/scratch/me', '/nfs/scratch', '/staging/me'].map(
       (folder) => ({
         wrong: [`log = ${folder}/job.log`],
-        ad: { userlog: /^"logs\/\d+\.log"$|[^h]\/logs\/\d+\.log"$/ },
+        ad: { userlog: /^"logs\/\d+\.log"$|(?<!\/scratch)\/logs\/\d+\.log"$/ },
       }),
     ),
     {
