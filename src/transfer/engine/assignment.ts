@@ -91,12 +91,12 @@ export class SegmentScheduler {
     for (const source of this.#roster.candidates(this.#transfer.clock.monotonic())) {
       const { race } = this.#fetchers;
       if (this.#fetchers.size >= Math.max(this.#width, race?.width ?? 0)) return;
+      const raced = race && this.#fetchers.size < race.width ? race : undefined;
       // All may be waiting for one slow origin: only a few caches are made to fetch the object from it.
-      const isOther = race === undefined ? this.#hot : race.whole >= this.#transfer.limits.maxServers;
+      const isOther = raced === undefined ? this.#hot : raced.whole >= this.#transfer.limits.maxServers;
       const helps = isOther && this.#fetchers.size > 0 && source.server.kind === 'cache';
       if (helps && source.cold) continue;
-      const raced = race && this.#fetchers.size < race.width ? race.segment : undefined;
-      const segment = this.#segmentFor(source, raced);
+      const segment = this.#segmentFor(source, raced?.segment);
       if (segment !== undefined) yield { source, segment, helps };
     }
   }
