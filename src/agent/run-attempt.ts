@@ -247,7 +247,8 @@ async function judge(
       throw orFullDisk(thrown, lastErrorLines(order), disks);
     }
     // What a check has accepted is complete.
-    const cut = check === undefined ? cutShort(lines, disks) : undefined;
+    const said = [...lines, ...lastErrorLines(order, 'out')];
+    const cut = check === undefined ? cutShort(said, disks) : undefined;
     if (cut !== undefined) throw cut;
     record({ kind: 'phase', phase: 'returning' });
     await publishOrKeep(attempt, code, grace.signal);

@@ -104,7 +104,7 @@ export const kinds = {
   'run-folder-full': {
     exit: 120,
     retry: 'never',
-    what: "The run's folder is full: no space left, or quota exceeded.",
+    what: "The run's folder, or your home, is full: no space left, or quota exceeded.",
   },
   internal: { exit: 119, retry: 'never', what: 'A bug in Updraft.' },
 } as const satisfies Record<string, KindInfo>;

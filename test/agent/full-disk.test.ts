@@ -141,6 +141,47 @@ test('an output that the full disk cut short is not published, even if the train
   assert.deepEqual(ended.harness.leftovers(), []);
 });
 
+test('an output is not published either if the training only prints that NumPy could not write it', async (t) => {
+  const said = 'could not save: 784000 requested and 595968 written';
+  const ended = await onSmallScratch(t, { command: `${fill}; mv fill model.pt; echo '${said}'` });
+  if (ended === undefined) return;
+  assert.deepEqual([ended.exit, ended.kind], [107, 'disk-full'], ended.message);
+  assert.match(ended.message, /may be cut short.*595968 written/);
+});
+
+test('half of what torch.save writes is no result, even if nobody says that the disk is full', async (t) => {
+  const save = (bytes: number): string =>
+    `{ printf 'PK\\003\\004'; head -c ${bytes} /dev/zero; } > model.pt 2>/dev/null || true`;
+  const ended = await onSmallScratch(t, { command: save(9_000_000) });
+  if (ended === undefined) return;
+  assert.deepEqual([ended.exit, ended.kind], [107, 'disk-full'], ended.message);
+  assert.match(ended.message, /model\.pt is cut short: .* and has no end, and the disk of .* is full/);
+  const harness = await AgentHarness.open(t);
+  assert.equal((await harness.run({ train: { command: save(900) } })).exit, 112);
+});
+
+test('half of a checkpoint does not replace the whole one before it', async (t) => {
+  const harness = await AgentHarness.open(t);
+  const saved = 'until grep -q \':"checkpoint-saved"\' "$UPDRAFT_TEST_JOURNAL"; do sleep 0.05; done';
+  const command = `echo whole > ckpt/state; ${saved}; printf 'PK\\003\\004half' > ckpt/state; exit 4`;
+  const env = { UPDRAFT_TEST_JOURNAL: harness.at('job/attempt-1/agent.jsonl') };
+  const { exit } = await harness.run({ train: { checkpoint: 'ckpt', command } }, undefined, env);
+  assert.equal(exit, 4);
+  assert.equal(harness.checkpoint()['state']?.toString(), 'whole\n');
+  assert.match(harness.entries('checkpoint-refused')[0]?.reason ?? '', /state is cut short/);
+});
+
+test('a full home that all attempts share ends the job, as a full run folder does', async (t) => {
+  const disk = await smallDisk(t);
+  if (disk === undefined) return;
+  const harness = await AgentHarness.open(t);
+  const command = 'cat /dev/zero > "$HOME/cache" 2>/dev/null; true';
+  const { exit } = await harness.run({ train: { command } }, undefined, { HOME: disk });
+  const { kind, message = '' } = harness.entries('fault')[0]?.fault ?? {};
+  assert.deepEqual([exit, kind], [120, 'run-folder-full'], message);
+  assert.match(message, /model\.pt is missing, and the disk of \S+ is full/);
+});
+
 test('a check that fails on a full disk is the disk, and not a wrong result', async (t) => {
   const ended = await onSmallScratch(t, {
     command: `echo 1 > model.pt; ${fill}; true`,

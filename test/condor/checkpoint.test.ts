@@ -101,6 +101,32 @@ test('checkpoint_every asks the training to save, and it resumes from there', as
   assert.ok(entries.some((entry) => entry.kind === 'resume-checked' && entry.movedOn));
 });
 
+test('checkpoint_every also asks a silent training that saves only when it is asked', async (t) => {
+  const { url } = await served(t);
+  const harness = await condorHarness(t, {
+    ...job(url, 1, '', 'checkpoint_every = "2s"'),
+    'train.sh': `exec python3 -c '
+import os, signal, sys
+file = os.environ["UPDRAFT_CHECKPOINT"] + "/step"
+step = int(open(file).read()) if os.path.exists(file) else 0
+def save(*_):
+    open(file + ".part", "w").write(str(step + 1))
+    os.replace(file + ".part", file)
+    sys.exit(85)
+signal.signal(signal.SIGTERM, save)
+while step < 2:
+    signal.pause()
+open("out.txt", "w").write(str(step))
+'`,
+  });
+  if (harness === undefined) return;
+  const run = await harness.submit();
+  const ended = onlyJob(await harness.finish(run));
+  assert.equal(ended.outcome, 'success', JSON.stringify(ended));
+  assert.equal(await result(run, 'out.txt'), '2');
+  assert.deepEqual([ended.attempts.length, kinds(await entriesOf(run, 1), 'agent-paused')], [1, 2]);
+});
+
 test('an attempt that is evicted after such a checkpoint resumes on another slot from what it saved last', async (t) => {
   const { url } = await served(t);
   const waiting = await countingUntilGo(t, url, '[ $n = 2 ] && exit 85');

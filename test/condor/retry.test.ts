@@ -118,6 +118,48 @@ test('a permanently held job is changed and released, and keeps its place in the
   assert.equal((await harness.ask(`ClusterId == ${cluster ?? ''}`, 'RequestMemory'))[0], '287');
 });
 
+test('a job that failed to start too often is released with what it saved, and so is one that goes on', async (t) => {
+  const harness = await condorHarness(t, { 'data.txt': 'there\n' });
+  if (harness === undefined) return;
+  const { here, onWorker } = await harness.meetingPlace();
+  const data = path.join(harness.folder, 'data.txt');
+  const train = `n=$(cat ckpt/step 2>/dev/null || echo 0); echo from $n
+trap 'exit 1' TERM
+while [ ! -e '${onWorker}/go' ]; do n=$((n+1)); echo "step $n"; echo $n > ckpt/part; mv ckpt/part ckpt/step
+sleep 0.3 & wait $!; done; echo $n > out.txt`;
+  await writeFile(path.join(harness.folder, 'train.sh'), train);
+  await writeFile(
+    path.join(harness.folder, 'updraft.toml'),
+    `${toml.replace('jobs = 3', 'attempts = 2')}
+[data.one]\nurl = "file://${data}"\ninto = "in"\nmethod = "native"\n`,
+  );
+  const run = await harness.submit();
+  const running = await harness.until(
+    run,
+    ({ jobs }) => (jobs[0]?.attempts[0]?.agent?.training?.step ?? 0) > 3,
+  );
+  assert.equal(running.jobs[0]?.status, 'running');
+  assert.deepEqual(
+    await harness.pool.release(run, ['0000'], {}),
+    [],
+    'it runs: nothing is left to submit again',
+  );
+  await rename(data, `${data}.away`);
+  await harness.tool('condor_vacate_job', '-constraint', `UpdraftRun == "${path.basename(run)}"`);
+  for (const failed of [1, 2]) {
+    const [held] = (await harness.finish(run)).jobs;
+    assert.notEqual(held?.held, undefined, `${failed}: ${JSON.stringify(held)}`);
+    if (failed === 2) await rename(`${data}.away`, data);
+    await writeFile(path.join(here, 'go'), '');
+    const retried = await runCommand(retry, ['--json'], inHarness(harness));
+    assert.deepEqual((JSON.parse(retried.out) as { released: string[] }).released, ['0000'], retried.err);
+  }
+  const job = (await harness.finish(run)).jobs[0];
+  assert.equal(job?.outcome, 'success', JSON.stringify(job));
+  assert.equal(job.attempts.at(-1)?.agent?.resumed?.savedBy, 1);
+  assert.equal((await clusters(run)).length, 1);
+});
+
 test('stopping a retried job removes it from the cluster it is in now', async (t) => {
   const waiting = 'echo "$1" > ckpt/was; [ -e ckpt/again ] && sleep 600; touch ckpt/again; exit 3';
   const harness = await condorHarness(t, {

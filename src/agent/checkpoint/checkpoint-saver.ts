@@ -1,13 +1,14 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { defined } from '../../base/defined.ts';
-import { succeeds } from '../../base/error-reason.ts';
+import { succeeds, tried } from '../../base/error-reason.ts';
 import { sandboxFiles } from '../../job/layout.ts';
 import type { Fault } from '../../fault/fault.ts';
 import { toFaultRecord, type AgentBody } from '../../journal/entry.ts';
 import { metricsOf } from '../../journal/metrics.ts';
 import type { Attempt } from '../attempt.ts';
-import { attemptProcesses } from '../training/processes.ts';
+import { isCutZip } from '../results/cut-zip.ts';
+import { attemptProcesses, wouldSurviveTerm } from '../training/processes.ts';
 import { faultIn } from '../scratch.ts';
 import {
   checkpointBytes,
@@ -218,12 +219,15 @@ export class CheckpointSaver {
   /**
    * Whether the checkpoint should leave the machine by now. A training that saves by itself is interrupted just after
    * it saved, to lose little if it ignores the request. One that has neither saved nor reported anything may still be
-   * starting, and could only start over.
+   * starting, and could only start over, unless it handles SIGTERM by now.
    */
   isDue(everyMs: number): boolean {
-    const now = this.#attempt.context.clock.monotonic();
+    const { scratch, context } = this.#attempt;
+    const now = context.clock.monotonic();
     const due = this.#startedMs + everyMs;
-    if (now < due || this.#saving !== undefined || !(this.hasNew || this.#hasReported)) return false;
+    if (now < due || this.#saving !== undefined) return false;
+    if (!this.hasNew && !this.#hasReported)
+      return wouldSurviveTerm(attemptProcesses(scratch.root).filter((pid) => pid !== context.pid));
     return this.#savedMs === undefined || this.#savedMs >= due || now >= due + everyMs;
   }
 
@@ -235,6 +239,13 @@ export class CheckpointSaver {
   async #save(snapshot: FolderSnapshot, isLast: boolean): Promise<void> {
     const { order, context, record } = this.#attempt;
     if (!(await succeeds(this.#tested()))) return;
+    const cut = snapshot.files.keys().find((name) => tried(() => isCutZip(path.join(this.#folder, name))));
+    if (cut !== undefined) {
+      // Half a file, of a full disk or a killed training, would end every attempt that resumes from it.
+      this.#settled.markSaved(snapshot);
+      record({ kind: 'checkpoint-refused', reason: `a new checkpoint is not saved: ${cut} is cut short` });
+      return;
+    }
     const began = context.clock.monotonic();
     const about = {
       attempt: order.attempt,

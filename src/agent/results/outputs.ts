@@ -2,6 +2,7 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { readdir, realpath, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { unlessGone } from '../../base/error-reason.ts';
+import { walkFiles } from '../../base/walk-tree.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { Attempt } from '../attempt.ts';
 import { scratchAt, type Scratch } from '../scratch.ts';
@@ -9,6 +10,7 @@ import { lastErrorLines } from '../training/log-tail.ts';
 import { listNames } from '../training/failure-advice.ts';
 import { startShell, stopShell } from '../training/shell.ts';
 import { isWithin } from './copy-tree.ts';
+import { isCutZip } from './cut-zip.ts';
 
 /** What was there before the training, by the file system's own clock, which may differ from the machine's. */
 export interface OutputSnapshot {
@@ -26,7 +28,7 @@ export async function snapshotOutputs(outputs: string[], scratch: Scratch): Prom
   return { startedNs: mtimeNs, states };
 }
 
-/** Throws a Fault that names every output that is missing, empty, older than the training, or outside the work folder. */
+/** Throws a Fault that names every output that is missing, empty, cut, older than the training, or outside its folder. */
 export async function checkOutputs(
   outputs: string[],
   scratch: Scratch,
@@ -75,7 +77,10 @@ async function problemOf(output: string, work: string, before: OutputSnapshot): 
   if (newest < before.startedNs) return 'is older than the start of the training';
   const old = before.states.get(output);
   if (old !== undefined && old === (await stateOf(file))) return 'was there before and is unchanged';
-  return undefined;
+  const files = (await stat(target)).isDirectory() ? await walkFiles(target) : [''];
+  const cut = files.find((name) => isCutZip(path.join(target, name)));
+  if (cut === undefined) return undefined;
+  return `${cut === '' ? '' : `has ${cut}, which `}is cut short: it begins as a zip, as torch.save writes it, and has no end`;
 }
 
 /** When the newest non-empty file of a tree changed; undefined if there is none. */

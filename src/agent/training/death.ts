@@ -21,6 +21,8 @@ const patterns = {
   shared:
     /bus error|insufficient shared memory|unable to (?:write to|open|mmap|resize).*(?:\/torch_|shared memory)/i,
   disk: /No space left on device|Disk quota exceeded|\bErrno (?:28|122)\b|\bENOSPC\b|\bEDQUOT\b/,
+  /** PyTorch and NumPy do not pass on why a write failed. */
+  write: /PytorchStreamWriter failed writing|unexpected pos \d+ vs \d+|\d+ requested and \d+ written/,
   fileSize: /\[Errno 27\]|\bEFBIG\b|: File too large$|File size limit exceeded/,
   memory:
     /\bMemoryError\b|Cannot allocate memory|\bErrno 12\b|std::bad_alloc|can't allocate memory|Unable to allocate [\d.]+ [KMGT]iB/i,
@@ -117,9 +119,9 @@ export function orFullDisk(fault: Fault, lines: readonly string[], watch: DiskWa
   return outOfDisk(disks, full, line, fault.message);
 }
 
-/** An output is probably cut short if the training says that the disk is full, and the scratch disk is. */
+/** An output is probably cut short if the training says that a write failed, and the scratch disk is full. */
 export function cutShort(lines: readonly string[], watch: DiskWatch): Fault | undefined {
-  const line = lines.findLast(has(patterns.disk));
+  const line = lines.findLast((one) => patterns.disk.test(one) || patterns.write.test(one));
   const disks = line === undefined ? [] : watch.readings();
   const [scratch] = disks;
   if (scratch === undefined || !isFullNow(scratch)) return undefined;
@@ -183,17 +185,19 @@ function outOfDisk(
   said: string | undefined,
   what?: string,
 ): Fault {
-  const { folder = '', isRun, isHome } = full ?? {};
+  const { folder = '', isShared, isHome } = full ?? {};
   const state = full && isFullNow(full) ? 'is full' : 'was full during the training';
   const disk =
     what === undefined ? `the training filled the disk of ${folder}` : `the disk of ${folder} ${state}`;
   const found = full === undefined ? 'the training reported a full disk' : disk;
   const line = said === undefined ? '' : `: ${said}`;
   const message = `${what === undefined ? '' : `${what}, and `}${found} (${describeSpace(disks)})${line}`;
-  // More disk for the job does not help a run's folder elsewhere.
-  return new Fault(isRun ? 'run-folder-full' : 'disk-full', message, {
+  // More disk for the job does not help a folder elsewhere.
+  return new Fault(isShared ? 'run-folder-full' : 'disk-full', message, {
     ...(folder !== '' && { about: folder }),
-    ...(isHome && { fix: `free space or quota in ${folder}, or keep the training from writing there` }),
+    ...(isHome && {
+      fix: `free space or quota in ${folder}, or keep the training from writing there, then \`updraft retry\``,
+    }),
   });
 }
 

@@ -16,8 +16,8 @@ export interface DiskSpace {
   lowestBytes?: number;
   /** Nothing can be written there, although there are free bytes: a quota, or the number of files. */
   isRefused?: boolean;
-  /** It is the run's folder, and the scratch folder is another one. */
-  isRun?: true;
+  /** All attempts share it: the run's folder, or the user's own home. Another attempt would find it full, too. */
+  isShared?: true;
   /** It is the user's home, where a training need not write. */
   isHome?: true;
 }
@@ -56,15 +56,17 @@ export const describeSpace = (disks: readonly DiskSpace[]): string =>
 
 /** Follows the free space of the disks that an attempt writes to. */
 export class DiskWatch {
-  readonly #disks: Pick<DiskSpace, 'folder' | 'isRun' | 'isHome'>[];
+  readonly #disks: Pick<DiskSpace, 'folder' | 'isShared' | 'isHome'>[];
   readonly #lowest = new Map<string, number>();
 
   constructor({ order, scratch, context }: Attempt) {
     const home = context.env['HOME'] ?? '';
+    // A worker of HTCondor has a home of its own.
+    const isShared = context.restartFolder === undefined || undefined;
     this.#disks = [
       { folder: scratch.root },
-      { folder: order.attemptFolder, isRun: true },
-      ...(path.isAbsolute(home) ? [{ folder: home, isHome: true as const }] : []),
+      { folder: order.attemptFolder, isShared: true },
+      ...(path.isAbsolute(home) ? [{ folder: home, isHome: true as const, ...defined({ isShared }) }] : []),
     ];
   }
 

@@ -72,9 +72,9 @@ export class LogTail {
 /** Enough for the end of a traceback. */
 const maxErrorLines = 12;
 
-/** The last lines that the training wrote to stderr: they usually say why it failed. */
-export function lastErrorLines(order: WorkOrder): string[] {
-  const tail = new LogTail(path.join(order.attemptFolder, attemptFiles.err), false, endBytes);
+/** The last lines that the training wrote to stderr, which usually say why it failed, or to stdout. */
+export function lastErrorLines(order: WorkOrder, stream: 'err' | 'out' = 'err'): string[] {
+  const tail = new LogTail(path.join(order.attemptFolder, attemptFiles[stream]), false, endBytes);
   const lines = [...tail.read().lines, tail.rest()].map((line) => line.trim()).filter((line) => line !== '');
   return lines.slice(-maxErrorLines).map((line) => line.slice(0, 300));
 }

@@ -1,4 +1,5 @@
 import { readdirSync, readlinkSync } from 'node:fs';
+import os from 'node:os';
 import { tried } from '../../base/error-reason.ts';
 import type { Context } from '../attempt.ts';
 import { textOf } from '../machine/machine.ts';
@@ -23,6 +24,22 @@ export function killProcesses(scratch: string, context: Context, session?: numbe
   for (const pid of left) context.kill(pid, 'SIGKILL');
   return left.length === 0;
 }
+
+/**
+ * Whether SIGTERM can only ask these processes to end: at least one handles it, and of the others it ends shells at
+ * most. Python handles it only once a script says so; the workers of PyTorch's data loaders always do.
+ */
+export function wouldSurviveTerm(pids: readonly number[]): boolean {
+  const programs = pids.map((pid) => textOf(`/proc/${pid}/status`)).filter((text) => !isShell.test(text));
+  const has = (text: string, set: string): boolean => {
+    const mask = new RegExp(String.raw`^${set}:\s+([\da-f]+)$`, 'm').exec(text)?.[1] ?? '0';
+    return ((BigInt(`0x${mask}`) >> BigInt(os.constants.signals.SIGTERM - 1)) & 1n) === 1n;
+  };
+  const handles = (text: string): boolean => has(text, 'SigCgt');
+  return programs.some(handles) && programs.every((text) => handles(text) || has(text, 'SigIgn'));
+}
+
+const isShell = /^Name:\s+(?:ba|da|k|z)?sh$/m;
 
 /** Memory the processes really take: shared pages are counted once, in parts. */
 export function memoryOf(pids: number[]): number {

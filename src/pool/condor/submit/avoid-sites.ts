@@ -6,6 +6,9 @@ const policyHolds = '(NumHoldsByReason.JobPolicy ?: 0)';
 /** Failed attempts: those that ended by themselves and those that were held, each counted once. Holds by hand do not count, nor do failures before a retry by hand. */
 export const failures = `((NumJobCompletions ?: 0) + (NumHolds ?: 0) - ${policyHolds} - (NumHoldsByReason.UserRequest ?: 0) - (UpdraftForgiven ?: 0))`;
 
+/** The attribute with the number of starts before the last retry by hand. */
+export const forgivenStarts = 'UpdraftForgivenStarts';
+
 /** Failures before the job itself runs that HTCondor retries forever: transfers and images; with HTCondor's counters. */
 export const endlessVacates: Record<number, string> = {
   12: 'TransferOutputError',

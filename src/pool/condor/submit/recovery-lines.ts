@@ -12,7 +12,7 @@ import { patternOf, type CodeRow } from '../../../codes/row.ts';
 import { kinds } from '../../../fault/kinds.ts';
 import { allowedRemedy } from '../../../recovery/decide.ts';
 import type { Policy } from '../../../recovery/policy.ts';
-import { endlessVacates, failures } from './avoid-sites.ts';
+import { endlessVacates, failures, forgivenStarts } from './avoid-sites.ts';
 import { hadAllMemory } from './request-lines.ts';
 import { adString } from './submit-text.ts';
 
@@ -144,11 +144,13 @@ const holdReasonMatches = (pattern: string): string =>
 
 /** A job that starts over and over, or too late, is held permanently. */
 function holdLines({ attempts, giveUpSeconds }: Policy): string[] {
+  // A retry by hand forgives the starts before it.
+  const starts = `NumShadowStarts - ${forgivenStarts}`;
   const loops = Object.entries(endlessVacates).map(
     ([code, name]) =>
-      `(VacateReasonCode =?= ${code} && (NumVacatesByReason.${name} ?: NumShadowStarts) >= ${attempts})`,
+      `(VacateReasonCode =?= ${code} && (NumVacatesByReason.${name} ?: NumShadowStarts) >= ${attempts} && ${starts} >= ${attempts})`,
   );
-  const starts = `NumShadowStarts >= ${attempts + startsBeyondAttempts}`;
+  const tooMany = `${starts} >= ${attempts + startsBeyondAttempts}`;
   const isLate = giveUpSeconds === undefined ? 'false' : `(time() - QDate) >= ${giveUpSeconds}`;
   // A schedd loses a reason that has quotes in it.
   const last = `replaceAll(${adString('"')}, VacateReason ?: "no reason given", "'")`;
@@ -157,7 +159,8 @@ function holdLines({ attempts, giveUpSeconds }: Policy): string[] {
   const late = `"given up: no valid result within ${giveUpSeconds ?? 0} s"`;
   const code = `(${members(Object.keys(endlessVacates).map(Number), '(VacateReasonCode ?: 0)')} ? VacateReasonCode : ${policySubcodes.tooManyStarts})`;
   return [
-    `periodic_hold = JobStatus == 1 && (${[starts, ...loops, isLate].join(' || ')})`,
+    `MY.${forgivenStarts} = 0`,
+    `periodic_hold = JobStatus == 1 && (${[tooMany, ...loops, isLate].join(' || ')})`,
     `periodic_hold_reason = ifThenElse(${isLate}, ${late}, ${started})`,
     `periodic_hold_subcode = ifThenElse(${isLate}, ${policySubcodes.tooLate}, ${code})`,
   ];

@@ -1,8 +1,9 @@
 import { firstFew } from '../../../base/printable.ts';
-import { policyHoldCode } from '../../../codes/remedies.ts';
+import { policyHoldCode, policySubcodes } from '../../../codes/remedies.ts';
 import { Fault } from '../../../fault/fault.ts';
 import { agentExits } from '../../../fault/kinds.ts';
 import type { ResourceChange } from '../../pool.ts';
+import { forgivenStarts } from '../submit/avoid-sites.ts';
 import { adString } from '../submit/submit-text.ts';
 import type { CondorTools } from './condor-tools.ts';
 
@@ -61,6 +62,8 @@ async function assertQueued(
 }
 
 const heldStatus = 5;
+/** Idle, running, transferring output, suspended. */
+const activeStatuses = [1, 2, 6, 7];
 /** Jobs per `condor_qedit`: as many as fit into one argument. */
 const maxJobsPerEdit = 2000;
 
@@ -71,15 +74,18 @@ interface QueuedJob {
   subcode: number;
   failures: number;
   forgiven: number;
+  starts: number;
+  /** -1 in a job of an earlier version, whose rules would hold it again at once. */
+  forgivenStarts: number;
 }
 
 /** The reason in the event log for a release by `updraft retry`. */
 export const retryReason = 'updraft retry';
 
 /**
- * Releases held jobs, with the requested memory, and returns them. A job that is still in the queue keeps what it saved
- * at its evictions, which a resubmitted one would lose. Not released are jobs that their own rules would hold again at
- * once, and changes that need another work order: time or disk.
+ * Releases held jobs, with the requested memory, and returns them, and those that someone else has released meanwhile. A
+ * job that is still in the queue keeps what it saved at its evictions, which a resubmitted one would lose. Not released
+ * are jobs that their own rules would hold again at once, and changes that need another work order: time or disk.
  */
 export async function releaseHeld(
   tools: CondorTools,
@@ -91,15 +97,22 @@ export async function releaseHeld(
   const asked = new Map(jobs.flatMap((job) => [[names.get(job) ?? '', job] as const]));
   asked.delete('');
   if (asked.size === 0) return new Set();
-  const held = (await readQueue(tools, [...asked.keys()])).filter(canBeReleased);
-  if (held.length === 0) return new Set();
-  await edit(tools, held, change);
-  await tools.ask('condor_release', ['-reason', retryReason, ...held.map(({ id }) => id)]);
-  return new Set(held.map(({ id }) => asked.get(id) ?? ''));
+  const queued = await readQueue(tools, [...asked.keys()]);
+  const held = queued.filter(canBeReleased);
+  if (held.length > 0) {
+    await edit(tools, held, change);
+    await tools.ask('condor_release', ['-reason', retryReason, ...held.map(({ id }) => id)]);
+  }
+  const active = queued.filter(({ status }) => activeStatuses.includes(status));
+  return new Set([...held, ...active].map(({ id }) => asked.get(id) ?? ''));
 }
 
-const canBeReleased = ({ status, code, subcode }: QueuedJob): boolean =>
-  status === heldStatus && !(code === policyHoldCode && subcode < agentExits.from);
+const canBeReleased = ({ status, code, subcode, forgivenStarts: forgiven }: QueuedJob): boolean =>
+  status === heldStatus &&
+  !(
+    code === policyHoldCode &&
+    (subcode === policySubcodes.tooLate || (subcode < agentExits.from && forgiven < 0))
+  );
 
 async function readQueue(tools: CondorTools, ids: string[]): Promise<QueuedJob[]> {
   const attributes = [
@@ -108,25 +121,29 @@ async function readQueue(tools: CondorTools, ids: string[]): Promise<QueuedJob[]
     'HoldReasonSubCode',
     'UpdraftFailures',
     'UpdraftForgiven',
+    'NumShadowStarts',
+    `${forgivenStarts} ?: -1`,
   ];
   const text = await tools.ask('condor_q', [...ids, '-af:j', ...attributes]);
   return text.split('\n').flatMap((line) => {
     const [id, ...figures] = line.trim().split(/\s+/);
-    const [status = 0, code = 0, subcode = 0, failures = 0, forgiven = 0] = figures.map(
-      (one) => Number(one) || 0,
-    );
-    return id === undefined || id === '' ? [] : [{ id, status, code, subcode, failures, forgiven }];
+    const [status = 0, code = 0, subcode = 0, failures = 0, forgiven = 0, starts = 0, startsBefore = -1] =
+      figures.map((one) => Number(one) || 0);
+    const job = { status, code, subcode, failures, forgiven, starts, forgivenStarts: startsBefore };
+    return id === undefined || id === '' ? [] : [{ id, ...job }];
   });
 }
 
-/** Earlier failures no longer count for the run's rules. Jobs with equal counts are edited together. */
+/** Earlier failures and starts no longer count for the run's rules. Jobs with equal counts are edited together. */
 async function edit(
   tools: CondorTools,
   held: readonly QueuedJob[],
   { memoryBytes }: ResourceChange,
 ): Promise<void> {
   const memory = memoryBytes === undefined ? [] : ['RequestMemory', String(Math.ceil(memoryBytes / 2 ** 20))];
-  for (const [forgiven, jobs] of Map.groupBy(held, (job) => job.failures + job.forgiven))
+  const counts = ({ failures, forgiven, starts }: QueuedJob): string => `${failures + forgiven} ${starts}`;
+  for (const [counted, jobs] of Map.groupBy(held, counts)) {
+    const [failed = '', started = ''] = counted.split(' ');
     for (let from = 0; from < jobs.length; from += maxJobsPerEdit) {
       const ids = jobs.slice(from, from + maxJobsPerEdit).map(({ id }) => adString(id));
       const constraint = `member(strcat(ClusterId, ".", ProcId), {${ids.join(', ')}})`;
@@ -134,8 +151,11 @@ async function edit(
         '-constraint',
         constraint,
         'UpdraftForgiven',
-        String(forgiven),
+        failed,
+        forgivenStarts,
+        started,
         ...memory,
       ]);
     }
+  }
 }
