@@ -4,10 +4,9 @@ import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { systemClock, type Clock } from '../../src/base/clock.ts';
 import type { Cli } from '../../src/cli/cli.ts';
-import { readClaims } from '../../src/federation/token.ts';
 import type { StoredLogin } from '../../src/federation/login/login-store.ts';
 import type { DeviceFlow } from '../../src/mini/federation/device-flow.ts';
-import { testAuthority, webServer } from '../federation/web-server.ts';
+import { hostileFederation } from './hostile-host.ts';
 import { ended, ObjectHarness } from './object-harness.ts';
 
 type Ended = Awaited<ReturnType<ObjectHarness['updraft']>>;
@@ -263,33 +262,9 @@ test('jobs get the token of a login, and never what renews it', async (t) => {
   assert.ok(!plan.out.includes(accessToken) && !plan.out.includes(refreshToken));
 });
 
-/** A federation on another host whose director names the real issuer of `/private`, and what it received of tokens. */
-async function hostile(t: TestContext, login: LoginHarness) {
-  const token = login.bench.federation.issueToken({ namespace: '/private' });
-  const { issuer = '' } = readClaims(token) ?? {};
-  const server = await webServer(t, ({ url }, response) => {
-    if (url.startsWith('/.well-known/'))
-      return response.end(JSON.stringify({ director_endpoint: `${server.url}/director` }));
-    if (!url.startsWith('/director')) return response.end('hello');
-    const named = {
-      Server: 'pelican/7.27.0',
-      Link: `<${server.url}${url.slice('/director'.length).split('?')[0] ?? ''}>; pri=1`,
-      'X-Pelican-Namespace': `namespace=/private, require-token=true, collections-url=${server.url}`,
-      'X-Pelican-Authorization': `issuer=${issuer}`,
-      'X-Pelican-Token-Generation': `issuer=${issuer}, max-scope-depth=3, strategy=OAuth2`,
-    };
-    return response.writeHead(307, named).end();
-  });
-  const authorities = [testAuthority, login.bench.federation.caFile].map((file) => readFile(file, 'utf8'));
-  await writeFile(login.bench.at('ca.pem'), (await Promise.all(authorities)).join('\n'));
-  const env = { SSL_CERT_FILE: login.bench.at('ca.pem') };
-  const stolen = (): string[] => server.requests.flatMap(({ headers }) => headers.authorization ?? []);
-  return { host: server.host, url: `pelican://${server.host}/private/x`, issuer, env, stolen };
-}
-
 test('a hostile federation that names a real issuer gets no token unless the user agrees to its host', async (t) => {
   const login = await LoginHarness.open(t);
-  const { host, url, issuer, env, stolen } = await hostile(t, login);
+  const { host, url, issuer, env, stolen } = await hostileFederation(t, login.bench);
   const questions: string[] = [];
   const answers = (...said: string[]) => ({
     env,

@@ -50,7 +50,8 @@ export class ObjectHarness {
     { caches = 2, like }: { caches?: number; like?: ServerModel } = {},
   ): Promise<ObjectHarness> {
     const folder = await mkdtemp(path.join(os.tmpdir(), 'updraft-objects-'));
-    t.after(() => rm(folder, { recursive: true, force: true }));
+    // The supervisor of a run may still be ending.
+    t.after(() => rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }));
     const published = path.join(folder, 'published');
     for (const name of ['demo', 'private', 'inbox'])
       await mkdir(path.join(published, name), { recursive: true });
@@ -103,41 +104,58 @@ export class ObjectHarness {
    * ships is tested, it is started, unless the test replaces a part of it.
    */
   async updraft(words: string[], context: Partial<Cli> = {}): Promise<Ended> {
-    if (oneFile !== undefined && Object.keys(context).every((key) => key === 'env'))
-      return await ended(this.spawn(words, context.env));
-    const [name = '', ...args] = words;
-    const said: Ended = { exit: 0, out: '', err: '' };
-    const cli = {
-      out: (text: string) => void (said.out += text),
-      err: (text: string) => void (said.err += text),
-      outBytes: (bytes: Buffer) => Promise.resolve(void (said.out += bytes.toString('latin1'))),
-      cwd: this.cwd,
-      ...context,
-      env: { ...this.env, ...context.env },
-    };
-    try {
-      await runCommand({ configure: await configureOf(name) }, args, cli);
-    } catch (thrown) {
-      const fault = asFault(thrown);
-      printFault(cli as Cli, fault, args.includes('--json'));
-      said.exit = (thrown as Error).name === 'CommanderError' ? 2 : fault.info.exit;
-    }
-    return said;
+    return await updraftIn(this, words, context);
   }
 
   /** The real program, in a separate process. */
   spawn(words: string[], env: Env = {}): ChildProcess {
-    const [program = '', ...args] = this.spawnArguments(words);
-    return spawn(program, args, { ...this.spawnOptions(env), stdio: ['ignore', 'pipe', 'pipe'] });
+    return spawnUpdraft(words, this.spawnOptions(env));
   }
 
   spawnArguments(words: string[]): string[] {
-    return oneFile === undefined ? [process.execPath, cliMain, ...words] : [oneFile, ...words];
+    return programWith(words);
   }
 
   spawnOptions(env: Env = {}): { cwd: string; env: NodeJS.ProcessEnv } {
     return { cwd: this.cwd, env: { ...process.env, ...this.env, ...env } };
   }
+}
+
+const programWith = (words: string[]): string[] =>
+  oneFile === undefined ? [process.execPath, cliMain, ...words] : [oneFile, ...words];
+
+function spawnUpdraft(words: string[], options: { cwd: string; env: NodeJS.ProcessEnv }): ChildProcess {
+  const [program = '', ...args] = programWith(words);
+  return spawn(program, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
+}
+
+/** Runs a command in a folder, as `ObjectHarness.updraft` does. */
+export async function updraftIn(
+  { cwd, env }: { cwd: string; env: Env },
+  words: string[],
+  context: Partial<Cli> = {},
+): Promise<Ended> {
+  const ours = { ...env, ...context.env };
+  if (oneFile !== undefined && Object.keys(context).every((key) => key === 'env'))
+    return await ended(spawnUpdraft(words, { cwd, env: { ...process.env, ...ours } }));
+  const [name = '', ...args] = words;
+  const said: Ended = { exit: 0, out: '', err: '' };
+  const cli = {
+    out: (text: string) => void (said.out += text),
+    err: (text: string) => void (said.err += text),
+    outBytes: (bytes: Buffer) => Promise.resolve(void (said.out += bytes.toString('latin1'))),
+    cwd,
+    ...context,
+    env: ours,
+  };
+  try {
+    await runCommand({ configure: await configureOf(name) }, args, cli);
+  } catch (thrown) {
+    const fault = asFault(thrown);
+    printFault(cli as Cli, fault, args.includes('--json'));
+    said.exit = (thrown as Error).name === 'CommanderError' ? 2 : fault.info.exit;
+  }
+  return said;
 }
 
 /** What a process printed, and how it ended. */

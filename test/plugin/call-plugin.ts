@@ -5,12 +5,12 @@ import { attributeOf, formatAd, type Ad, type AdValue } from '../../src/classad/
 import { parseAds } from '../../src/classad/parse.ts';
 import type { MiniFederation } from '../../src/mini/federation/federation.ts';
 import { compileCache } from '../compile-cache.ts';
-import { agentMain } from '../programs.ts';
+import { agentMain, oneFile } from '../programs.ts';
 
 const named = process.env['UPDRAFT_AGENT'];
-/** The agent from source, or the executable that `UPDRAFT_AGENT` names. */
-const program = named ?? process.execPath;
-const first = named === undefined ? [agentMain] : [];
+/** The agent from source, the executable that `UPDRAFT_AGENT` names, or the program that ships. */
+const program = named ?? oneFile ?? process.execPath;
+const first = named !== undefined ? [] : oneFile === undefined ? [agentMain] : ['updraft-agent'];
 
 export interface Result {
   exit: number | null;

@@ -5,23 +5,6 @@ import { test } from 'node:test';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import { runBundleFiles } from './bundle-files.ts';
 
-test('a bundle of a run has nothing that a link in its folder leads to', async (t) => {
-  const parent = await temporaryFolder(t, {
-    'foreign/other.log': 'foreign',
-    'run/journal.jsonl': '{}\n',
-    'run/jobs/0000/out.log': 'mine',
-  });
-  const run = path.join(parent, 'run');
-  await symlink('../foreign', path.join(run, 'linked'));
-  await symlink('../../../foreign/other.log', path.join(run, 'jobs/0000/err.log'));
-  await symlink('..', path.join(run, 'jobs/up'));
-  const files = await runBundleFiles(run);
-  assert.deepEqual(
-    files.map(({ name }) => name),
-    ['run/jobs/0000/out.log', 'run/journal.jsonl'],
-  );
-});
-
 test("a bundle has the job file beside a run, and no other file that a stranger's plan names", async (t) => {
   const parent = await temporaryFolder(t, {
     'key.toml': 'private',
