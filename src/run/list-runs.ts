@@ -1,5 +1,5 @@
 import { fileSize, readJsonFile } from '../base/error-reason.ts';
-import { readdir, rename, stat, writeFile } from 'node:fs/promises';
+import { readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { mapLimited } from '../base/map-limited.ts';
 import { runFiles } from '../job/layout.ts';
@@ -92,7 +92,9 @@ const readSummary = (folder: string): Promise<Kept | undefined> =>
 /** A folder that cannot be written to is read again next time. */
 async function writeSummary(folder: string, kept: Kept): Promise<void> {
   const file = path.join(folder, runFiles.summary);
-  await writeFile(`${file}.draft`, JSON.stringify(kept))
+  // Never through a link in a stranger's run.
+  await rm(`${file}.draft`, { force: true })
+    .then(() => writeFile(`${file}.draft`, JSON.stringify(kept), { flag: 'wx' }))
     .then(() => rename(`${file}.draft`, file))
     .catch(() => undefined);
 }

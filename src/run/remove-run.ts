@@ -96,6 +96,8 @@ export async function archiveRun(
     });
   const draft = path.join(to, `.${run}.tar.gz.draft`);
   try {
+    // What is there was left by a killed command, or is a link that would be written through.
+    await rm(draft, { force: true });
     await pack(folder, draft, signal);
     // What cannot be listed could not be unpacked.
     await promisify(execFile)('tar', ['-tzf', draft], { maxBuffer: 1 << 30, signal });
@@ -115,7 +117,8 @@ async function pack(folder: string, draft: string, signal: AbortSignal): Promise
   let said = '';
   tar.stderr.on('data', (data) => (said += String(data)));
   const ended = once(tar, 'close') as Promise<[number | null]>;
-  await Promise.all([ended, pipeline(tar.stdout, createGzip(), createWriteStream(draft, { mode: 0o600 }))]);
+  const output = createWriteStream(draft, { mode: 0o600, flags: 'wx' });
+  await Promise.all([ended, pipeline(tar.stdout, createGzip(), output)]);
   const [status] = await ended;
   if (status !== 0) throw new Error(`tar exited with ${status ?? 'a signal'}: ${said.trim().slice(0, 300)}`);
   await using written = await open(draft, 'r');

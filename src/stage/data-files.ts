@@ -25,9 +25,9 @@ export const countFiles = (files: readonly DataFile[]): number =>
 
 /**
  * All files of a folder, sample by sample, in an order that depends only on their names; one folder in memory at a
- * time. A link to a file counts as that file; with `within`, it must be in that folder.
+ * time. A link to a file counts as that file, which must be in the real folder `within`.
  */
-export async function* listSamples(folder: string, within?: string, below = ''): AsyncGenerator<Sample> {
+export async function* listSamples(folder: string, within: string, below = ''): AsyncGenerator<Sample> {
   const entries = await readFolder(folder);
   let sample: Sample = [];
   let sampleKey: string | undefined;
@@ -39,7 +39,7 @@ export async function* listSamples(folder: string, within?: string, below = ''):
     }
     sampleKey = key;
     const file = path.join(folder, name);
-    if (isLink && within !== undefined) await checkLink(file, within);
+    if (isLink) await checkLink(file, within);
     if (isFolder) yield* listSamples(file, within, `${below}${name}/`);
     else sample.push(describeFile(file, `${below}${name}`));
   }
@@ -76,7 +76,7 @@ async function checkLink(file: string, within: string): Promise<void> {
   if (!target.startsWith(`${within}/`))
     throw new Fault('file-invalid', `${file} is a link to ${target}, outside the folder`, {
       about: file,
-      fix: 'put the file itself there, or remove the link',
+      fix: 'put the file itself there (`cp -rL` copies what links lead to), or remove the link',
     });
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { crc32 } from 'node:zlib';
@@ -17,16 +17,16 @@ const job = (command: string, files: string[] = [], more = ''): string =>
   `name = "attacked"\n[train]\ncommand = ${JSON.stringify(command)}\nfiles = ${JSON.stringify(files)}\n` +
   `outputs = ["out"]\n${more}[run]\npool = "local"\n[resources]\ncpus = 1\nmemory = "10 MB"\n`;
 
-/** A run that has ended well. */
-async function finishedRun(harness: ObjectHarness): Promise<string> {
-  await writeFile(harness.at('updraft.toml'), job('echo mine > out'));
+/** A run that has ended. Its job fails: of one that succeeds, `runs` writes no summary. */
+async function endedRun(harness: ObjectHarness): Promise<string> {
+  await writeFile(harness.at('updraft.toml'), job('exit 3'));
   const run = await ended(harness.spawn(['run']));
-  assert.equal(run.exit, 0, run.err);
+  assert.equal(run.exit, 1, run.err);
   const [name = ''] = (await readdir(harness.at('runs'))).filter((one) => !one.startsWith('.'));
   return path.join('runs', name);
 }
 
-test('outside delete: no command removes what a link in its folder leads to', async (t) => {
+test('outside delete: no command removes or overwrites what a link in its folder leads to', async (t) => {
   const harness = await ObjectHarness.open(t);
   const precious = Array.from({ length: 40 }, (_, index) => `file-${index}`).sort();
   await mkdir(harness.at('outside'));
@@ -34,21 +34,26 @@ test('outside delete: no command removes what a link in its folder leads to', as
   await harness.publish('demo/all/link/other', 'other');
   await mkdir(harness.at('side'));
   await symlink('../outside', harness.at('side/link'));
-  const run = await finishedRun(harness);
+  const run = await endedRun(harness);
   // Left by a removal that was interrupted, it would seem.
-  for (const place of [`${run}/results/link`, `${run}/jobs/link`, 'runs/.gone.draft'])
+  for (const place of [`${run}/files/link`, `${run}/jobs/link`, 'runs/.gone.draft'])
     await symlink(harness.at('outside'), harness.at(place));
   await symlink(harness.at('outside'), harness.at('runs/another'));
+  // Where the commands below write.
+  for (const place of [`${run}/summary.json.draft`, `.${path.basename(run)}.tar.gz.draft`])
+    await symlink(harness.at('outside/file-0'), harness.at(place));
   for (const words of [
     ['sync', '--delete', '--yes', 'osdf:///demo/all', 'side'],
     ['get', '-r', '--overwrite', 'osdf:///demo/all', 'side'],
     ['runs'],
     ['runs', 'rm', 'another', '--yes'],
-    ['runs', 'rm', path.basename(run), '--yes'],
+    ['runs', 'archive', path.basename(run), '--to', '.'],
   ])
     await harness.updraft(words);
   assert.ok(!existsSync(harness.at(run)), 'the run itself is removed');
   assert.deepEqual((await readdir(harness.at('outside'))).sort(), precious);
+  for (const name of precious)
+    assert.equal(await readFile(path.join(harness.at('outside'), name), 'utf8'), name);
 });
 
 test('outside upload: a folder is sent with links to its own files, and with nothing that is outside of it', async (t) => {
@@ -75,13 +80,24 @@ test('outside upload: a folder is sent with links to its own files, and with not
   assert.deepEqual((await readdir(harness.published('inbox/top'))).sort(), ['deep', 'own']);
   assert.deepEqual(await readdir(harness.published('inbox/top/deep')), ['a']);
   assert.equal(await readFile(harness.published('inbox/top/own'), 'utf8'), 'mine');
+  for (const name of ['folder', 'deep/up']) await rm(harness.at(`side/${name}`));
+  for (const how of [[], ['--no-shard'], ['--shuffle']]) {
+    const staged = await harness.updraft(['stage', 'side', 'osdf:///inbox/staged', ...how], { env });
+    assert.equal(staged.exit, 3, staged.err);
+    assert.match(
+      staged.err,
+      /side\/(?:file|dangling) (?:is a link to .*, outside the folder|cannot be read)/,
+    );
+    await rm(harness.at('side/dangling'), { force: true });
+  }
+  assert.ok(!existsSync(harness.published('inbox/staged')));
 });
 
 test('outside bundle: nothing is packed that a link in the folder of a run leads to', async (t) => {
   const harness = await ObjectHarness.open(t);
   await mkdir(harness.at('foreign'));
   await writeFile(harness.at('foreign/other.log'), 'foreign');
-  const run = await finishedRun(harness);
+  const run = await endedRun(harness);
   for (const [name, to] of [
     ['linked', '../../foreign'],
     ['jobs/0000/other.log', '../../../../foreign/other.log'],

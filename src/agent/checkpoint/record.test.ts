@@ -45,6 +45,9 @@ test('a record whose paths leave the checkpoint folder is damaged, though its ha
   for (const outside of [
     makeRecord(1, about, [{ path: '../x', bytes: 1, sha256: 'a'.repeat(64) }], new Map()),
     makeRecord(1, about, files, new Map([['/etc/x', 'y']])),
+    // A training that saves to `latest` would overwrite what these lead to.
+    makeRecord(1, about, files, new Map([['latest', '/etc/x']])),
+    makeRecord(1, about, files, new Map([['a/latest', '../../x']])),
   ]) {
     const folder = await temporaryFolder(t, { 'record.json': JSON.stringify(outside) });
     await assert.rejects(readRecord(folder), /its record is damaged/);

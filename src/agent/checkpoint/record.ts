@@ -59,6 +59,10 @@ export type RecordDetails = Pick<CheckpointRecord, 'attempt' | 'savedAt' | 'code
 
 const recordFile = 'record.json';
 
+/** Whether a link leads to something in the checkpoint folder: the training may write through it. */
+export const staysInside = (name: string, target: string): boolean =>
+  !path.isAbsolute(target) && isInside(path.normalize(path.join(path.dirname(name), target)));
+
 /** The name of a saved file in its checkpoint's folder. */
 export const fileName = (index: number): string => path.join('files', String(index).padStart(4, '0'));
 
@@ -100,7 +104,8 @@ function parsed(text: string): CheckpointRecord | undefined {
     const paths = [...record.files.map((file) => file.path), ...Object.keys(record.links)];
     const isWhole =
       record.sha256 === digestOf(record) && Number.isInteger(record.number) && record.number > 0;
-    return isWhole && paths.every(isInside) ? record : undefined;
+    const stay = Object.entries(record.links).every((link) => staysInside(...link));
+    return isWhole && stay && paths.every(isInside) ? record : undefined;
   } catch {
     return undefined;
   }

@@ -2,8 +2,8 @@ import { readdirSync, readlinkSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { isGone, tried } from '../../base/error-reason.ts';
 import { Fault } from '../../fault/fault.ts';
-import { isInside } from '../../job/inside.ts';
 import { textOf } from '../machine/machine.ts';
+import { staysInside } from './record.ts';
 
 /** A folder may never settle. Files that are only ever replaced by renaming are then taken after this time … */
 const maxReplacingMs = 5000;
@@ -159,7 +159,7 @@ function addFile(root: string, name: string, { files }: FolderSnapshot): void {
 function addLink(root: string, name: string, { links }: FolderSnapshot): void {
   const target = ignoreMissing(() => readlinkSync(path.join(root, name)));
   if (target === undefined) return;
-  if (path.isAbsolute(target) || !isInside(path.normalize(path.join(path.dirname(name), target))))
+  if (!staysInside(name, target))
     throw new Fault(
       'wrong-output',
       `${name} in the checkpoint folder is a link to ${target}, outside the folder`,

@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises';
+import { realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
 import { shardListEnding } from '../../base/archive-kinds.ts';
@@ -98,7 +98,8 @@ async function openDataSet(cli: Cli, word: string, options: Options): Promise<Da
   if (info === undefined) throw new Fault('file-invalid', `${word} does not exist`, { about: place });
   const shape = !info.isDirectory() ? 'file' : options.shard ? 'shards' : 'whole';
   const names = stageNames(place, shape);
-  const samples = options.shuffle ? shuffleSamples(listSamples(place)) : listSamples(place);
+  const listed = listSamples(place, await realpath(place));
+  const samples = options.shuffle ? shuffleSamples(listed) : listed;
   const shards =
     shape === 'file'
       ? [singleFile(describeFile(place, path.basename(place)))]
