@@ -3,6 +3,7 @@ import type { Cli } from './cli.ts';
 import { type CommandName, groups } from './help-texts.ts';
 import { configureHelp, describe } from './help.ts';
 import { Fault } from '../fault/fault.ts';
+import type { Plan } from '../job/plan.ts';
 
 type Configure = (command: Command, cli: Cli) => void;
 
@@ -75,7 +76,11 @@ export async function buildProgram(cli: Cli, wanted: readonly string[] | 'all'):
   root
     .command('_supervise', { hidden: true })
     .argument('<folder>')
-    .action(async (folder: string) => (await import('../pool/supervise-run.ts')).superviseRun(folder, cli));
+    .action(async (folder: string) => {
+      const renewTokens = async (plan: Plan): Promise<void> =>
+        await (await import('./object/login.ts')).renewTokensOf(cli, plan);
+      await (await import('../pool/supervise-run.ts')).superviseRun(folder, { ...cli, renewTokens });
+    });
   root
     .command('sync', { hidden: true })
     .helpOption(false)

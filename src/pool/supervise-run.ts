@@ -3,6 +3,7 @@ import { identifyProcess } from '../base/process-identity.ts';
 import { Fault } from '../fault/fault.ts';
 import { agentCommand } from './find-agent.ts';
 import { startAgent } from './local/agent-process.ts';
+import type { AttemptContext } from './local/local-attempt.ts';
 import { detectMachine, localPoolFolder } from './local/machine.ts';
 import { supervise } from './local/supervisor.ts';
 import { deleteSecrets } from './stored-secrets.ts';
@@ -15,6 +16,7 @@ import { readPlan } from './read-plan.ts';
 export interface SupervisorContext extends PoolContext {
   signal: AbortSignal;
   err(text: string): void;
+  renewTokens?: AttemptContext['renewTokens'];
 }
 
 /** Long enough for an agent to end its training (which gets ten seconds) and to clean up. */
@@ -36,6 +38,7 @@ export async function superviseRun(runFolder: string, context: SupervisorContext
     startAgent,
     say: (line) => context.err(`${new Date(clock.now()).toISOString()} ${line}\n`),
     stopGraceMs,
+    renewTokens: context.renewTokens,
     self,
     env,
     clock,

@@ -87,7 +87,8 @@ function remedyFor(
   attempts: readonly EndedAttempt[],
   policy: Policy,
 ): Remedy {
-  if (fault !== undefined && policy.final?.includes(fault.kind) === true) return 'never';
+  const same = attempts.filter((one) => fault !== undefined && one.fault?.kind === fault.kind).length;
+  if (same > 1 && fault !== undefined && policy.retriedOnce?.includes(fault.kind) === true) return 'never';
   const meant = remedy ?? (fault === undefined ? 'never' : remedyForKind(fault.kind, failures));
   // A disk may be full of other people's files: another machine helps, even if the request cannot grow.
   return remedy === undefined && meant === 'more-disk'

@@ -35,8 +35,8 @@ export interface Policy {
   leaseSeconds?: number;
   /** The number of jobs that fail for good after which the rest of the run is given up. */
   failedJobs?: number;
-  /** Faults that no other attempt can fix on this pool. */
-  final?: readonly FaultKind[];
+  /** Faults that one more attempt may fix on this pool, and no further one. */
+  retriedOnce?: readonly FaultKind[];
   backoff: Backoff;
 }
 

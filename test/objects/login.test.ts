@@ -4,6 +4,8 @@ import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { systemClock, type Clock } from '../../src/base/clock.ts';
 import type { Cli } from '../../src/cli/cli.ts';
+import { renewTokensOf } from '../../src/cli/object/login.ts';
+import type { Plan } from '../../src/job/plan.ts';
 import type { StoredLogin } from '../../src/federation/login/login-store.ts';
 import type { DeviceFlow } from '../../src/mini/federation/device-flow.ts';
 import { hostileFederation } from './hostile-host.ts';
@@ -260,6 +262,29 @@ test('jobs get the token of a login, and never what renews it', async (t) => {
   assert.equal(login.count('refresh_token'), 1, 'renewed for the jobs');
   assert.equal(await readFile(file, 'utf8'), `${accessToken}\n`);
   assert.ok(!plan.out.includes(accessToken) && !plan.out.includes(refreshToken));
+
+  const { env, cwd } = login.bench;
+  const { signal } = new AbortController();
+  const err: Cli['err'] = (text) => assert.fail(text);
+  const cli = {
+    env,
+    cwd,
+    clock: systemClock,
+    uid: process.getuid?.() ?? 0,
+    version: '0.0.0',
+    signal,
+    err,
+  } as Cli;
+  await renewTokensOf(cli, { data: [{ tokenFile: 'another' }] } as Plan);
+  assert.equal(login.count('refresh_token'), 1);
+  await renewTokensOf(cli, { data: [{ tokenFile: file }] } as Plan);
+  assert.equal(
+    login.count('refresh_token'),
+    2,
+    'renewed again, whatever its date, before the next local attempt',
+  );
+  assert.equal(await readFile(file, 'utf8'), `${(await login.kept()).accessToken}\n`);
+  assert.notEqual(await readFile(file, 'utf8'), `${accessToken}\n`);
 });
 
 test('a hostile federation that names a real issuer gets no token unless the user agrees to its host', async (t) => {

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import type { WorkOrder } from '../../src/job/job.ts';
+import type { Plan } from '../../src/job/plan.ts';
 import { loadRun } from '../../src/journal/load-run.ts';
 import type { JobState } from '../../src/journal/state.ts';
 import { supervise } from '../../src/pool/local/supervisor.ts';
@@ -125,4 +126,68 @@ test('a training that succeeds without its output has failed, and `run` exits wi
   assert.match(err, /the job of bench-\S+ has no valid result/);
   const [run] = await harness.runs();
   assert.equal((await loadRun(run!)).jobs[0]!.outcome, 'wrong-output');
+});
+
+test('a token that has ended is renewed and tried once more: the first answer is not final, the second is', async (t) => {
+  const harness = await RunHarness.make(t);
+  await harness.useAgent(path.join(import.meta.dirname, 'scripted-agent.ts'));
+  for (const [words, expected] of [
+    ['token-expired success', ['failed', 'success']],
+    ['token-expired token-expired success', ['failed', 'failed']],
+    ['token-expired transfer-stalled token-expired success', ['failed', 'failed', 'failed']],
+  ] as const) {
+    await harness.describe(words, 'attempts = 5');
+    const run = await harness.createRun();
+    const renewed: string[] = [];
+    const renewTokens = (plan: Plan): Promise<void> => Promise.resolve(void renewed.push(plan.spec.name));
+    await supervise(await harness.supervision(run, { clock: hurriedClock(), renewTokens }));
+    assert.deepEqual(outcomes((await loadRun(run)).jobs[0]!), expected, words);
+    assert.deepEqual(renewed, ['bench'], 'before the attempt after it');
+  }
+});
+
+test('a work order of a stranger names a folder that is not a scratch folder: nothing is deleted or killed', async (t) => {
+  const harness = await RunHarness.make(t);
+  const agent = path.join(harness.folder, 'planting-agent.ts');
+  await harness.useAgent(agent);
+  await mkdir(path.join(harness.folder, 'precious/results'), { recursive: true });
+  const precious = path.join(harness.folder, 'precious/results/.0000.x');
+  await writeFile(precious, 'precious');
+  const named = 'updraft-bench-0000-1-0123abcd';
+  await symlink(path.join(harness.folder, 'precious'), path.join(harness.scratch, named));
+  await mkdir(path.join(harness.folder, named));
+  await writeFile(path.join(harness.folder, named, 'x'), 'precious');
+  for (const scratch of [
+    path.join(harness.folder, 'precious'),
+    path.join(harness.folder, named),
+    path.join(harness.scratch, named),
+    path.join(harness.scratch, '../precious'),
+    harness.scratch,
+    path.join(harness.folder, 'precious/results'),
+  ]) {
+    const changed = `{ ...order, scratchParent: ${JSON.stringify(scratch)}, resultsTo: ${JSON.stringify(path.dirname(precious))} + '/0000' }`;
+    await writeFile(
+      agent,
+      `import fs from 'node:fs';
+      const [file] = process.argv.slice(3);
+      const order = JSON.parse(fs.readFileSync(file, 'utf8'));
+      fs.writeFileSync(file, JSON.stringify(${changed}));
+      process.exit(1);`,
+    );
+    await harness.describe('true', 'attempts = 1');
+    const run = await harness.createRun();
+    const said: string[] = [];
+    const killed: number[] = [];
+    await supervise(
+      await harness.supervision(run, {
+        clock: hurriedClock(),
+        say: (line) => void said.push(line),
+        kill: (pid) => void killed.push(pid),
+      }),
+    );
+    assert.match(said[0] ?? '', /is not a scratch folder of this attempt in .*; it was left alone/, scratch);
+    assert.deepEqual(killed, [], scratch);
+    assert.equal(await readFile(precious, 'utf8'), 'precious', scratch);
+    assert.equal(await readFile(path.join(harness.folder, named, 'x'), 'utf8'), 'precious', scratch);
+  }
 });

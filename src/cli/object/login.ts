@@ -1,3 +1,5 @@
+import { tried } from '../../base/error-reason.ts';
+import { firstShard } from '../../base/shard-range.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
 import { plainHttpRule } from '../../federation/discovery.ts';
 import { isUnder, unescapePath } from '../../federation/escape-path.ts';
@@ -9,6 +11,7 @@ import { type StoredLogin, LoginStore } from '../../federation/login/login-store
 import { parseObjectUrl } from '../../federation/object-url.ts';
 import { covers, type LoginTokens } from '../../federation/token.ts';
 import { createRequest } from '../../http/request.ts';
+import { fetchedBy, type Plan } from '../../job/plan.ts';
 import { formatDuration } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
 import { askYesNo } from '../text/phrases.ts';
@@ -80,6 +83,14 @@ export async function trustFederation(cli: Cli, url: string): Promise<void> {
   await store.confirm([...new Set([...(await store.confirmed()), url])]);
 }
 
+/** Of the federations of these objects, those that the user has confirmed: a job takes their names along. */
+export async function confirmedAmong(cli: Cli, urls: readonly string[]): Promise<string[] | undefined> {
+  const hosts = urls.flatMap((url) => tried(() => homeOf(cli, firstShard(url))?.host) ?? []);
+  if (hosts.length === 0) return undefined;
+  const found = (await new LoginStore(cli).confirmed()).filter((one) => hosts.includes(new URL(one).host));
+  return found.length === 0 ? undefined : found;
+}
+
 /** The host of a federation, as URLs have it. */
 export const federationHost = (cli: Cli, federation: string): string =>
   homeOf(cli, `pelican://${federation}/any`)?.host ?? '';
@@ -139,10 +150,24 @@ export async function tokenFileFor(cli: Cli, url: string): Promise<string | unde
   if (login === undefined || !(await mayHaveFound(cli, url, login.federation))) return undefined;
   await renewLogin(cli, login, ((login.expires ?? Infinity) - login.obtained) / 2).catch((error: unknown) => {
     cli.signal.throwIfAborted();
-    cli.err(`the login for ${login.url} was not renewed: ${asFault(error).message}\n`);
+    cli.err(notRenewed(login, error));
   });
   return new LoginStore(cli).tokenFile(login);
 }
+
+/** Renews the logins whose token files a plan names, whatever their date: servers say that they have ended. */
+export async function renewTokensOf(cli: Cli, plan: Plan): Promise<void> {
+  const store = new LoginStore(cli);
+  const files = new Set([...fetchedBy(plan).map((source) => source.tokenFile), plan.imageTokenFile]);
+  for (const login of await store.list().catch(() => []))
+    if (files.has(store.tokenFile(login)))
+      await renewLogin(cli, login).catch((error: unknown) => {
+        cli.err(notRenewed(login, error));
+      });
+}
+
+const notRenewed = ({ url }: StoredLogin, error: unknown): string =>
+  `the login for ${url} was not renewed: ${asFault(error).message}\n`;
 
 /** The tokens of the user's logins, as `openFederation` takes them. */
 export function openStoredTokens(cli: Cli, wire: Omit<LoginTokensContext['wire'], 'signal'>): LoginTokens {
@@ -152,7 +177,9 @@ export function openStoredTokens(cli: Cli, wire: Omit<LoginTokensContext['wire']
 
 /** Renews a login that expires within the margin, if its issuer allows it. */
 export async function renewLogin(cli: Cli, login: StoredLogin, marginMs = Infinity): Promise<StoredLogin> {
-  return await renew(loginContext(cli, createLocator(cli)), login, marginMs);
+  // Some issuers do not say when a token expires.
+  const refused = marginMs === Infinity ? login.accessToken : undefined;
+  return await renew(loginContext(cli, createLocator(cli)), login, marginMs, refused);
 }
 
 /** Removes a login here, then asks its issuer to revoke it; the issuer's refusal is not a failure. */

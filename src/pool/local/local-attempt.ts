@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { copyFile, mkdir, readdir, readFile, readlink, writeFile } from 'node:fs/promises';
+import { copyFile, lstat, mkdir, readdir, readFile, readlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock } from '../../base/clock.ts';
 import type { Env } from '../../base/env.ts';
-import { readJsonFile } from '../../base/error-reason.ts';
+import { readJsonFile, unlessGone } from '../../base/error-reason.ts';
 import { identifyProcess, livenessOf, type ProcessIdentity } from '../../base/process-identity.ts';
 import { ensureFolder } from '../../base/ensure-folder.ts';
 import { removeTree } from '../../base/remove-tree.ts';
@@ -11,7 +11,7 @@ import { asFault, Fault } from '../../fault/fault.ts';
 import { makeClaim, readClaim } from '../../job/claim.ts';
 import type { Job, WorkOrder } from '../../job/job.ts';
 import { describeFull, isFull, runFolderFull } from '../../job/full-disk.ts';
-import { attemptFiles, attemptFolder, sandboxFiles } from '../../job/layout.ts';
+import { attemptFiles, attemptFolder, runFiles, sandboxFiles } from '../../job/layout.ts';
 import type { Plan } from '../../job/plan.ts';
 import { readAttemptExit, type AttemptExit, hasReported } from '../attempt-exit.ts';
 import { imageEnvironment, findImageRunner, imageCommand } from '../image-command.ts';
@@ -34,6 +34,8 @@ export interface AttemptContext extends Pick<PoolContext, 'env' | 'clock' | 'kil
   say: (line: string) => void;
   /** Called when an agent that is our child has exited. */
   onExit: () => void;
+  /** Renews the logins whose tokens the plan names, before the attempt after one whose token had ended; never throws. */
+  renewTokens?: ((plan: Plan) => Promise<void>) | undefined;
   /** How long a stopped agent may take to end its training and return what it has. */
   stopGraceMs: number;
 }
@@ -122,7 +124,13 @@ export class LocalAttempt {
     await makeClaim(folder, { void: 'the supervisor died before the agent started' });
     const claim = await readClaim(folder);
     const agent = claim === undefined || 'void' in claim ? undefined : claim;
-    return new LocalAttempt(context, job, number, agent, (await readOrder(folder))?.scratchParent);
+    return new LocalAttempt(
+      context,
+      job,
+      number,
+      agent,
+      await scratchOf(context, folder).catch(() => undefined),
+    );
   }
 
   /** Whether the agent is gone, so that `end` knows the outcome. */
@@ -184,17 +192,32 @@ export async function clearAttempt(context: AttemptContext, folder: string): Pro
 }
 
 async function clear(context: AttemptContext, folder: string): Promise<void> {
-  const order = await readOrder(folder);
-  if (order === undefined) return;
-  await removeLeftovers(order.scratchParent, context.kill, context.clock);
-  const results = path.dirname(order.resultsTo);
+  const job = path.basename(path.dirname(folder));
+  const results = path.join(context.runFolder, runFiles.results);
   for (const name of await readdir(results).catch(() => []))
-    if (name.startsWith(`.${order.job.id}.`)) await removeTree(path.join(results, name));
+    if (name.startsWith(`.${job}.`)) await removeTree(path.join(results, name));
+  const scratch = await scratchOf(context, folder);
+  if (scratch !== undefined) await removeLeftovers(scratch, context.kill, context.clock);
 }
 
-/** The attempt's work order; undefined if its writer died while writing it: then it started nothing. */
-const readOrder = (folder: string): Promise<WorkOrder | undefined> =>
-  readJsonFile<WorkOrder>(path.join(folder, attemptFiles.order));
+/**
+ * The scratch folder that the attempt's work order names; undefined if its writer died while writing it: then it started
+ * nothing. The run may be a stranger's: throws if `start` would not have made that folder, which is then not removed,
+ * nor is any process ended for it.
+ */
+async function scratchOf({ scratchRoot }: AttemptContext, folder: string): Promise<string | undefined> {
+  const order = await readJsonFile<Partial<WorkOrder>>(path.join(folder, attemptFiles.order));
+  if (order === undefined) return undefined;
+  const [scratch, job] = [String(order.scratchParent), path.basename(path.dirname(folder))];
+  const made = path.basename(scratch).replace(/[0-9a-f]{8}$/, 'X');
+  const isNamed =
+    made.startsWith('updraft-') &&
+    made.endsWith(`-${job}-${path.basename(folder).replace('attempt-', '')}-X`);
+  const isOurs = isNamed && path.join(scratchRoot, path.basename(scratch)) === scratch;
+  if (isOurs && (await unlessGone(lstat(scratch)))?.isDirectory() !== false) return scratch;
+  const what = `${scratch} is not a scratch folder of this attempt in ${scratchRoot}`;
+  throw new Fault('scratch-unusable', `${what}; it was left alone: remove it yourself if it is yours`);
+}
 
 /** In the folder of the run, which has a folder for its jobs. */
 async function makeAttemptFolder(folder: string): Promise<void> {
@@ -218,6 +241,7 @@ function cannotPrepare(error: unknown, runFolder: string): Fault {
   });
 }
 
+/** `scratchOf` recognises it. */
 function scratchName(runFolder: string, job: string, number: number): string {
   const run = path.basename(runFolder).slice(-40);
   return `updraft-${run}-${job}-${number}-${randomBytes(4).toString('hex')}`;

@@ -19,4 +19,6 @@ test("an attempt on this machine never moves to a faster one, and its notes are 
   assert.equal(order.job.train.slowLimit, 0);
   assert.equal(order.notesFolder, '/runs/a-1/notes');
   assert.equal(order.resources.diskBytes, 'auto');
+  const confirmed = ['https://campus.example'];
+  assert.deepEqual(renderOrder('/runs/a-1', { ...plan, confirmed }, job, 1, '/scratch').confirmed, confirmed);
 });

@@ -38,6 +38,7 @@ export function renderOrder(
     ...defined({
       caches: spec.run.caches,
       avoidCaches: spec.run.avoidCaches,
+      confirmed: plan.confirmed,
       meanLifeSeconds: plan.meanLifeSeconds,
     }),
     notesFolder: path.join(runFolder, runFiles.notes),
@@ -53,10 +54,10 @@ function workspaceOf({ folder, spec, environment }: Plan): OrderedWorkspace | un
 /** With one machine, nothing can be avoided and disk is not limited. */
 const backoff = { initialBackoff: 5, maxBackoff: 300, immediateRetries: 0, forgetAfter: 0 };
 
-/** Elsewhere, somebody or something may renew a token while a job waits in the queue. */
-const final = ['token-expired'] as const;
+/** The supervisor renews a login's token between two attempts; elsewhere, a job also waits for others to renew it. */
+const retriedOnce = ['token-expired'] as const;
 
 export const localPolicy = ({ spec, disk }: Plan): Policy => ({
   ...policyOf(spec, { diskBytes: disk.bytes, backoff }),
-  final,
+  retriedOnce,
 });

@@ -158,6 +158,7 @@ class Supervisor {
     if (share === undefined) return false;
     // From here on the attempt exists: a successor finds out whether it has an agent.
     await this.#journal.append({ kind: 'attempt-started', job: job.id, attempt: number, why });
+    if (job.attempts.at(-1)?.fault?.kind === 'token-expired') await this.#context.renewTokens?.(plan);
     try {
       this.#running.set(job.id, await LocalAttempt.start({ ...this.#context, plan }, planned, number, share));
     } catch (error) {
