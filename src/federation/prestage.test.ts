@@ -4,6 +4,7 @@ import { test, type TestContext } from 'node:test';
 import { testFederation } from '../../test/federation/origin-server.ts';
 import type { Clock } from '../base/clock.ts';
 import { ConnectionPool } from '../http/connections.ts';
+import type { Located } from './located.ts';
 import { hasPrestage, prestage } from './prestage.ts';
 
 async function cache(t: TestContext, answer: (response: ServerResponse) => void, queue?: number) {
@@ -34,7 +35,8 @@ async function cache(t: TestContext, answer: (response: ServerResponse) => void,
     inQueue: inQueue.promise,
     asked: asked[0] ?? [],
     has: () => hasPrestage(located, server, { federation }),
-    fill: () => prestage(located, server, '/ns/a b', { federation: { ...federation, wire } }, on),
+    fill: (own: Partial<Located> = {}) =>
+      prestage({ ...located, ...own }, server, '/ns/a b', { federation: { ...federation, wire } }, on),
   };
 }
 
@@ -90,4 +92,18 @@ test('a cache without the interface is recognized by its answer', async (t) => {
   const [server] = located.servers;
   assert.ok(server);
   assert.equal(await hasPrestage(located, server, { federation }), false);
+});
+
+test('a cache that refuses a token is asked once more with the newer one', async (t) => {
+  const isGood = (response: ServerResponse): boolean => response.req.headers.authorization === 'Bearer new';
+  const { fill, asked } = await cache(t, (response) =>
+    isGood(response)
+      ? response.end('success: ok\n')
+      : response.writeHead(401, { 'WWW-Authenticate': 'Bearer error="invalid_token"' }).end(),
+  );
+  const tokens = (renewed: string) => (_: unknown, refused?: string) =>
+    Promise.resolve({ Authorization: `Bearer ${refused === 'Bearer old' ? renewed : 'old'}` });
+  await fill({ headers: tokens('new') });
+  assert.equal(asked.length, 2);
+  await assert.rejects(fill({ headers: tokens('old') }), { kind: 'token-expired' });
 });

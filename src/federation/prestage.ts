@@ -4,7 +4,13 @@ import { sendRequest, type HttpResponse } from '../http/exchange.ts';
 import { NoAnswer, noAnswer } from '../http/no-answer.ts';
 import { retryAfterMs } from './back-off.ts';
 import type { Located, ObjectServer } from './located.ts';
-import { noAnswerFault, requestObject, statusFault, type ObjectOptions } from './object-request.ts';
+import {
+  noAnswerFault,
+  requestObject,
+  sendWithToken,
+  statusFault,
+  type ObjectOptions,
+} from './object-request.ts';
 
 const apiPath = '/pelican/api/v1.0/prestage';
 const probeMs = 6_000;
@@ -54,20 +60,16 @@ export async function prestage(
   const { wire } = federation;
   const url = new URL(apiPath, server.url);
   url.searchParams.set('path', path);
-  const headers = await located.headers({ ...server, url: url.href });
+  const send = async (headers: Record<string, string>): Promise<HttpResponse> => {
+    const request = { method: 'GET', url: url.href, headers, headMs, redirects: 0, signal } as const;
+    const answer = await sendRequest(wire, request);
+    if (answer.head.status !== 200) answer.connection.destroy();
+    return answer;
+  };
   try {
-    const answer = await sendRequest(wire, {
-      method: 'GET',
-      url: url.href,
-      headers,
-      headMs,
-      redirects: 0,
-      signal,
-    });
-    if (answer.head.status !== 200) {
-      answer.connection.destroy();
-      throw refusal(located, server, answer, wire.clock.now());
-    }
+    const at = { ...server, url: url.href };
+    const answer = await sendWithToken(located, at, send, ({ head }) => head.status);
+    if (answer.head.status !== 200) throw refusal(located, server, answer, wire.clock.now());
     await follow(located, server, answer, on, { clock: wire.clock, signal });
   } catch (error) {
     signal.throwIfAborted();
@@ -83,6 +85,7 @@ function refusal(located: Located, { host }: ObjectServer, { head }: HttpRespons
     host,
     tokenFix: located.tokenFix,
     retryAfterSeconds,
+    headers: { 'www-authenticate': head.headers.get('www-authenticate') ?? '' },
   });
 }
 

@@ -2,7 +2,12 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { algorithms } from '../../federation/digest-header.ts';
-import { bestDigest, hasher } from './digest.ts';
+import { systemClock } from '../../base/clock.ts';
+import { ConnectionPool } from '../../http/connections.ts';
+import { readTrust } from '../../http/trust.ts';
+import { testAuthority, webServer } from '../../../test/federation/web-server.ts';
+import type { Source } from '../engine/roster.ts';
+import { askObject, bestDigest, hasher } from './digest.ts';
 
 test('digests have their published values', () => {
   const expected = {
@@ -47,4 +52,23 @@ test('checksums without leading zeros or in base64 are understood, mislabelled o
     'unixsum=1',
   ])
     assert.equal(bestDigest(bad), undefined, bad);
+});
+
+test('a server that refuses a token is asked for the digest once more with the newer one', async (t) => {
+  const { url, host } = await webServer(t, ({ headers }, response) =>
+    headers.authorization === 'Bearer new'
+      ? response.writeHead(200, { Digest: 'crc32c=e3069283', 'Content-Length': 9 }).end()
+      : response.writeHead(401).end(),
+  );
+  const pool = new ConnectionPool({ clock: systemClock, ca: readTrust({ SSL_CERT_FILE: testAuthority }) });
+  t.after(() => pool.close());
+  const server = { url: `${url}/x`, host, kind: 'cache' } as const;
+  const ask = (renewed: string) => {
+    const headers = (_: unknown, refused?: string) =>
+      Promise.resolve({ Authorization: `Bearer ${refused === undefined ? 'old' : renewed}` });
+    const located = { url, servers: [server], requireToken: true, headers };
+    return askObject({ server, located } as unknown as Source, pool, 5000, new AbortController().signal);
+  };
+  assert.deepEqual((await ask('new'))?.digest, { algorithm: 'crc32c', hex: 'e3069283', server: host });
+  assert.equal(await ask('old'), undefined);
 });

@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../base/clock.ts';
 import { algorithms, parseDigestHeader, wantDigest, type Digests } from '../../federation/digest-header.ts';
+import { sendWithToken } from '../../federation/object-request.ts';
 import type { OriginFacts } from '../../federation/origin-facts.ts';
 import { withDeadline, type ConnectionPool } from '../../http/connections.ts';
 import { sendRequest } from '../../http/exchange.ts';
+import type { ResponseHead } from '../../http/response.ts';
 import type { Source } from '../engine/roster.ts';
 import { adler32Hasher } from './adler32.ts';
 import { crc32cHasher } from './crc32c.ts';
@@ -46,18 +48,16 @@ export async function askObject(
   digest = true,
 ): Promise<ObjectChecksums | undefined> {
   try {
-    const { connection, head, url } = await sendRequest(pool, {
-      method: 'HEAD',
-      url: source.server.url,
-      headers: {
-        ...(await source.located.headers(source.server)),
-        ...(digest && { 'Want-Digest': wantDigest }),
-      },
-      headMs: waitMs,
-      signal,
-    });
-    await connection.body(() => undefined);
-    pool.release(url, connection);
+    const { server, located } = source;
+    const send = async (ours: Record<string, string>): Promise<ResponseHead> => {
+      const headers = { ...ours, ...(digest && { 'Want-Digest': wantDigest }) };
+      const request = { method: 'HEAD', url: server.url, headers, headMs: waitMs, signal } as const;
+      const { connection, head, url } = await sendRequest(pool, request);
+      await connection.body(() => undefined);
+      pool.release(url, connection);
+      return head;
+    };
+    const head = await sendWithToken(located, server, send, ({ status }) => status);
     if (head.status !== 200) return undefined;
     const best = bestDigest(head.headers.get('digest'));
     const length = head.headers.get('content-length');
