@@ -41,6 +41,8 @@ export interface ObjectFact {
   declared: { bytes?: number; sha256?: string; by?: string };
   /** Whether size, hash or manifest is declared. */
   isProven: boolean;
+  /** A server of it with a certificate that this machine trusts, and a job would not. */
+  untrusted?: string;
   /** Why the manifest cannot be used. */
   manifestProblem?: string;
   /** Why it cannot be used: from its first bytes, or from the shards that it names. */

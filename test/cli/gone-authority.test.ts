@@ -28,16 +28,17 @@ test('check warns of an SSL_CERT_FILE that is gone, and refuses nothing for that
   );
 });
 
-test('check says that NODE_EXTRA_CA_CERTS, which this machine trusts, does not travel with jobs of HTCondor', async (t) => {
-  const cwd = await temporaryFolder(t, { 'updraft.toml': jobFile('condor') });
+test('submit --no-check warns of an SSL_CERT_FILE that is gone, too', async (t) => {
+  const cwd = await temporaryFolder(t, { 'updraft.toml': jobFile('local') });
   let err = '';
-  await runCommand({ configure: await configureOf('check') }, ['--quick'], {
+  await runCommand({ configure: await configureOf('submit') }, ['--no-check'], {
     cwd,
-    env: { NODE_EXTRA_CA_CERTS: `${cwd}/ca.pem`, PATH: '/usr/bin:/bin', HOME: cwd },
+    env: { SSL_CERT_FILE: `${cwd}/ca.pem`, PATH: '', HOME: cwd },
     err: (text) => void (err += text),
   }).catch(() => undefined);
-  assert.match(
+  assert.equal(
+    err.match(/^warning: SSL_CERT_FILE=\S+ca\.pem does not exist and is ignored/gm)?.length,
+    1,
     err,
-    /^warning: NODE_EXTRA_CA_CERTS is not sent with jobs: name its certificates in SSL_CERT_FILE$/m,
   );
 });

@@ -6,6 +6,8 @@ import { test } from 'node:test';
 import type { WorkOrder } from '../../src/job/job.ts';
 import { loadPlan } from '../../src/job/load-plan.ts';
 import { renderSlurmOrders, renderSbatch } from '../../src/pool/slurm/render-sbatch.ts';
+import { writeAuthorities } from '../../src/pool/write-authorities.ts';
+import { testAuthority } from '../federation/web-server.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { project } from './slurm-harness.ts';
 
@@ -52,6 +54,25 @@ test("secrets are copied from outside the run's folder into the attempt's scratc
     /cd "\$scratch"; then\n[^]*?\n {2}cp '\/state\/it'\\''s\/bench-1\.json' secrets\.json 2>> "\$said"\n/,
   );
   assert.equal(spawnSync('sh', ['-n'], { input: text }).status, 0);
+});
+
+test("the user's certificate authorities and confirmed federations travel with the run's folder", async (t) => {
+  const folder = await temporaryFolder(t, everything);
+  const plan = await loadPlan(folder, { cwd: folder });
+  const text = renderSbatch({ plan, run: 'bench-1', hasAuthority: true });
+  assert.match(
+    text,
+    /^ {2}export SSL_CERT_FILE="\$run\/slurm\/authority\.pem"\n {2}set -- \.\/updraft-agent shared/m,
+  );
+  const confirmed = ['https://campus.example'];
+  const [order = ''] = Object.values(renderSlurmOrders({ ...plan, confirmed }, 'bench-1'));
+  assert.deepEqual((JSON.parse(order) as WorkOrder).confirmed, confirmed);
+  const own = await temporaryFolder(t, { 'mixed.pem': `KEY\n${await readFile(testAuthority, 'utf8')}` });
+  const file = path.join(own, 'authority.pem');
+  await writeAuthorities(file, {});
+  await assert.rejects(readFile(file), { code: 'ENOENT' });
+  await writeAuthorities(file, { SSL_CERT_FILE: path.join(own, 'mixed.pem') });
+  assert.match(await readFile(file, 'utf8'), /^-----BEGIN CERTIFICATE-----[^]+-----END CERTIFICATE-----\n$/);
 });
 
 test('[pool.submit] adds options of sbatch', async (t) => {

@@ -10,6 +10,9 @@ import { asFault } from '../../fault/fault.ts';
 import { byJobFile, preferCaches } from '../../federation/cache-choice.ts';
 import { createLocator, type FederationLocator } from '../../federation/locator.ts';
 import { isSameHome, parseObjectUrl } from '../../federation/object-url.ts';
+import { ConnectionPool, IdleConnections } from '../../http/connections.ts';
+import { NoAnswer } from '../../http/no-answer.ts';
+import { createRequest } from '../../http/request.ts';
 import { cachesOf } from '../../job/caches.ts';
 import { fetchedBy, packName, type Plan, type PlannedData } from '../../job/plan.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
@@ -109,12 +112,16 @@ export async function askObjects(
   cli: Cli,
   asked: readonly AskedObject[],
   timeoutMs: number,
+  { confirmed, trust }: { confirmed?: string[] | undefined; trust?: string[] | undefined } = {},
 ): Promise<Gathered<CheckedObjects>> {
-  const federation = createLocator(cli);
+  const federation = createLocator({ ...cli, confirmed });
   const signal = AbortSignal.any([cli.signal, AbortSignal.timeout(timeoutMs)]);
-  const answers = await mapLimited(asked, maxParallel, (one) =>
-    askOne(cli, federation, one, signal, timeoutMs),
-  );
+  const answers = await mapLimited(asked, maxParallel, async (one): Promise<ObjectReport> => {
+    const report = await askOne(cli, federation, one, signal, timeoutMs);
+    if (trust === undefined || report.object === undefined) return report;
+    const untrusted = await findUntrusted(cli, report.object, federation, trust);
+    return { ...report, object: { ...report.object, ...defined({ untrusted }) } };
+  });
   cli.signal.throwIfAborted();
   return {
     facts: {
@@ -124,6 +131,31 @@ export async function askObjects(
     looked: answers.flatMap(({ looked }) => looked ?? []),
     unchecked: answers.flatMap(({ unchecked }) => unchecked ?? []),
   };
+}
+
+/** Of the servers that a job needs to reach an object, one whose certificate its authorities do not verify. */
+async function findUntrusted(
+  { env, clock, signal }: Cli,
+  { url, servers }: ObjectFact,
+  federation: FederationLocator,
+  ca: string[],
+): Promise<string | undefined> {
+  const parsed = parseObjectUrl(url, env);
+  if (parsed.kind === 'file') return undefined;
+  using idle = new IdleConnections(clock);
+  const ask = createRequest(new ConnectionPool({ clock, ca, idle }));
+  const isUntrusted = async (host: string): Promise<boolean> =>
+    await ask({ method: 'HEAD', url: `https://${host}/`, signal }).then(
+      () => false,
+      (error: unknown) => error instanceof NoAnswer && error.reason === 'certificate',
+    );
+  const home = parsed.kind === 'federated' ? await federation.discover(parsed.discoveryHost) : undefined;
+  for (const place of [home?.discoveryUrl ?? [], home?.directorUrl ?? []].flat())
+    if (await isUntrusted(new URL(place).host)) return new URL(place).host;
+  const answering = servers.filter(({ status }) => status !== undefined).map(({ host }) => host);
+  // One that a job trusts is enough.
+  const untrusted = await Promise.all(answering.map(isUntrusted));
+  return untrusted.every(Boolean) ? answering[0] : undefined;
 }
 
 async function askOne(

@@ -14,9 +14,9 @@ import { poolTraits } from '../../job/pool-traits.ts';
 import { joinVariants, variantNames, variantsOf } from '../../job/variants.ts';
 import { findSecrets } from '../../job/secrets.ts';
 import { problemAt, type SourceFile } from '../../job/source-file.ts';
+import { trustElsewhere } from '../../http/trust.ts';
 import type { Pool } from '../../pool/pool.ts';
 import type { Cli } from '../cli.ts';
-import { warnOfTrust } from '../object/access.ts';
 import { askHere } from './ask-here.ts';
 import { askObjects, imageLabel, objectsOf } from './ask-objects.ts';
 import { askSoftware } from './ask-software.ts';
@@ -60,7 +60,6 @@ export async function checkPlan(
   { plan, source }: { plan: Plan; source: SourceFile },
   options: CheckOptions,
 ): Promise<Checked> {
-  warnOfTrust(cli, plan.spec.run.pool);
   const where = linesOfKeys(source);
   const variants = variantsOf(plan);
   if (variants.length === 1) return await checkVariant(cli, plan, where, options);
@@ -112,7 +111,10 @@ async function checkVariant(
   const [here, registry, objects, slots, software, limits, sent] = await Promise.all([
     askHere(cli, plan, code, quick),
     registryOf(cli, plan),
-    askObjects(cli, objectsOf(plan, where), quick ? objectMs.quick : objectMs.full),
+    askObjects(cli, objectsOf(plan, where), quick ? objectMs.quick : objectMs.full, {
+      confirmed: plan.confirmed,
+      trust: poolTraits[plan.spec.run.pool].sharesFolder ? undefined : trustElsewhere(cli.env),
+    }),
     quick ? nothingGathered() : slotsOf(cli, plan, where),
     quick && !isPlainPython(plan, code) ? nothingGathered() : softwareOf(cli, plan, uses, { quick, image }),
     poolOf(cli, plan).then((pool) => pool.limits(plan)),

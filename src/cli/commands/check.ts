@@ -36,8 +36,9 @@ async function check(cli: Cli, where: string, options: Options): Promise<void> {
   }
   const load = (): ReturnType<typeof loadJobFile> => loadJobFile(where, loadOptions(cli, options));
   const found = await load();
+  const federation = openFederation(cli);
   const isMade =
-    !options.json && (await offerLogins(cli, openFederation(cli), tokenless(found.plan), { verb: 'GET' }));
+    !options.json && (await offerLogins(cli, federation, tokenless(found.plan), { verb: 'GET' }));
   const job = isMade ? await load() : found;
   const checked = await checkPlan(cli, job, options);
   const errors = checked.findings.filter(({ level }) => level === 'error').length;

@@ -11,8 +11,6 @@ import type { ObjectOptions } from '../../federation/object-request.ts';
 import { parseObjectUrl } from '../../federation/object-url.ts';
 import type { LoginTokens } from '../../federation/token.ts';
 import { missingTrust } from '../../http/trust.ts';
-import { poolTraits } from '../../job/pool-traits.ts';
-import type { PoolName } from '../../job/spec.ts';
 import type { FetchOptions } from '../../transfer/fetch.ts';
 import { limitsFromEnv } from '../../transfer/limits.ts';
 import type { Manifest } from '../../transfer/proof/manifest.ts';
@@ -58,12 +56,9 @@ export const accessTo = (
   ...defined({ tokenFile }),
 });
 
-/** Says which certificate authorities are missing here, or will be in jobs of this pool. */
-export function warnOfTrust({ env, err }: Pick<Cli, 'env' | 'err'>, pool: PoolName = 'local'): void {
-  const lines = missingTrust(env);
-  if (!poolTraits[pool].sharesFolder && (env['NODE_EXTRA_CA_CERTS'] ?? '') !== '')
-    lines.push('NODE_EXTRA_CA_CERTS is not sent with jobs: name its certificates in SSL_CERT_FILE');
-  for (const line of lines) err(`warning: ${line}\n`);
+/** Says which certificate authorities are missing here. */
+export function warnOfTrust({ env, err }: Pick<Cli, 'env' | 'err'>): void {
+  for (const line of missingTrust(env)) err(`warning: ${line}\n`);
 }
 
 /** Locates objects, with the tokens of the user's logins where no other token fits. */

@@ -24,7 +24,7 @@ import { byJobFile, preferCaches } from '../../federation/cache-choice.ts';
 import { cachesOf } from '../../job/caches.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
 import { cachedImage } from '../../pool/image-command.ts';
-import { openFederation } from '../object/access.ts';
+import { openFederation, warnOfTrust } from '../object/access.ts';
 import { TransferBoard, boardMode } from '../object/board.ts';
 import { fetchItem } from '../object/fetch-item.ts';
 import { printResult } from '../object/print-results.ts';
@@ -68,6 +68,7 @@ async function submit(
   const { version, clock, pid, signal } = cli;
   const { new: isNew = false, canary } = options;
   if (!isNew) await confirmSecondRun(cli, plan);
+  warnOfTrust(cli);
   if (options.check !== false) await checkBeforeSubmit(cli, jobFileArgument(where, options), job, isNew);
   if (pool.traits.needsImageHere) for (const one of variantsOf(plan)) await fetchImage(cli, one);
   const say = (line: string): void => cli.err(`${line}\n`);

@@ -15,12 +15,14 @@ export interface SbatchInput {
   image?: TaskImage | undefined;
   /** File with the training's secrets, if it has any. */
   secrets?: string | undefined;
+  /** Whether the run's folder has certificate authorities of the user. */
+  hasAuthority?: boolean;
   /** The jobs to submit now; all by default. */
   round?: Round | undefined;
 }
 
 /** What sbatch gets for a round of a run, from the run's folder: the request, and the script of each job. Pure. */
-export function renderSbatch({ plan, run, image, secrets, round }: SbatchInput): string {
+export function renderSbatch({ plan, run, image, secrets, hasAuthority, round }: SbatchInput): string {
   assertOneRequest(plan);
   const number = round?.number ?? 1;
   const ids = round?.jobs ?? plan.jobs.map(({ id }) => id);
@@ -39,7 +41,7 @@ export function renderSbatch({ plan, run, image, secrets, round }: SbatchInput):
       ...requests(plan),
     ].map((option) => `#SBATCH ${option}`),
     '',
-    ...taskScript({ round: number, policy: slurmPolicy(plan), image, secrets }),
+    ...taskScript({ round: number, policy: slurmPolicy(plan), image, secrets, hasAuthority }),
     '',
   ].join('\n');
 }
@@ -99,6 +101,7 @@ function variantOrders(plan: Plan, run: string, round?: Round): Record<string, s
     filesFrom: filesIn ?? runFiles.files,
     caches: spec.run.caches,
     avoidCaches: spec.run.avoidCaches,
+    confirmed: plan.confirmed,
   };
   const { orders } = slurmRoundFiles(round?.number ?? 1);
   const jobs = plan.jobs.filter(({ id }) => included?.has(id) ?? true);

@@ -7,6 +7,8 @@ export const slurmFiles = {
   said: 'slurm/said',
   /** By round: the number of the array, recorded by the first of its jobs that starts. */
   arrays: 'slurm/arrays',
+  /** CAs that the user trusts besides the built-in ones: their own file may be where nodes do not see it. */
+  authority: 'slurm/authority.pem',
   /** Held by the process that submits. */
   submitting: 'slurm/submitting',
 } as const;

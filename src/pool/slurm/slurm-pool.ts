@@ -6,6 +6,7 @@ import type { Env } from '../../base/env.ts';
 import { isThere } from '../../base/error-reason.ts';
 import { identifyProcess } from '../../base/process-identity.ts';
 import { Fault } from '../../fault/fault.ts';
+import { sentAuthorities } from '../../http/trust.ts';
 import { runFiles } from '../../job/layout.ts';
 import { variantsOf } from '../../job/variants.ts';
 import type { Plan } from '../../job/plan.ts';
@@ -16,6 +17,7 @@ import { imageSource, hiddenEnvVars, readFolders } from '../image-command.ts';
 import { hasSecrets, secretsFile } from '../stored-secrets.ts';
 import { findAgent } from '../find-agent.ts';
 import { placePackedAgent } from '../packed-agent.ts';
+import { writeAuthorities } from '../write-authorities.ts';
 import type { Pool, PoolKind, PoolRecords, PoolContext } from '../pool.ts';
 import { readPlan } from '../read-plan.ts';
 import { requestOnce, type Submitter } from '../request-once.ts';
@@ -113,6 +115,7 @@ function slurmPool(context: PoolContext): Pool {
 const userSettings = (plan: Plan, run: string, env: Env) => ({
   image: imageOf(plan, env),
   secrets: hasSecrets(plan) ? secretsFile(env, run) : undefined,
+  hasAuthority: sentAuthorities(env).length > 0,
 });
 
 function imageOf(plan: Plan, env: Env): TaskImage | undefined {
@@ -135,6 +138,7 @@ async function submitRounds(runFolder: string, { self, env, clock, pid }: PoolCo
   const rounds = entries.filter((entry) => entry.kind === 'round-started');
   const taken = new Set(entries.flatMap((entry) => (entry.kind === 'submitted' ? [entry.round ?? 1] : [])));
   await mkdir(path.join(runFolder, slurmFiles.said), { recursive: true });
+  await writeAuthorities(path.join(runFolder, slurmFiles.authority), env);
   for (const { round, jobs, why } of [{ round: 1, jobs: [], why: '' }, ...rounds]) {
     if (taken.has(round)) continue;
     const agent = path.join(runFolder, slurmRoundFiles(round).agent);

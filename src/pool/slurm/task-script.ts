@@ -12,6 +12,7 @@ export interface TaskInput {
   policy: Policy;
   image?: TaskImage | undefined;
   secrets?: string | undefined;
+  hasAuthority?: boolean | undefined;
 }
 
 /** The image in which the agent and the training run. */
@@ -113,7 +114,7 @@ const signalLines = [
   'trap warned USR1',
 ];
 
-const agentLines = ({ round, image, secrets }: TaskInput): string[] => [
+const agentLines = ({ round, image, secrets, hasAuthority }: TaskInput): string[] => [
   `status=${noScratch}`,
   'disk=${UPDRAFT_SCRATCH:-${SLURM_TMPDIR:-${TMPDIR:-/tmp}}}',
   // Leftovers of an attempt that was killed with all its processes.
@@ -132,6 +133,7 @@ const agentLines = ({ round, image, secrets }: TaskInput): string[] => [
   'if [ "$status" -eq 0 ]; then',
   // By default, numerical libraries use all cores of the node.
   '  export OMP_NUM_THREADS="${OMP_NUM_THREADS:-$SLURM_CPUS_PER_TASK}"',
+  ...(hasAuthority === true ? [`  export SSL_CERT_FILE="$run/${slurmFiles.authority}"`] : []),
   `  set -- ./${agent} shared "$order" "$run" "$attempt"`,
   ...(image === undefined ? [] : imageLines(image)),
   '  "$@" >> "$said" 2>&1 &',

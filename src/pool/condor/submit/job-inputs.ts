@@ -1,8 +1,7 @@
-import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, rm, symlink } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Env } from '../../../base/env.ts';
-import { sentAuthorities } from '../../../http/trust.ts';
 import type { OrderedData } from '../../../job/job.ts';
 import { deliveredName, runFiles, sandboxFiles } from '../../../job/layout.ts';
 import { isOnDemand } from '../../../job/on-demand.ts';
@@ -12,6 +11,7 @@ import { attemptRecovery, policyOf } from '../../../recovery/policy.ts';
 import { hasSecrets, secretsFile } from '../../stored-secrets.ts';
 import type { FoundAgent } from '../../find-agent.ts';
 import { placePackedAgent } from '../../packed-agent.ts';
+import { writeAuthorities } from '../../write-authorities.ts';
 import type { Round } from '../../pool.ts';
 import { condorFiles, condorRoundFiles } from '../condor-files.ts';
 import { durationClass, type Profile } from './profiles.ts';
@@ -56,8 +56,8 @@ function variantOrders(
   const orders = plan.jobs.map((job): [string, string] => {
     const attemptsBefore = round?.attemptsBefore.get(job.id);
     const order = { version: 1, run, job, attemptsBefore, data, environment, resources: asked, recovery };
-    const { isRehearsal, meanLifeSeconds } = plan;
-    const more = { isRehearsal, meanLifeSeconds, liveSeconds, caches, avoidCaches };
+    const { isRehearsal, meanLifeSeconds, confirmed } = plan;
+    const more = { isRehearsal, meanLifeSeconds, liveSeconds, caches, avoidCaches, confirmed };
     return [`${folder}/${job.id}.json`, `${JSON.stringify({ ...order, ...more })}\n`];
   });
   return Object.fromEntries(orders.filter((_, index) => included?.has(plan.jobs[index]?.id ?? '') ?? true));
@@ -104,12 +104,7 @@ export async function prepareInputs(
   for (const one of variantsOf(plan)) await linkInputs(one, inRun);
   if (hasSecrets(plan))
     await linkTo(secretsFile(env, path.basename(path.resolve(runFolder))), inRun(condorFiles.secrets));
-  const authorities = sentAuthorities(env);
-  if (authorities.length > 0) {
-    // Not through the link to the user's file that an earlier version left.
-    await rm(inRun(condorFiles.authority), { force: true });
-    await writeFile(inRun(condorFiles.authority), `${authorities.join('\n')}\n`);
-  }
+  await writeAuthorities(inRun(condorFiles.authority), env);
   if (plan.spec.train.checkpoint !== undefined)
     for (const { id } of plan.jobs)
       await mkdir(path.join(inRun(runFiles.jobs), id, sandboxFiles.checkpoint), { recursive: true });

@@ -1,0 +1,12 @@
+import { rm, writeFile } from 'node:fs/promises';
+import type { Env } from '../base/env.ts';
+import { sentAuthorities } from '../http/trust.ts';
+
+/** Writes the certificate authorities that travel with jobs, if there are any, into the run's folder. */
+export async function writeAuthorities(file: string, env: Env): Promise<void> {
+  const authorities = sentAuthorities(env);
+  if (authorities.length === 0) return;
+  // Not through the link to the user's file that an earlier version left.
+  await rm(file, { force: true });
+  await writeFile(file, `${authorities.join('\n')}\n`);
+}
