@@ -48,5 +48,7 @@ export function loadOptions(cli: Cli, { with: files = [], set = [], pool }: JobF
   const { cwd, env } = cli;
   const tokenFor = async (url: string): Promise<string | undefined> =>
     await (await import('./object/login.ts')).tokenFileFor(cli, url);
-  return { cwd, env, with: files, set: [...set, ...pools], tokenFor };
+  const confirmedFor = async (urls: string[]): Promise<string[] | undefined> =>
+    await (await import('./object/login.ts')).confirmedAmong(cli, urls);
+  return { cwd, env, with: files, set: [...set, ...pools], tokenFor, confirmedFor };
 }

@@ -276,15 +276,25 @@ for (const [row = '', ...cells] of rule)
           isConfirmed: (url: string) => Promise.resolve(url === 'https://campus.example:8444'),
           find: () => Promise.resolve(row.startsWith('of a login') ? { login: login as StoredLogin } : {}),
         };
-        const tokens = createTokens({ env, cwd, uid: me, clock, loginTokens });
-        const wanted = { ...use, issuers, federation: { ...use.federation!, ...theirs } };
-        const sent = await tokens.find(wanted, made.choice ?? {}).catch((error: unknown) => error as Fault);
-        const name = `${column}: ${JSON.stringify(readClaims(made.token) ?? made.token)}`;
-        if (cells[at] === 'sent') assert.equal(sent, made.token, name);
-        else {
-          assert.ok(sent instanceof Fault && sent.kind === 'token-missing', name);
-          assert.ok(!`${sent.message} ${sent.fix}`.includes(made.token), name);
-          assert.match(sent.message, /none was found; looked at: .+ \(withheld: it (is|does not say) /, name);
+        // A job has no logins, but the confirmations: the login's token is named for its object.
+        const places = row.startsWith('of a login')
+          ? { here: { loginTokens } }
+          : { here: { loginTokens }, 'in a job': { confirmed: ['https://campus.example:8444'] } };
+        for (const [place, more] of Object.entries(places)) {
+          const tokens = createTokens({ env, cwd, uid: me, clock, ...more });
+          const wanted = { ...use, issuers, federation: { ...use.federation!, ...theirs } };
+          const sent = await tokens.find(wanted, made.choice ?? {}).catch((error: unknown) => error as Fault);
+          const name = `${place}, ${column}: ${JSON.stringify(readClaims(made.token) ?? made.token)}`;
+          if (cells[at] === 'sent') assert.equal(sent, made.token, name);
+          else {
+            assert.ok(sent instanceof Fault && sent.kind === 'token-missing', name);
+            assert.ok(!`${sent.message} ${sent.fix}`.includes(made.token), name);
+            assert.match(
+              sent.message,
+              /none was found; looked at: .+ \(withheld: it (is|does not say) /,
+              name,
+            );
+          }
         }
       }
   });

@@ -30,6 +30,8 @@ export interface TokenContext {
   uid: number;
   clock: Clock;
   loginTokens?: LoginTokens | undefined;
+  /** In a job: the federations of its objects that the user had confirmed when it was submitted. */
+  confirmed?: readonly string[] | undefined;
 }
 
 /** Tokens of logins, used if no other token fits; and what the user confirmed. */
@@ -51,11 +53,12 @@ interface Candidate {
 }
 
 export function createTokens(context: TokenContext): Tokens {
-  const { uid, clock, loginTokens } = context;
+  const { uid, clock, loginTokens, confirmed = [] } = context;
   const files = createTokenFiles();
   return {
     async find(use, choice, refused) {
-      const isTrusted = (await loginTokens?.isConfirmed(use.federation?.url ?? '')) ?? false;
+      const { url = '' } = use.federation ?? {};
+      const isTrusted = confirmed.includes(url) || ((await loginTokens?.isConfirmed(url)) ?? false);
       const isPlain = use.federation === undefined;
       const searched: string[] = [];
       const found: Candidate[] = [];

@@ -86,6 +86,8 @@ export interface WorkOrder extends CachePreferences {
   notesFolder?: string;
   /** Not in the file: the agent finds it in its sandbox. */
   brought?: DeliveredObject[];
+  /** Federations of its objects that the user has confirmed: tokens that are found may go there. */
+  confirmed?: string[];
   /** How often progress is sent to the access point while the attempt runs, if there is a way. */
   liveSeconds?: number;
 }

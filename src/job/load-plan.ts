@@ -36,6 +36,8 @@ export interface LoadOptions {
   set?: string[];
   /** Finds the file with a token for an object without `token_file`. */
   tokenFor?: (url: string) => Promise<string | undefined>;
+  /** Finds the federations of objects that the user has confirmed. */
+  confirmedFor?: (urls: string[]) => Promise<string[] | undefined>;
 }
 
 /** Reads a job file, or the one in a folder, and all it names; throws a `Fault` that lists every problem. */
@@ -56,8 +58,8 @@ export async function loadJobFile(
   if ('problems' in reading) throw new SpecFault(reading.problems);
   const { variants, variedBy, source } = reading;
   const problems: SpecProblem[] = [];
-  const { env = {}, tokenFor } = options;
-  const places = { folder, home: env['HOME'], tokenFor, env };
+  const { env = {}, tokenFor, confirmedFor } = options;
+  const places = { folder, home: env['HOME'], tokenFor, confirmedFor, env };
   const inMatrix = matrixPlaces(source);
   const files = await collectFiles(variants, folder, (at, message, job) => {
     const problem = problemAt(source, at, message);
@@ -117,7 +119,9 @@ function resolver(source: SourceFile, places: DataPlaces & { env: Env }) {
       resources: withEnvironment(resources, environment, setsMemory),
       environment: isOwn ? { python, fallback: 'system' as const } : asked,
     };
-    return { spec: planned, data, environment, imageTokenFile, imageBytes };
+    const urls = [image, ...[...data, environment?.pack].flatMap((one) => [one?.url, one?.manifest])];
+    const confirmed = await places.confirmedFor?.(urls.filter((url) => url !== undefined));
+    return { spec: planned, data, environment, imageTokenFile, imageBytes, confirmed };
   };
 }
 

@@ -56,6 +56,8 @@ export interface Plan {
   environment?: PlannedEnvironment;
   /** Absolute path of the file with the token for the image. */
   imageTokenFile?: string;
+  /** Federations of its objects that the user has confirmed. */
+  confirmed?: string[];
   /** Distinguishes the image from those of other variants in the run's folder. */
   imageMark?: number;
   disk: { bytes: number; why: string };
@@ -64,7 +66,7 @@ export interface Plan {
 /** What some jobs of a plan have, where the matrix fills more than their commands. `variants.ts` applies it. */
 export interface Variant extends Pick<
   Plan,
-  'data' | 'environment' | 'imageTokenFile' | 'imageMark' | 'disk'
+  'data' | 'environment' | 'imageTokenFile' | 'imageMark' | 'confirmed' | 'disk'
 > {
   jobs: string[];
   software: Environment;
@@ -85,11 +87,13 @@ export interface PlanInput extends Pick<Plan, 'spec' | 'file' | 'folder' | 'file
   imageBytes?: number | undefined;
   environment?: PlannedEnvironment | undefined;
   imageTokenFile?: string | undefined;
+  confirmed?: string[] | undefined;
 }
 
 export function makePlan(input: PlanInput): Plan {
   const { jobs = listJobs(input.spec.run) } = input;
-  const { spec, file, folder, files, data = spec.data, imageBytes, environment, imageTokenFile } = input;
+  const { spec, file, folder, files, data = spec.data } = input;
+  const { imageBytes, environment, imageTokenFile, confirmed } = input;
   const planned = data.map((source) => ({ ...source, ...chooseMethod(source, spec.run.pool) }));
   const sent = files.reduce((sum, one) => sum + one.bytes, 0);
   const software = environment?.size ?? imageDisk(spec, imageBytes);
@@ -102,7 +106,7 @@ export function makePlan(input: PlanInput): Plan {
     jobs: jobs.map((job) => fillJob(spec.train, job)),
     files,
     data: planned,
-    ...defined({ environment, imageTokenFile }),
+    ...defined({ environment, imageTokenFile, confirmed }),
     disk: estimateDisk(spec.resources.diskBytes, planned, sent, software),
   };
 }

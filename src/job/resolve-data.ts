@@ -21,6 +21,7 @@ export interface DataPlaces {
   folder: string;
   home: string | undefined;
   tokenFor?: ((url: string) => Promise<string | undefined>) | undefined;
+  confirmedFor?: ((urls: string[]) => Promise<string[] | undefined>) | undefined;
 }
 
 /** Makes the paths of a data source absolute; adds what is missing or unusable on this machine to `problems`. */

@@ -26,10 +26,11 @@ export function planOfJob(plan: Plan, id: string): Plan {
 }
 
 function withVariant(plan: Plan, variant: Variant, jobs: Plan['jobs']): Plan {
-  const { data, disk, environment, imageTokenFile, imageMark, software, resources, requirements } = variant;
+  const { data, disk, environment, imageTokenFile, imageMark, confirmed } = variant;
+  const { software, resources, requirements } = variant;
   const run = defined({ ...plan.spec.run, requirements });
   return defined({
-    ...{ ...plan, variants: undefined, jobs, data, disk, environment, imageTokenFile, imageMark },
+    ...{ ...plan, variants: undefined, jobs, data, disk, environment, imageTokenFile, imageMark, confirmed },
     spec: { ...plan.spec, environment: software, resources, run },
   });
 }
@@ -42,13 +43,19 @@ export function joinVariants({ jobs, variedBy }: Plan, plans: readonly Plan[]): 
   return { ...first, jobs, ...defined({ variedBy, variants }) };
 }
 
-const toVariant = ({ jobs, data, disk, environment, imageTokenFile, imageMark, spec }: Plan): Variant => ({
+const toVariant = ({ jobs, data, disk, spec, ...plan }: Plan): Variant => ({
   jobs: jobs.map(({ id }) => id),
   data,
   disk,
   software: spec.environment,
   resources: spec.resources,
-  ...defined({ environment, imageTokenFile, imageMark, requirements: spec.run.requirements }),
+  ...defined({
+    environment: plan.environment,
+    imageTokenFile: plan.imageTokenFile,
+    imageMark: plan.imageMark,
+    confirmed: plan.confirmed,
+    requirements: spec.run.requirements,
+  }),
 });
 
 /** The plan of all these jobs, each read with its own parameters. */

@@ -9,6 +9,8 @@ import { configureOf } from '../../src/cli/commands.ts';
 import { printFault } from '../../src/cli/print-fault.ts';
 import type { Cli } from '../../src/cli/cli.ts';
 import { asFault } from '../../src/fault/fault.ts';
+import type { Plan } from '../../src/job/plan.ts';
+import { variantsOf } from '../../src/job/variants.ts';
 import { runCommand } from '../cli/run-command.ts';
 import { signedToken } from '../federation/signed-token.ts';
 import { testAuthority, webServer } from '../federation/web-server.ts';
@@ -128,6 +130,31 @@ test('a federation that was confirmed by name gets tokens of its issuer and opaq
   assert.match(await updraft(['stat', object], { BEARER_TOKEN: mine }), /you have not confirmed/);
   assert.match(await updraft(['login', '--forget', server.host], {}), /no stored login for/);
   assert.deepEqual([count(mine), count(other)], [before, 0]);
+});
+
+test('a job takes along the names of the confirmed federations of its own objects, and no others', async (t) => {
+  const { folder, server, updraft, object } = await hostile(t);
+  const other = await hostile(t);
+  const train = '[train]\ncommand = "cat data/* > out"\noutputs = ["out"]\n';
+  const data = (name: string, url: string): string =>
+    `[data.${name}]\nurl = "${url}"\nunpack = "none"\ninto = "data/${name}"\n`;
+  const confirmed = async (text: string): Promise<unknown> => {
+    await writeFile(path.join(folder, 'updraft.toml'), `name = "x"\n${train}${text}`);
+    const said = await updraft(['plan', '--json'], {});
+    assert.match(said, /^{/);
+    const plan = JSON.parse(said) as Plan;
+    return variantsOf(plan).map((one) => one.confirmed);
+  };
+  const both = `${data('a', object)}${data('b', 'https://campus.example/x')}`;
+  assert.deepEqual(await confirmed(both), [undefined]);
+  for (const { host } of [server, other.server]) await updraft(['login', '--federation', host], {});
+  assert.deepEqual(await confirmed(both), [[server.url]]);
+  assert.deepEqual(await confirmed(data('a', other.object)), [[other.server.url]]);
+  assert.deepEqual(await confirmed(data('a', 'https://campus.example/x')), [undefined]);
+  const varied = `${data('a', 'pelican://{host}/ns/x')}[run]\nmatrix = { host = ["${server.host}", "${other.server.host}"] }\n`;
+  assert.deepEqual(await confirmed(varied), [[server.url], [other.server.url]]);
+  await updraft(['login', '--forget', server.host], {});
+  assert.deepEqual(await confirmed(both), [undefined]);
 });
 
 test('no request takes its token along to another host, or from https to http', async (t) => {

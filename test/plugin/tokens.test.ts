@@ -59,6 +59,44 @@ test('the plugin sends a token that the job names, and withholds those that it f
   assert.equal(sent().length, count, 'none of them left the machine');
 });
 
+test("the plugin sends a credential of the pool to a federation that the job's order names as confirmed", async (t) => {
+  const { sent, host } = await elsewhere(t);
+  const train = { command: 'true', files: [], outputs: ['model.pt'], env: {} };
+  const data = { name: 'd', url: `pelican://${host}/ns/x`, into: 'data', unpack: 'none', expect: {} };
+  const order = {
+    version: 1,
+    run: 'bench',
+    job: { id: '0000', parameters: {}, train },
+    data: [{ ...data, delivered: 'x' }],
+    environment: { python: [] },
+    resources: { cpus: 1, gpus: 0, memoryBytes: 1 },
+  };
+  for (const token of [mine, 'opaque-secret'])
+    for (const [confirmed, isSent] of [
+      [[`https://${host}`], true],
+      [['https://campus.example', `http://${host}`], false],
+      [undefined, false],
+    ] as const) {
+      const folder = await temporaryFolder(t, {
+        '.condor_creds/scitokens.use': token,
+        '0000.json': JSON.stringify({ ...order, confirmed }),
+        '.job.ad': 'UpdraftJob = "0000"\n',
+      });
+      const before = sent().length;
+      const { exit, ads } = await callPlugin({
+        folder,
+        requests: [{ url: data.url, file: path.join(folder, 'x') }],
+        env: { UPDRAFT_SSL_CERT_FILE: testAuthority, _CONDOR_JOB_AD: path.join(folder, '.job.ad') },
+      });
+      assert.equal(exit, isSent ? 0 : 1, textAt(ads[0], 'TransferError'));
+      assert.deepEqual(
+        [...new Set(sent().slice(before))],
+        isSent ? [`Bearer ${token}`] : [],
+        JSON.stringify(confirmed),
+      );
+    }
+});
+
 test('the plugin may be called again after a token was revoked', async (t) => {
   const { federation } = await demoFederation(t);
   const token = federation.issueToken({ namespace: '/private' });

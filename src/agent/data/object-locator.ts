@@ -1,8 +1,16 @@
 import { byJobFile, preferCaches } from '../../federation/cache-choice.ts';
 import type { Locator } from '../../federation/located.ts';
+import { createLocator, type FederationLocator } from '../../federation/locator.ts';
 import { isSameHome } from '../../federation/object-url.ts';
 import { cachesOf, type CachePreferences } from '../../job/caches.ts';
 import type { WorkOrder } from '../../job/job.ts';
+import type { Context } from '../attempt.ts';
+
+/** Locates objects for a job, with what its user has confirmed. */
+export const openLocator = (
+  { env, clock, cwd, uid, version }: Pick<Context, 'env' | 'clock' | 'cwd' | 'uid' | 'version'>,
+  order: WorkOrder | undefined,
+): FederationLocator => createLocator({ env, clock, cwd, uid, version, confirmed: order?.confirmed });
 
 /**
  * The locator for one object of a job: the job file's preferences of caches come before this machine's. A manifest may

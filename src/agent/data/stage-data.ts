@@ -7,7 +7,7 @@ import { mapLimited } from '../../base/map-limited.ts';
 import { shardRange } from '../../base/shard-range.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { Locator } from '../../federation/located.ts';
-import { createLocator, type FederationLocator } from '../../federation/locator.ts';
+import type { FederationLocator } from '../../federation/locator.ts';
 import { isSameHome, type ObjectUrl, parseObjectUrl } from '../../federation/object-url.ts';
 import type { OrderedData } from '../../job/job.ts';
 import { isOnDemand } from '../../job/on-demand.ts';
@@ -27,7 +27,7 @@ import { accessPointOf } from '../machine/condor-ads.ts';
 import type { Recorder } from '../notes/journal-writer.ts';
 import { reachObject } from '../self-test/reach-object.ts';
 import { recordEvents } from './record-fetch.ts';
-import { locatorFor } from './object-locator.ts';
+import { locatorFor, openLocator } from './object-locator.ts';
 import { readLocal } from './read-local.ts';
 import { checkSum, maxShards, proofs, stageShards } from './stage-shards.ts';
 
@@ -56,7 +56,7 @@ export async function stageData(attempt: Attempt): Promise<void> {
 
 /** Returns a function that stages one data source; it calls `onPart` when a part appears ahead of the rest. */
 export function openStaging(attempt: Attempt): (source: OrderedData, onPart?: () => void) => Promise<void> {
-  const locator = locatorOf(attempt);
+  const locator = openLocator(attempt.context, attempt.order);
   const suspects = new Set<string>();
   return async (source, onPart) => {
     attempt.context.signal.throwIfAborted();
@@ -100,7 +100,7 @@ export async function openShards(
   /** `draft` names the file in the staging folder that has it until then. */
   stage: (shard: TarShard, draft: string, own: Attempt, onEvent: (event: FetchEvent) => void) => Promise<void>;
 }> {
-  const locator = locatorOf(attempt);
+  const locator = openLocator(attempt.context, attempt.order);
   const suspects = new Set<string>();
   const range = shardRange(source.url);
   return {
@@ -160,14 +160,10 @@ export async function fetchBytes(
   write: (chunk: Buffer) => void | Promise<void>,
   attempt: Attempt,
 ): Promise<Fetched> {
-  const staging = await openSource(source, attempt, locatorOf(attempt));
+  const staging = await openSource(source, attempt, openLocator(attempt.context, attempt.order));
   const fetched = await readBytes(staging, write, attempt);
   await dropDelivered(source);
   return fetched;
-}
-
-function locatorOf({ context: { env, clock, cwd, uid, version } }: Attempt): FederationLocator {
-  return createLocator({ env, clock, cwd, uid, version });
 }
 
 async function openSource(

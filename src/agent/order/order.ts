@@ -145,5 +145,6 @@ const order = shape<Omit<WorkOrder, 'brought'>>({
   notesFolder: optional(absolute),
   caches: optional(listOf(word)),
   avoidCaches: optional(listOf(word)),
+  confirmed: optional(listOf(word)),
   liveSeconds: optional(amount),
 });

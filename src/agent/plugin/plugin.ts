@@ -4,13 +4,13 @@ import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { mapLimited } from '../../base/map-limited.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
-import { createLocator } from '../../federation/locator.ts';
 import { parseObjectUrl } from '../../federation/object-url.ts';
 import { putObject } from '../../transfer/put-object.ts';
 import { statObject } from '../../federation/stat-object.ts';
 import { IdleConnections } from '../../http/connections.ts';
 import { limitsFromEnv } from '../../transfer/limits.ts';
 import type { Context } from '../attempt.ts';
+import { openLocator } from '../data/object-locator.ts';
 import { deliverers, download, type TransferContext } from './download.ts';
 import { pluginEnv, readWorker } from './plugin-env.ts';
 import { parseArgs, type TransferArgs } from './plugin-args.ts';
@@ -121,7 +121,7 @@ function transferContext(
   const { order, record } = journal;
   return {
     ...context,
-    locator: createLocator(context),
+    locator: openLocator(context, order),
     limits: limitsFromEnv(context.env),
     connections,
     order,

@@ -9,7 +9,6 @@ import type { Env } from '../../base/env.ts';
 import { mapLimited } from '../../base/map-limited.ts';
 import { firstShard } from '../../base/shard-range.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
-import { createLocator } from '../../federation/locator.ts';
 import type { ObjectOptions } from '../../federation/object-request.ts';
 import { parseObjectUrl } from '../../federation/object-url.ts';
 import type { WorkOrder, OrderedData } from '../../job/job.ts';
@@ -29,7 +28,7 @@ import {
 import { MissingObjects } from '../notes/missing-objects.ts';
 import { diskFull } from '../scratch.ts';
 import { checkTorch, type SelfTest, type SelfTestResult } from './check-torch.ts';
-import { locatorFor } from '../data/object-locator.ts';
+import { locatorFor, openLocator } from '../data/object-locator.ts';
 import { reachObject } from './reach-object.ts';
 
 /**
@@ -228,12 +227,12 @@ const concurrency = 4;
  * once, and a missing last object is known before the first is fetched.
  */
 const checkServers: SelfTest = async ({ order, context, shared }) => {
-  const { env, clock, cwd, uid, version, signal } = context;
+  const { env, clock, signal } = context;
   const fetched = order.data.filter(
     ({ url, delivered }) => delivered === undefined && parseObjectUrl(url, env).kind !== 'file',
   );
   if (fetched.length === 0) return [];
-  const federation = createLocator({ env, clock, cwd, uid, version });
+  const federation = openLocator(context, order);
   const missingObjects = order.recovery && new MissingObjects(shared, clock, order.recovery);
   return await mapLimited(fetched, concurrency, (source) =>
     checkObject(source, { federation: locatorFor(federation, order, source), signal }, missingObjects),

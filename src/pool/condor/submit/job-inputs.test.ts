@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { WorkOrder } from '../../../job/job.ts';
 import { readSpec } from '../../../job/read-spec.ts';
 import { makePlan } from '../../../job/plan.ts';
+import { renderCondorOrders } from './job-inputs.ts';
+import { condorProfiles } from './profiles.ts';
 import { inputsOf } from './render-submit.ts';
 
 test('of data that the agent fetches in the job, HTCondor transfers the token only', () => {
@@ -17,4 +20,11 @@ test('of data that the agent fetches in the job, HTCondor transfers the token on
       method,
     );
   }
+});
+
+test("a job's order names the federations that its user has confirmed", () => {
+  const spec = readSpec('name = "x"\n[train]\ncommand = "t"\noutputs = ["m"]\n', 'updraft.toml');
+  const plan = makePlan({ spec, file: '', folder: '', files: [], confirmed: ['https://campus.example'] });
+  const [order = ''] = Object.values(renderCondorOrders(plan, 'run', condorProfiles.ospool));
+  assert.deepEqual((JSON.parse(order) as WorkOrder).confirmed, ['https://campus.example']);
 });
