@@ -85,7 +85,8 @@ test('a run above that nobody named is said where it is only read, and asked for
   await mkdir(below);
   let said = '';
   const cli = { cwd: below, err: (text: string) => void (said += text), ask: undefined };
-  assert.equal((await find(cli, undefined)).folder, path.join(cwd, 'runs/cifar10-bbb222'));
+  const folder = path.join(cwd, 'runs/cifar10-bbb222');
+  assert.deepEqual(await find(cli, undefined), { folder, argument: 'cifar10-bbb222', isAbove: true });
   assert.match(
     said,
     new RegExp(`^this folder has no run; the latest one above it is cifar10-bbb222 in ${cwd}\n$`),
@@ -100,7 +101,7 @@ test('a run above that nobody named is said where it is only read, and asked for
   await assert.rejects(find(answering('n'), undefined, changes), Fault);
   assert.equal((await find(answering('y'), undefined, changes)).argument, 'cifar10-bbb222');
   said = '';
-  assert.equal((await find(cli, 'cifar10', changes)).argument, 'cifar10-bbb222');
+  assert.deepEqual(await find(cli, 'cifar10', changes), { folder, argument: 'cifar10-bbb222' });
   assert.equal((await find({ ...cli, cwd }, undefined, changes)).argument, 'cifar10-bbb222');
   const inside = path.join(cwd, 'runs/cifar10-aaa111');
   assert.equal((await find({ ...cli, cwd: inside }, undefined, changes)).argument, 'cifar10-aaa111');

@@ -14,6 +14,8 @@ export interface FoundRun {
   folder: string;
   /** Quoted for a shell. */
   argument: string;
+  /** Nobody named it: it was found in a folder above. */
+  isAbove?: true;
 }
 
 /**
@@ -43,7 +45,7 @@ export async function findRun(
       about: cwd,
       fix: `name it: updraft ${[changes.command, found.argument, ...changes.jobs].join(' ')}`,
     });
-  return found;
+  return { ...found, isAbove: true };
 }
 
 /** The run whose folder contains the working directory. */

@@ -126,7 +126,7 @@ const causes = {
   'access-point-full': {
     title: 'disk full or quota exceeded on the access point',
     advice: 'Free some space there, or ask the staff for more.',
-    fault: 'disk-full',
+    fault: 'run-folder-full',
   },
   'disk-full': {
     title: 'the disk of the machine is full',

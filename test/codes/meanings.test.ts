@@ -26,7 +26,7 @@ const meanings: [cause: Cause, fault: FaultKind, answer: Remedy, codes: string][
     '12/-1001 12/-1004 13/-1001 13/-1002 13/-1003 13/-1004 13/62',
   ],
   ['output-missing', 'wrong-output', 'never', '12/2'],
-  ['access-point-full', 'disk-full', 'never', '12/28 12/122 9/28 9/122 22/28 22/122'],
+  ['access-point-full', 'run-folder-full', 'never', '12/28 12/122 9/28 9/122 22/28 22/122'],
   ['input-missing', 'file-invalid', 'never', '13/2'],
   ['disk-full', 'disk-full', 'elsewhere', '13/28 13/122'],
   ['staging', 'pool-hold', 'never', '16'],

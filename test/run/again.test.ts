@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
-import { appendFile, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { appendFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { loadRun } from '../../src/journal/load-run.ts';
-import { isIn, RunHarness } from './run-harness.ts';
+import { supervisorState } from '../../src/pool/local/local-pool.ts';
+import { cliMain } from '../programs.ts';
+import { eventually, isIn, RunHarness } from './run-harness.ts';
 
 const untilGo = 'while [ ! -e "$GO" ]; do sleep 0.02; done; echo 1 > model.pt';
 
@@ -152,6 +156,20 @@ test('watch continues a run whose supervisor has died', async (t) => {
   await harness.killSupervisor(run!);
   const list = await harness.updraft('runs');
   assert.match(list.out, /1 running .* supervisor died: updraft watch continues it/);
+  const below = path.join(harness.folder, 'src');
+  await mkdir(below);
+  const looking = spawn(process.execPath, [cliMain, 'watch'], { cwd: below, env: harness.env });
+  t.after(() => looking.kill('SIGKILL'));
+  let said = '';
+  looking.stderr.setEncoding('utf8').on('data', (text: string) => (said += text));
+  await eventually(() => /the run has no supervisor/.test(said));
+  looking.kill('SIGTERM');
+  assert.deepEqual(
+    await once(looking, 'exit'),
+    [5, null],
+    'from below, where nobody named it, it only looks',
+  );
+  assert.equal((await supervisorState(run!)).state, 'died');
   await writeFile(harness.env['GO']!, '');
   const { code, out } = await harness.updraft('watch');
   assert.match(out, /0000 try 1 success/);

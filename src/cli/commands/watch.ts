@@ -6,7 +6,7 @@ import type { RunState } from '../../journal/state.ts';
 import { openPool } from '../../pool/open-pool.ts';
 import { readRunState } from '../../run/run-states.ts';
 import type { Cli } from '../cli.ts';
-import { findRun } from '../find-run.ts';
+import { findRun, type FoundRun } from '../find-run.ts';
 import { assertSucceeded, failureCommands } from '../run-view/after-failure.ts';
 import { watchKeepingGoing, watchRun } from '../run-view/watch-run.ts';
 import { printUnsupervised } from '../run-view/current-state.ts';
@@ -18,7 +18,7 @@ export function configure(command: Command, cli: Cli): void {
     .option('--json', 'print a line of JSON for each change')
     .action(async (word: string | undefined, { json = false }: { json?: boolean }) => {
       const run = await findRun(cli, word);
-      const state = await watch(cli, run.folder, { json });
+      const state = await watch(cli, run, { json });
       if (!json)
         nextCommands(cli, [
           state.endedAt === undefined
@@ -32,11 +32,11 @@ export function configure(command: Command, cli: Cli): void {
     });
 }
 
-/** Whoever may write to the run also keeps it going; others only look. */
-async function watch(cli: Cli, folder: string, options: { json: boolean }): Promise<RunState> {
+/** Whoever may write to the run also keeps it going; others only look, and so do those who did not name it. */
+async function watch(cli: Cli, { folder, isAbove }: FoundRun, options: { json: boolean }): Promise<RunState> {
   const before = await readRunState(folder);
   const isOurs = await succeeds(access(folder, constants.W_OK));
-  if (before.endedAt === undefined && isOurs)
+  if (before.endedAt === undefined && isOurs && isAbove === undefined)
     return await watchKeepingGoing(cli, folder, openPool(before.pool, cli), options);
   await printUnsupervised(cli, folder, before);
   return await watchRun(cli, folder, options);
