@@ -17,6 +17,8 @@ const flags = [
   '--disable-component-update',
   '--disable-sync',
   '--disable-dev-shm-usage',
+  // Pages that the browser makes parts of its own windows of: one more process for each window of a test.
+  '--disable-features=PreloadTopChromeWebUI,WebUIOmniboxPopup,WebUIOmniboxAimPopup,InitialWebUI,WebUIReloadButton',
   // A background page is rarely drawn, and tests share the machine.
   '--disable-background-timer-throttling',
   '--disable-backgrounding-occluded-windows',
