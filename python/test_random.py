@@ -6,6 +6,7 @@ tables. Seeds are fixed, so it holds always or never.
 
 from __future__ import annotations
 
+import contextvars
 import itertools
 import os
 import random
@@ -38,6 +39,7 @@ class Jitter:
 
 JITTER = Jitter()
 JITTERS = [random.Random(1)]
+CURRENT = contextvars.ContextVar("current", default=Jitter())
 
 
 def jitter(*, default: Any = random.Random(1)) -> list[float]:
@@ -47,11 +49,16 @@ def jitter(*, default: Any = random.Random(1)) -> list[float]:
 class Jittered:
     shared = Jitter()
 
+    def __init__(self) -> None:
+        self.transforms, self.rngs = {Jitter()}, frozenset({random.Random(1)})
+        CURRENT.set(Jitter())
+
     def __len__(self) -> int:
         return SAMPLES
 
     def __getitem__(self, index: int) -> list[float]:
-        return [self.shared(), JITTER(), *jitter()]
+        in_sets = [*(one() for one in self.transforms), *(one.random() for one in self.rngs)]
+        return [self.shared(), JITTER(), *jitter(), *in_sets, CURRENT.get()()]
 
 
 class Late:
@@ -82,14 +89,14 @@ class Augment:
 
     def __call__(self) -> dict[str, Any]:
         drawn = {
-            "python": [random.randrange(16) for _ in range(DRAWS)],
+            "python": random.choices(range(16), k=DRAWS),
             "numpy": numpy.random.randint(16, size=DRAWS),
             "torch": torch.randint(16, (DRAWS,)),
             "view 1": torch.randint(16, (DRAWS,), generator=self.views[0]),
             "view 2": torch.randint(16, (DRAWS,), generator=self.views[1]),
             "modern 1": self.modern[0].integers(16, size=DRAWS),
             "modern 2": self.modern["0"].integers(16, size=DRAWS),
-            "slot 1": [self.slotted.rng.randrange(16) for _ in range(DRAWS)],
+            "slot 1": self.slotted.rng.choices(range(16), k=DRAWS),
             "slot 2": self.slotted.other.randint(16, size=DRAWS),
             "legacy": self.shared.randint(16, size=DRAWS),
         }
@@ -165,7 +172,7 @@ class EachGenerator(AttemptTest):
         }
         for way, (train, make) in ways.items():
             with_workers: dict[str, Any] = {}
-            for workers in (0, 1, 2, 4):
+            for workers in (0, 1, 3):
                 with self.subTest(way, workers=workers):
                     drawn = self.drawn(train, make, workers, seed=1)
                     if workers > 1:
@@ -175,8 +182,9 @@ class EachGenerator(AttemptTest):
                     with_workers = dict(drawn)
                     drawn.update((f"{name}, other run", one) for name, one in self.drawn(train, make, workers, 2).items())
                     self.assertEqual(self.related(drawn), [])
-                    again = self.drawn(train, make, workers, seed=1)
-                    self.assertTrue(all(torch.equal(drawn[name], one) for name, one in again.items()))
+                    if workers == 0:
+                        again = self.drawn(train, make, workers, seed=1)
+                        self.assertTrue(all(torch.equal(drawn[name], one) for name, one in again.items()))
 
     def drawn(self, train: Any, make: Any, workers: int, seed: int) -> dict[str, Any]:
         """By generator, and by half of the first epoch, and the second one."""
@@ -192,14 +200,16 @@ class EachGenerator(AttemptTest):
         return drawn
 
     def related(self, drawn: dict[str, Any]) -> list[str]:
-        found = []
-        for (name, one), (other, two) in itertools.combinations(drawn.items(), 2):
-            self.assertEqual((len(one), len(two)), (SAMPLES * DRAWS, SAMPLES * DRAWS))
-            counts = torch.bincount(one * 16 + two, minlength=256).double()
+        found, names, draws = [], list(drawn), torch.stack([*drawn.values()])
+        self.assertEqual(draws.shape[1], SAMPLES * DRAWS)
+        for place, name in enumerate(names[:-1]):
+            # Its table with each of those after it.
+            others = names[place + 1 :]
+            cells = draws[place] * 16 + draws[place + 1 :] + 256 * torch.arange(len(others)).unsqueeze(1)
+            counts = torch.bincount(cells.flatten(), minlength=256 * len(others)).view(-1, 256).double()
             expected = SAMPLES * DRAWS / 256
-            score = float(((counts - expected) ** 2 / expected).sum())
-            if score > BOUND:
-                found.append(f"{name} and {other}: {score:.0f}")
+            scores = ((counts - expected) ** 2 / expected).sum(1).tolist()
+            found += [f"{name} and {other}: {one:.0f}" for other, one in zip(others, scores) if one > BOUND]
         return found
 
     def test_two_views_of_an_image_differ(self) -> None:
@@ -209,6 +219,15 @@ class EachGenerator(AttemptTest):
             views = [torch.cat([one[f"view {number}"] for one in batches]) for number in (1, 2)]
             self.assertFalse(any(torch.equal(*pair) for pair in zip(*views)))
             self.assertEqual(len({tuple(one.tolist()) for one in torch.cat(views)}), 2 * SAMPLES)
+
+    def test_two_streams_of_one_training_draw_apart(self) -> None:
+        for folder in ("some", "more"):
+            os.mkdir(folder)
+            with tarfile.open(f"{folder}/0.tar", "w") as archive:
+                for number in range(SAMPLES):
+                    add(archive, f"{number:03d}.txt", b"x" * (1 if folder == "some" else 600))
+        drawn = [[*updraft.Stream(folder, transform=lambda _: torch.rand(1).item())] for folder in ("some", "more")]
+        self.assertEqual(len({one for each in drawn for one in each}), 2 * SAMPLES)
 
     def test_a_training_keeps_the_stream_of_its_own_seed(self) -> None:
         """What samples draw in its process changes nothing that it draws itself."""
@@ -265,7 +284,7 @@ class EachGenerator(AttemptTest):
                 whole, saved = f"whole-{workers}", f"saved-{workers}"
                 code, lines = self.attempt(train, (0, signal.SIGKILL), UPDRAFT_CHECKPOINT=whole)
                 drawn = [one for line in lines for one in line]
-                self.assertEqual((code, len(set(drawn))), (0, 2 * (4 * SAMPLES + 2 * SAMPLES // 4)))
+                self.assertEqual((code, len(set(drawn))), (0, 2 * (7 * SAMPLES + 2 * SAMPLES // 4)))
                 for interruption in ((3, signal.SIGKILL), (12, signal.SIGTERM), (0, signal.SIGKILL)):
                     ended = self.attempt(train, interruption, UPDRAFT_CHECKPOINT=saved)
                 self.assertEqual(ended, (code, lines))

@@ -9,6 +9,7 @@ import collections
 import contextlib
 import dataclasses
 import errno
+import gc
 import io
 import itertools
 import json
@@ -588,11 +589,12 @@ class WithoutTorch(AttemptTest):
                 return [json.loads(line)["step"] for line in file]
 
         progress = updraft._Progress("progress.jsonl")
-        with unittest.mock.patch("time.monotonic", return_value=50.0) as now:
+        with unittest.mock.patch.object(updraft, "time") as clock:
+            clock.monotonic.return_value = 50.0
             for batch in range(10):
                 progress.log(updraft._Position(0, batch), {"score": 1})
             self.assertEqual(steps(), [0])
-            now.return_value = 51.0
+            clock.monotonic.return_value = 51.0
             progress.log(updraft._Position(0, 10), {"score": 1})
             self.assertEqual(steps(), list(range(11)))
             for batch in range(11, 5_000):
@@ -623,7 +625,8 @@ class WithoutTorch(AttemptTest):
 
         progress = updraft._Progress("progress.jsonl")
         total = OnGpu(0.0)
-        with unittest.mock.patch("time.monotonic", return_value=50.0):
+        with unittest.mock.patch.object(updraft, "time") as clock:
+            clock.monotonic.return_value = 50.0
             progress.log(updraft._Position(), {"loss": 0})
             for batch in range(10):
                 total.value += 1
@@ -1280,6 +1283,15 @@ class WithTorch(AttemptTest):
         _, undisturbed = self.attempt(few, NEVER, UPDRAFT_CHECKPOINT="whole")
         self.attempt(few, (5, signal.SIGTERM), UPDRAFT_CHECKPOINT="saved")
         self.assertEqual(self.attempt(many, NEVER, UPDRAFT_CHECKPOINT="saved"), (0, undisturbed))
+
+    def test_workers_end_with_their_loader_once_the_training_has_ended(self) -> None:
+        def train(interruption: Interruption) -> list[int]:
+            # Whoever looks for cycles waits 5 s for each worker.
+            gc.disable()
+            learn(interruption, self.loader(num_workers=2, persistent_workers=True), epochs=1)
+            return [len(multiprocessing.active_children())]
+
+        self.assertEqual(self.attempt(train, NEVER, UPDRAFT_CHECKPOINT="saved"), (0, [0]))
 
     def test_leaves_with_its_workers_when_the_whole_group_is_asked(self) -> None:
         def train(interruption: Interruption) -> list[Any]:

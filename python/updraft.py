@@ -24,6 +24,7 @@ import atexit
 import collections
 import collections.abc
 import contextlib
+import contextvars
 import copy
 import errno
 import functools
@@ -162,6 +163,14 @@ class Training:
             self._attempt.end()
         finally:
             self._store.wait()
+        if kind is None:
+            self._forget_loaders()
+
+    def _forget_loaders(self) -> None:
+        """Or their workers would live until Python looks for cycles; PyTorch then waits 5 s for each of them."""
+        self._loader = self._stream = self._reading = self._spent = self._resumed = None
+        self._loaders, self._generators, self._early = {}, dict(self._handed), []
+        self._wrapped.clear()
 
     @property
     def epoch(self) -> int:
@@ -2410,6 +2419,13 @@ def _parts_of(one: Any) -> tuple[list[Any], list[Any]]:
     """The dicts and lists that make up an object, and what it shares with others: its classes and their modules."""
     if isinstance(one, (dict, list, tuple, collections.deque)):
         return [one], []
+    if isinstance(one, (set, frozenset)):
+        # In an order that another process has, too, but for those of one class.
+        return [sorted(itertools.islice(one, _MAX_ITEMS), key=lambda each: type(each).__qualname__)], []
+    if isinstance(one, contextvars.ContextVar):
+        with contextlib.suppress(LookupError):
+            return [[one.get()]], []
+        return [], []
     if isinstance(one, types.MethodType):
         return [[one.__self__, one.__func__]], []
     if isinstance(one, types.FunctionType):
@@ -3149,6 +3165,8 @@ class Stream:
         """What a worker reads: of every `workers` batches from `start` on, its own."""
         size = self._batch_size or 1
         before, place, is_taken = start.before, 0, not self._is_early
+        # Two streams of one training draw apart.
+        drawn_from = (start.run, *self._shards.identity, self._seed, start.epoch)
         with _Reader(self._shards.stream_folder, start.epoch, self._waited) as reader:
             if self._is_early:
                 reader.is_needed = lambda: start == _Start(**_read_json(self._start_file or ""))
@@ -3169,7 +3187,7 @@ class Stream:
                             if batch > 0 and not is_taken:
                                 self._pause()
                                 is_taken = True
-                            yield self._decoded(shard.read(sample), (start.run, self._seed, start.epoch, nth))
+                            yield self._decoded(shard.read(sample), (*drawn_from, nth))
                 before, place = before + len(order), place + len(shards)
         if before == 0:
             raise StreamError(f"{self._shards.folder} has no samples: their files need an extension, like 0001.jpg")
