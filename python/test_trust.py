@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import collections
+import contextlib
+import io
 import os
 import pickle
 import random
+import re
+import resource
+import shutil
 import unittest
 import unittest.mock
 import zipfile
@@ -121,7 +126,7 @@ class Planted(AttemptTest):
                 for _ in run.batches(range(2)):
                     run._begin["values"] = {"object 1": pickle.dumps(Evil())}
         updraft._used.clear()
-        with updraft.training(best, folder="saved") as run, self.assertRaises(pickle.UnpicklingError):
+        with updraft.training(best, folder="saved") as run, self.assertRaisesRegex(SystemExit, "names posix.system"):
             run._resumed = {**run._resumed, "epoch_random": run._resumed["random"]}
             next(run.epochs(2))
         self.assertFalse(os.path.exists("ran"))
@@ -211,12 +216,15 @@ class Planted(AttemptTest):
         state["state"]["pos"] = -(10**8)
         buffered = {**counting.bit_generator.state, "buffer_pos": -9}
         for one, planted in ((legacy, wrong), (modern, state), (counting, buffered)):
-            self.refused(lambda: updraft._set_state_of(one, planted), "damaged state")
+            with self.assertRaisesRegex(ValueError, "damaged state"):
+                updraft._set_state_of(one, planted)
             updraft._set_state_of(one, updraft._state_of(one))
-        self.refused(lambda: updraft._set_random({**updraft._random_now({}), "numpy": wrong}, {}), "damaged state")
+        with self.assertRaisesRegex(ValueError, "damaged state"):
+            updraft._set_random({**updraft._random_now({}), "numpy": wrong}, {})
         os.mkdir("saved/checkpoint-1")
         plant("saved/checkpoint-1/rng_state.pth", {"numpy": wrong})
-        self.refused(lambda: updraft._TrainerHooks(folder="saved").last, "damaged state")
+        words = ("saved/checkpoint-1/rng_state.pth is damaged", "its random numbers cannot be used", "Move it elsewhere")
+        self.refused(lambda: updraft._TrainerHooks(folder="saved").last, *words)
 
     @unittest.skipIf(torch is None, "no PyTorch")
     def test_an_object_of_a_class_ends_the_training_at_its_first_save_unless_it_is_trusted(self) -> None:
@@ -249,6 +257,90 @@ class Planted(AttemptTest):
         whole = self.attempt(lambda end: learn(end, make_loader), NEVER, UPDRAFT_CHECKPOINT="whole")
         self.assertEqual((code, result), whole)
         self.assertEqual(self.said().count("whose augmentation was correlated"), 1)
+
+
+SAID = re.compile(r"updraft: (saved/checkpoint-\S+( is damaged|: the checkpoint names ).*|\w+ does not fit .* in saved: .+)", re.S)
+TODO = re.compile("Move it elsewhere|the training starts over|Remove the folder to start over|pass trust_checkpoint=True")
+
+
+def damaged(data: bytes, chance: random.Random) -> bytes:
+    """By flipped bits, cuts, pieces that changed places and pieces of zeros."""
+    changed, at, size = bytearray(data), chance.randrange(len(data)), chance.randint(1, 300)
+    how, other = chance.choice(["bit", "bits", "cut", "swap", "zeros"]), chance.randrange(len(data))
+    if how == "cut":
+        return data[:at]
+    if how == "swap":
+        size = min(size, len(data) - max(at, other))
+        changed[at : at + size], changed[other : other + size] = data[other : other + size], data[at : at + size]
+    elif how == "zeros":
+        changed[at : at + size] = bytes(len(changed[at : at + size]))
+    else:
+        for place in [at, *(chance.randrange(len(data)) for _ in range(size if how == "bits" else 0))]:
+            changed[place] ^= 1 << chance.randrange(8)
+    return bytes(changed)
+
+
+class Damaged(AttemptTest):
+    def train(self, trusts: bool, saves: bool) -> None:
+        updraft._used.clear()
+        objects: dict[str, Any] = {"tape": Tape(), "best": {"loss": 1.5, "all": [1, 2]}, "rng": random.Random(1)}
+        loader: Any = range(4)
+        if updraft._torch() is not None:
+            model = torch.nn.Linear(3, 2)
+            objects.update(model=model, optimizer=torch.optim.AdamW(model.parameters()))
+            objects.update(noise=numpy.random.default_rng(1))
+            loader = torch.utils.data.DataLoader(range(16), 4, shuffle=True)
+        every = 0 if saves else 1e9
+        with updraft.training(folder="saved", every=every, keep=1, trust_checkpoint=trusts, **objects) as run:
+            for _ in run.epochs(1):
+                for _ in run.batches(loader):
+                    if saves and updraft._torch() is not None:
+                        objects["model"](torch.ones(1, 3)).sum().backward()
+                        objects["optimizer"].step()
+                    run._store.wait()
+                    if saves and run.batch == 2:
+                        return
+
+    def test_every_damage_is_reported_with_the_file_and_what_to_do(self) -> None:
+        """Whatever was changed: also what has the right checksum, as after a rename or in memory."""
+        count = int(os.environ.get("UPDRAFT_TEST_DAMAGES", "40"))
+        self.assertEqual(self.attempt(lambda _: self.damage(count), NEVER), (0, None))
+
+    def damage(self, count: int) -> None:
+        # Python's reader may ask for as much memory as a damaged number says.
+        with open("/proc/self/statm") as file:
+            limit = int(file.read().split()[0]) * resource.getpagesize() + (1 << 30)
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        for kind in ("plain", "data", "trusted"):
+            if torch is None and kind != "plain":
+                continue
+            loaded = None if kind == "plain" else torch
+            with unittest.mock.patch.object(updraft, "_torch", lambda: loaded):
+                shutil.rmtree("saved", ignore_errors=True)
+                self.train(False, saves=True)
+                [name] = os.listdir("saved")
+                with open(f"saved/{name}", "rb") as file:
+                    whole = file.read()
+                chance, refused = random.Random(kind), 0
+                for _ in range(count):
+                    for old in os.listdir("saved"):
+                        os.remove(f"saved/{old}")
+                    data = damaged(whole, chance)
+                    crc = zlib.crc32(data) if chance.random() < 0.8 else zlib.crc32(whole)
+                    with open(f"saved/checkpoint-000000000001-{crc:08x}.pt", "wb") as file:
+                        file.write(data)
+                    said = io.StringIO()
+                    try:
+                        with contextlib.redirect_stderr(said):
+                            self.train(kind == "trusted", saves=False)
+                    except SystemExit as end:
+                        said.write(str(end.code))
+                    if "resuming in" not in said.getvalue() or "damaged" in said.getvalue():
+                        refused += data != whole
+                        self.assertRegex(said.getvalue().removeprefix("updraft: resuming in epoch 1 after batch 2\n"), SAID)
+                        self.assertRegex(said.getvalue(), TODO)
+                        self.assertNotRegex(said.getvalue(), "load key|object has no|not subscriptable|KeyError|zip file")
+                self.assertGreater(refused, count // 3)
 
 
 def images(samples: list[Any]) -> Any:

@@ -174,6 +174,8 @@ class AttemptTest(unittest.TestCase):
         child = os.fork()
         if child == 0:
             code = 70
+            # Whoever looks through what it has inherited copies all of it.
+            gc.freeze()
             try:
                 os.environ.update(env)
                 with open("stderr.txt", "a") as errors, contextlib.redirect_stderr(errors):

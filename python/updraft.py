@@ -40,6 +40,7 @@ import json
 import math
 import mmap
 import multiprocessing.util
+import operator
 import os
 import pickle
 import random
@@ -107,6 +108,13 @@ class _Position:
 
     def __str__(self) -> str:
         return f"epoch {self.epoch + 1} after batch {self.batch}"
+
+    @classmethod
+    def of(cls, state: dict[str, Any]) -> _Position:
+        epoch, batch = map(operator.index, state["position"])
+        if min(epoch, batch) < 0:
+            raise ValueError("a position before the first one")
+        return cls(epoch, batch)
 
 
 class Training:
@@ -191,13 +199,14 @@ class Training:
         if self._resumed is not None:
             # What an epoch draws before its loop, such as an order, it draws again.
             is_between = self._resumed["epoch_random"] is None
-            begin = self._resumed["random" if is_between else "begin"]
             self._early = _datasets() if is_between and self._resumed.get("samples") else []
-            _set_random(begin, self._handed)
-            for name, values in begin.get("values", {}).items():
-                # Earlier versions pickled them.
-                saved = _Plain(io.BytesIO(values)).load() if isinstance(values, bytes) else values
-                self._objects[name].load_state_dict(saved)
+            with self._store.using("begin of the epoch"):
+                begin = self._resumed["random" if is_between else "begin"]
+                _set_random(begin, self._handed)
+                for name, values in begin.get("values", {}).items():
+                    # Earlier versions pickled them.
+                    saved = _Plain(io.BytesIO(values)).load() if isinstance(values, bytes) else values
+                    self._objects[name].load_state_dict(saved)
         while self._position.epoch < total:
             self._has_looped = False
             self._begin = _random_now(self._handed)
@@ -249,18 +258,8 @@ class Training:
             done = self._position.batch
             if done > 0:
                 _check_batch_size(size, self._resumed.get("batch_size"), "the checkpoint")
-            for name in [] if _can_begin_anywhere(loader) else _own_states(self._resumed["random"], self._generators):
-                if name.startswith("dataset") and name not in self._generators:
-                    todo = "make it together with the dataset, or its samples will not be those of an undisturbed training"
-                    self._warn(f"the generator {name} is not there yet: {todo}")
-            if self._resumed["epoch_random"] is not None:
-                _set_random(self._resumed["epoch_random"], self._generators)
-            else:
-                # Those that were handed over may have been used in this epoch already.
-                _set_own(self._resumed["random"], self._generators, but=self._handed.values())
-            if self._resumed["epoch_random"] is not None:
-                # Before the loader starts workers: its dataset may have them.
-                self._load(self._resumed, self._values())
+            with self._store.using("random numbers"):
+                self._restore_epoch(self._resumed, _can_begin_anywhere(loader))
         self._epoch_random = _random_now(self._generators)
         self._progress.steps = length = _length(loader)
         dataset = _dataset_of(loader)
@@ -271,7 +270,8 @@ class Training:
         if hasattr(dataset, "updraft_seek"):
             self._stream = dataset
             if self._resumed is not None and self._resumed.get("stream") is not None:
-                dataset.load_state_dict(self._resumed["stream"])
+                with self._store.using("place in the stream"):
+                    dataset.load_state_dict(self._resumed["stream"])
             if isinstance(dataset, Stream):
                 dataset._epochs = self._progress.epochs
             dataset.updraft_seek(self._position.epoch, done * size)
@@ -301,6 +301,20 @@ class Training:
             self._restore_loader()
             # Once: it is the training's own again.
             self._restore_loader = lambda: None
+
+    def _restore_epoch(self, resumed: dict[str, Any], begins_anywhere: bool) -> None:
+        """What the loop of an interrupted epoch begins with."""
+        for name in [] if begins_anywhere else _own_states(resumed["random"], self._generators):
+            if name.startswith("dataset") and name not in self._generators:
+                todo = "make it together with the dataset, or its samples will not be those of an undisturbed training"
+                self._warn(f"the generator {name} is not there yet: {todo}")
+        if resumed["epoch_random"] is None:
+            # Those that were handed over may have been used in this epoch already.
+            _set_own(resumed["random"], self._generators, but=self._handed.values())
+            return
+        _set_random(resumed["epoch_random"], self._generators)
+        # Before the loader starts workers: its dataset may have them.
+        self._load(resumed, self._values())
 
     def log(self, **metrics: Any) -> None:
         """Reports metrics, such as `loss` and `accuracy`. They are written, and a GPU's are read, about once a second."""
@@ -366,11 +380,10 @@ class Training:
         """Generators that were used for what is skipped, too, are where they should be."""
         if self._resumed is not None and self._resumed["epoch_random"] is not None:
             # Once more: an epoch may change them before its loop, and has done so when they were saved.
-            self._load(self._resumed, self._objects)
-            self._gradients.restore(self._resumed.get("gradients", {}))
-            self._set_modes(self._resumed)
+            self._restore(self._resumed)
             if done > 0:
-                _set_random(self._resumed["random"], self._generators, but=used)
+                with self._store.using("random numbers"):
+                    _set_random(self._resumed["random"], self._generators, but=used)
         self._resumed = None
 
     def _between_batches(self, is_last: bool = False) -> None:
@@ -456,12 +469,13 @@ class Training:
         """Refuses a random split that is not the checkpoint's: it would train on samples of the validation."""
         early, self._early = self._early, []
         self._samples = now = {"split": _split_of(dataset)}
-        saved = (self._resumed or {}).get("samples") or now
+        resumed = self._resumed or {"epoch_random": None}
+        saved: dict[str, Any] = resumed.get("samples") or now
         with contextlib.suppress(Exception):
             self._check_lists(dataset, saved.get("lists", {}))
         if saved["split"] == now["split"]:
             return
-        if self._resumed["epoch_random"] is None:
+        if resumed["epoch_random"] is None:
             # The next epoch may have another loader than the last one: one that it makes, or another of several.
             is_early = any(one is dataset for one in early)
             if not is_early or not saved["split"] or any(_split_of(one) == saved["split"] for one in early[:_MAX_OBJECTS]):
@@ -496,7 +510,7 @@ class Training:
 
     def _check_inner_optimizers(self) -> None:
         """Warns of an optimizer inside another, such as SAM's, whose `state_dict` has only the outer one's state."""
-        kind = getattr(getattr(_torch(), "optim", None), "Optimizer", ())
+        kind: Any = getattr(getattr(_torch(), "optim", None), "Optimizer", ())
         for outer in self._objects.values():
             if isinstance(outer, kind) and type(outer).state_dict is kind.state_dict:
                 for name, inner in vars(outer).items():
@@ -585,20 +599,29 @@ class Training:
 
     def _resume(self, path: str) -> None:
         state = self._store.read(path)
-        saved = sorted([*state["objects"], *state.get("generators", [])])
+        with self._store.using("content"):
+            saved = sorted([*state["objects"], *state.get("generators", [])])
+            # As they will be used.
+            self._position = _Position.of(state)
+            is_between = state["epoch_random"] is None
+            {**state["random"], **(state["begin"] or {}), **state.get("samples", {})}
         ours = sorted([*self._objects, *self._handed])
         if saved != ours:
             raise SystemExit(
                 f"updraft: the checkpoint in {self._store.folder} is of another training: it has {', '.join(saved)}; "
                 f"this one has {', '.join(ours)}. Remove the folder to start over."
             )
-        self._load(state, self._objects)
-        self._gradients.restore(state.get("gradients", {}))
-        self._set_modes(state)
-        self._position = _Position(*state["position"])
+        self._restore(state)
         # Within an epoch, they are loaded again before its loop. An object may keep, and change, what it has loaded.
-        self._resumed = state if state["epoch_random"] is None else self._store.read(path)
-        self._attempt.resume(self._position, state)
+        self._resumed = state if is_between else self._store.read(path)
+        with self._store.using("times"):
+            self._attempt.resume(self._position, state)
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        with self._store.using("values"):
+            self._load(state, self._objects)
+            self._gradients.restore(state.get("gradients", {}))
+            self._set_modes(state)
 
     def _load(self, state: dict[str, Any], objects: dict[str, Any]) -> None:
         torch = _torch()
@@ -615,8 +638,11 @@ class Training:
                     value.state.clear()
                 value.load_state_dict(state["objects"][name])
             except Exception as error:
+                # What is not said of the values is said of Python's.
+                is_said = isinstance(error, (RuntimeError, ValueError)) and str(error)
+                why = error if is_said else f"what is saved is not of a {type(value).__name__}"
                 raise SystemExit(
-                    f"updraft: {name} does not fit the checkpoint in {self._store.folder}: {error}\n"
+                    f"updraft: {name} does not fit the checkpoint in {self._store.folder}: {why}\n"
                     "Remove the folder to start over."
                 ) from error
         # One optimizer inside another steps with the outer one's learning rate.
@@ -681,7 +707,7 @@ class _Values:
         ours, values = dict(self._items()), copy.copy(state["values"])
         devices = {path: one for path, one in state.get("devices", {}).items() if _is_there(one)}
         for place, one in list(_items_of(values)):
-            old = ours.get(place)
+            old: Any = ours.get(place)
             if _is_tensor(one) and _is_tensor(old) and old.shape == one.shape and old.dtype == one.dtype:
                 old.data.copy_(one)
                 values[place] = old
@@ -801,6 +827,8 @@ class _Attempt:
             _shield_workers()
 
     def resume(self, position: _Position, state: dict[str, Any]) -> None:
+        if not all(0 <= life < math.inf for life in state["lives"]):
+            raise ValueError("an attempt cannot have lasted so long")
         self.interval.earlier = state["lives"]
         print(f"updraft: resuming in {position}", file=sys.stderr, flush=True)
         if state["format"] < _CHECKPOINT_FORMAT:
@@ -889,6 +917,8 @@ class _Store:
         self._buffers: dict[Any, Any] = {}
         self._number = 0
         self._damaged: set[str] = set()
+        self.path: Optional[str] = None
+        """Of the checkpoint that was read."""
         self.explain: Callable[[], Optional[str]] = lambda: None
         """What in the state cannot be saved."""
         self.saves = 0
@@ -918,10 +948,14 @@ class _Store:
         return _first_whole([path for path in self.paths() if os.path.basename(path) not in self._damaged], damage)
 
     def read(self, path: str) -> dict[str, Any]:
+        self.path = path
         try:
             return _read(path, self._trusts)  # type: ignore[no-any-return]
         except _Refused as error:
             raise SystemExit(f"updraft: {error}") from error
+
+    def using(self, what: str) -> contextlib.AbstractContextManager[None]:
+        return _using(self.path, what)
 
     def save_now(self, make_state: Callable[[], dict[str, Any]]) -> bool:
         self.wait()
@@ -1507,7 +1541,7 @@ class _Feed:
 
     def state(self, position: _Position, lives: list[float]) -> dict[str, Any]:
         """What a framework's own checkpoint lacks."""
-        stream = self._datasets[0] if len(self._datasets) == 1 else None
+        stream: Any = self._datasets[0] if len(self._datasets) == 1 else None
         return {
             "format": _CHECKPOINT_FORMAT,
             "position": (position.epoch, position.batch),
@@ -1653,8 +1687,9 @@ class _LightningHooks:
         self._gradients = _Gradients({"module": module, **optimizers})
         self._attempt.progress.epochs = trainer.max_epochs if (trainer.max_epochs or 0) > 0 else None
         if self._resumed is not None:
-            self._position = _Position(*self._resumed["position"])
-            self._attempt.resume(self._position, self._resumed)
+            with self._store.using("place in the training"):
+                self._position = _Position.of(self._resumed)
+                self._attempt.resume(self._position, self._resumed)
             self._restored = _restorer(trainer, module)
             _announce_epoch(trainer.fit_loop)
             warnings.filterwarnings("ignore", ".*resuming from a checkpoint that ended before the epoch ended")
@@ -1679,17 +1714,19 @@ class _LightningHooks:
         loader = trainer.train_dataloader
         if self._feed is None or self._feed.loader is not loader:
             self._feed = _Feed(loader)
-        self._feed.begin(self._position, self._resumed, skips=True)
+        with self._store.using("begin of the epoch") if self._resumed is not None else contextlib.nullcontext():
+            self._feed.begin(self._position, self._resumed, skips=True)
         batches = trainer.num_training_batches
         self._attempt.progress.steps = None if math.isinf(batches) else int(batches)
 
     def on_train_batch_start(self, trainer: Any, module: Any, batch: Any, batch_idx: int) -> None:
         if self._resumed is not None:
             self._restored()
-            for parameter, learns in zip(module.parameters(), self._resumed.get("learn", [])):
-                parameter.requires_grad = learns
-            self._gradients.restore(self._resumed.get("gradients", {}))
-            _set_random(self._resumed["random"], {})
+            with self._store.using("random numbers"):
+                for parameter, learns in zip(module.parameters(), self._resumed.get("learn", [])):
+                    parameter.requires_grad = learns
+                self._gradients.restore(self._resumed.get("gradients", {}))
+                _set_random(self._resumed["random"], {})
             self._resumed, self._restored = None, lambda: None
             # Otherwise it would step the schedulers of this epoch twice, taking it for one that was complete.
             trainer.fit_loop._restarting = False
@@ -1810,6 +1847,7 @@ class _TrainerHooks:
         self._resumed: Optional[dict[str, Any]] = None
         self._feed: Optional[_Feed] = None
         self._output: Optional[str] = None
+        self._path: Optional[str] = None
         self._began = 0.0
         self._saves = 0
         self._saved_step = 0
@@ -1824,9 +1862,9 @@ class _TrainerHooks:
         """The newest checkpoint that is whole, for `resume_from_checkpoint`; None if there is none."""
         found = [os.path.join(self._attempt.folder, name) for name in reversed(self._names())]
         self._resumed = None
-        path = _first_whole(found, self._damage)
-        self._starts_over = path is None
-        return path
+        self._path = _first_whole(found, self._damage)
+        self._starts_over = self._path is None
+        return self._path
 
     def _damage(self, path: str) -> Optional[str]:
         try:
@@ -1838,8 +1876,10 @@ class _TrainerHooks:
             self._resumed = self._read(path)
         except _Refused as error:
             raise SystemExit(f"updraft: {error}") from error
-        except Exception as error:
-            return str(error)
+        except OSError as error:
+            return f"{os.path.basename(error.filename or path)}: {error.strerror}"
+        except (ValueError, AttributeError):
+            return f"{_SUMS} is not as it was written"
         return None
 
     def _read(self, path: str) -> dict[str, Any]:
@@ -1848,7 +1888,8 @@ class _TrainerHooks:
             # One it never loads.
             if file.endswith((".bin", ".pt", ".pth")) and file != "training_args.bin" and not self._trusts:
                 content = _read(os.path.join(path, file), False)
-                _checked(content.get("numpy") if isinstance(content, dict) else None)
+                with _using(os.path.join(path, file), "random numbers"):
+                    _checked(content.get("numpy") if isinstance(content, dict) else None)
         return _read(os.path.join(path, "updraft.pt"), self._trusts)  # type: ignore[no-any-return]
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
@@ -1878,8 +1919,9 @@ class _TrainerHooks:
         self._saved_step = state.global_step
         self._survive_failed_saves()
         if self._resumed is not None and self._is_resumed:
-            self._position = _Position(*self._resumed["position"])
-            self._attempt.resume(self._position, self._resumed)
+            with _using(self._path, "place in the training"):
+                self._position = _Position.of(self._resumed)
+                self._attempt.resume(self._position, self._resumed)
             if 0 < state.max_steps <= state.global_step:
                 # Within an epoch, the Trainer would take one more step.
                 self._skip_by(lambda *_: [])
@@ -1928,7 +1970,7 @@ class _TrainerHooks:
 
     def _skip_by(self, skip: Callable[[Any, Any], Any]) -> None:
         """Instead of the Trainer, which skips batches at most once."""
-        module = importlib.import_module("transformers.trainer")
+        module: Any = importlib.import_module("transformers.trainer")
         usual = module.skip_first_batches
 
         def skip_once(loader: Any, *_: Any, **__: Any) -> Any:
@@ -1941,11 +1983,12 @@ class _TrainerHooks:
     def on_epoch_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         assert self._feed is not None
         resumed, self._resumed = (self._resumed if self._is_resumed else None), None
-        self._unread = resumed and resumed["random"]
         if resumed is None and self._steps is not None:
             self._position = _Position(int(state.epoch or 0))
-        # The Trainer itself skips what is done.
-        self._feed.begin(self._position, resumed, skips=False)
+        with _using(self._path, "begin of the epoch") if resumed is not None else contextlib.nullcontext():
+            self._unread = resumed and resumed["random"]
+            # The Trainer itself skips what is done.
+            self._feed.begin(self._position, resumed, skips=False)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         self._unread = None
@@ -1959,7 +2002,8 @@ class _TrainerHooks:
         assert self._feed is not None
         if self._unread is not None:
             # No batch was left.
-            _set_random(self._unread, self._feed._generators)
+            with _using(self._path, "random numbers"):
+                _set_random(self._unread, self._feed._generators)
         self._attempt.progress.flush()
         self._feed.end()
         self._position = _Position(self._position.epoch + 1)
@@ -2122,7 +2166,7 @@ class _CompilerStandIn(types.ModuleType):
         return fn
 
     @property
-    def __dict__(self) -> Any:
+    def __dict__(self) -> Any:  # type: ignore[override]
         return vars(_compiler_finder.load())
 
     def __dir__(self) -> list[str]:
@@ -2301,7 +2345,8 @@ def _mark_of(value: Any) -> Optional[int]:
 
 def _picked(value: Any, count: int = 500) -> Any:
     """Its length, and its first items, its last ones, and some in between."""
-    for kind in (str, bytes, int, float):
+    kinds: tuple[Any, ...] = (str, bytes, int, float)
+    for kind in kinds:
         if isinstance(value, kind):
             # NumPy's versions print their own kinds differently.
             return kind(value)
@@ -2388,7 +2433,8 @@ def _holders(roots: dict[str, Any], elsewhere: Iterable[Any] = (), shared: bool 
     variables of their classes and modules. What is large, such as a list of all samples, is looked at in part.
     """
     met = {id(one) for one in elsewhere}
-    queue, alive = collections.deque(roots.items()), []
+    queue = collections.deque(roots.items())
+    alive: list[Any] = []
     found: dict[str, Any] = {}
     beside: dict[str, Any] = {}
     while queue and len(alive) < _MAX_OBJECTS:
@@ -2444,7 +2490,7 @@ def _parts_of(one: Any) -> tuple[list[Any], list[Any]]:
     if kind.__module__ in ("builtins", "itertools"):
         # What zip, map, islice and the like read from.
         return [gc.get_referents(one)] if hasattr(one, "__next__") else [], []
-    own = [[one.func, one.args, one.keywords]] if isinstance(one, functools.partial) else []
+    own: list[Any] = [[one.func, one.args, one.keywords]] if isinstance(one, functools.partial) else []
     attributes = getattr(one, "__dict__", None)
     if isinstance(attributes, dict):
         own.append(attributes)
@@ -2524,7 +2570,7 @@ def _checked(state: Any) -> Any:
     elif isinstance(state, (tuple, list)) and len(state) > 2:
         place = state[2]
     if not (0 <= place <= 624 and 0 <= buffered <= 4):
-        raise SystemExit("updraft: the checkpoint has a damaged state of NumPy's random numbers; remove it")
+        raise ValueError("a damaged state of NumPy's random numbers")
     return state
 
 
@@ -2745,7 +2791,7 @@ def _dump(state: dict[str, Any], file: Any) -> None:
 def _without_zip_checksums() -> Iterator[None]:
     """PyTorch writes the file without the checksums in it, which no one reads: its name has one of the whole file."""
     torch = _torch()
-    options = getattr(torch, "serialization", None)
+    options: Any = getattr(torch, "serialization", None)
     if not hasattr(options, "set_crc32_options"):
         yield
         return
@@ -2762,22 +2808,41 @@ def _read(path: str, trusts: bool) -> Any:
     with open(path, "rb") as file:
         is_torchs = file.read(2) == b"PK"
         file.seek(0)
-        if trusts and not is_torchs:
-            return pickle.load(file)
-        if trusts:
-            # Mapped, it is copied once, to where its tensors go. The file is never changed, only removed.
-            mapped = {"mmap": True} if "mmap" in inspect.signature(_torch().load).parameters else {}
-            return _torch().load(path, map_location="cpu", weights_only=False, **mapped)
         try:
+            if trusts and not is_torchs:
+                return pickle.load(file)
+            if trusts:
+                # Mapped, it is copied once, to where its tensors go. The file is never changed, only removed.
+                mapped = {"mmap": True} if "mmap" in inspect.signature(_torch().load).parameters else {}
+                return _torch().load(path, map_location="cpu", weights_only=False, **mapped)
             return _with_arrays(_Archive(file).read() if is_torchs else _Plain(file).load())
-        except _Refused:
-            raise
+        except _Refused as error:
+            raise _Refused(f"{path}: {error}") from None
         except Exception as error:
-            raise _Refused(f"{path} is no checkpoint of tensors and plain values: {error}") from error
+            # What Python says of a changed byte helps nobody.
+            raise _Refused(_unusable(path, "its content cannot be read")) from error
+
+
+def _unusable(path: str, why: str) -> str:
+    todo = "Move it elsewhere: the training then resumes from the one before it, or starts over"
+    return f"{path} is damaged, or not a checkpoint of updraft: {why}. {todo}"
+
+
+@contextlib.contextmanager
+def _using(path: Optional[str], what: str) -> Iterator[None]:
+    """While a checkpoint that could be read is used: says of one that is wrong what is wrong, where, and what to do."""
+    try:
+        yield
+    except StreamError:
+        raise
+    except _Refused as error:
+        raise SystemExit(f"updraft: {path}: {error}") from error
+    except Exception as error:
+        raise SystemExit(f"updraft: {_unusable(path or 'the checkpoint', f'its {what} cannot be used')}") from error
 
 
 class _Refused(pickle.UnpicklingError):
-    """Of a checkpoint that could run code."""
+    """Of a checkpoint that could run code, or cannot be read."""
 
 
 def _refusal(name: str) -> _Refused:
@@ -2848,7 +2913,7 @@ class _Plain(pickle.Unpickler):
         if more[:1] and isinstance(more[0], _torch().dtype):
             stored, more = stored.view(more[0]), more[1:]
         if any(more):
-            raise TypeError("it has a tensor of an unknown kind")
+            raise _refusal("a tensor of an unknown kind")
         return stored.as_strided(size, stride, offset).requires_grad_(bool(learns))
 
     def _parameter(self, data: Any, learns: bool, _: Any) -> Any:
@@ -2861,7 +2926,7 @@ class _Plain(pickle.Unpickler):
         indices, values, size, *more = parts
         limits = _torch().tensor(tuple(size)[: len(indices)]).unsqueeze(1)
         if layout != "torch.sparse_coo" or bool(((indices < 0) | (indices >= limits)).any()):
-            raise TypeError("it has a sparse tensor of an unknown kind")
+            raise _refusal("a sparse tensor of an unknown kind")
         made = _torch().sparse_coo_tensor(indices, values, tuple(size))
         return made.coalesce() if any(more) else made
 
