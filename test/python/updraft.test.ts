@@ -14,8 +14,9 @@ const cwd = path.resolve(import.meta.dirname, '../../python');
 
 const suites = ['test_updraft', 'test_stream', 'test_random', 'test_trust'];
 
+/** Only installed, not imported: PyTorch takes seconds, and the tests say soon enough if it does not work. */
 const findWith = async (modules: string[]): Promise<string | undefined> =>
-  (await findPython(modules, process.env, { signal: AbortSignal.timeout(hangMs) })).found;
+  (await findPython(modules, process.env, { signal: AbortSignal.timeout(hangMs), isQuick: true })).found;
 
 test('a training with updraft.py resumes at the very next batch', async (t) => {
   const withTorch = await findWith(['torch', 'numpy']);
