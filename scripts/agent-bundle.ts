@@ -47,8 +47,16 @@ export async function bundleAgent(): Promise<AgentBundle> {
 /** Puts `updraft.py` into a bundle with the agent; compressed, because Linux limits an argument to 128 KiB. */
 export const defineLibrary = (): string => {
   const text = readFileSync(path.join(root, 'python', 'updraft.py'));
-  return `--define=UPDRAFT_LIBRARY=${JSON.stringify(brotliCompressSync(text).toString('base64'))}`;
+  return `--define=UPDRAFT_LIBRARY=${JSON.stringify(toBase85(brotliCompressSync(text)))}`;
 };
+
+/** As `fromBase85` of the agent reads it. */
+function toBase85(bytes: Buffer): string {
+  const padded = Buffer.concat([bytes, Buffer.alloc(-bytes.length & 3)]);
+  const words = Array.from({ length: padded.length / 4 }, (_, word) => padded.readUInt32BE(4 * word));
+  const digits = words.flatMap((word) => [4, 3, 2, 1, 0].map((place) => Math.floor(word / 85 ** place) % 85));
+  return String.fromCharCode(...digits.map((digit) => 40 + digit)).replaceAll('\\', '~');
+}
 
 /** Runs `bun build` of the pinned Bun, in the project's folder or the one given: paths in its output are relative to it. */
 export async function runBun(args: string[], cwd = root): Promise<void> {
