@@ -15,7 +15,7 @@ import { ended, ObjectHarness, updraftIn } from './object-harness.ts';
 
 const job = (command: string, files: string[] = [], more = ''): string =>
   `name = "attacked"\n[train]\ncommand = ${JSON.stringify(command)}\nfiles = ${JSON.stringify(files)}\n` +
-  `outputs = ["out"]\n${more}[run]\npool = "local"\n[resources]\ncpus = 1\nmemory = "10 MB"\n`;
+  `outputs = ["out"]\n${more}[run]\npool = "local"\n[resources]\ncpus = 1\nmemory = "2 GB"\n`;
 
 /** A run that has ended. Its job fails: of one that succeeds, `runs` writes no summary. */
 async function endedRun(harness: ObjectHarness): Promise<string> {
@@ -104,7 +104,7 @@ test('outside bundle: nothing is packed that a link in the folder of a run leads
     ['jobs/up', '..'],
   ] as const)
     await symlink(to, path.join(harness.at(run), name));
-  const said = await harness.updraft(['bundle', path.basename(run), '--output', harness.at('b.tar.gz')]);
+  const said = await harness.updraft(['bundle', path.basename(run), '--no-doctor', '-o', 'b.tar.gz']);
   assert.equal(said.exit, 0, said.err);
   const names = execFileSync('tar', ['-tzf', harness.at('b.tar.gz')], { encoding: 'utf8' });
   assert.match(names, /attempt-1\/out\.log/);
