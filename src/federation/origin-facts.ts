@@ -103,11 +103,22 @@ async function askServer(
   const request = { method: 'PROPFIND' as const, server, headers: { Depth: '0' } };
   const how = { federation: { wire }, ...defined({ signal }) };
   const answer = await requestObject(located, request, how);
+  const askHead = () => requestObject(located, { ...request, method: 'HEAD' }, how);
   // Some web servers answer 404 to methods that they do not know: a HEAD must agree.
-  const isDoubtful = server.kind === 'plain' && isGone(answer);
-  if (isDoubtful && !isGone(await requestObject(located, { ...request, method: 'HEAD' }, how)))
-    return undefined;
-  return read(answer, located, server);
+  if (server.kind === 'plain' && isGone(answer) && !isGone(await askHead())) return undefined;
+  if (server.kind !== 'origin' || (answer.status !== 405 && answer.status !== 501))
+    return read(answer, located, server);
+  const head = await askHead();
+  return readHead(head, server) ?? read(head, located, server);
+}
+
+/** What an origin that does not list says otherwise. */
+function readHead({ status, headers }: ControlAnswer, { host, kind }: ObjectServer): OriginFacts | undefined {
+  const size = headers['content-length'];
+  if (status !== 200 || size === undefined) return undefined;
+  const modified = Date.parse(headers['last-modified'] ?? '');
+  const time = Number.isNaN(modified) ? {} : { modified };
+  return { size: Number(size), ...time, isCollection: false, server: host, kind };
 }
 
 const isGone = ({ status }: ControlAnswer): boolean => status === 404 || status === 410;

@@ -199,3 +199,53 @@ test('servers that ignore ranges send the object once', async (t) => {
   assert.ok(got.bytes?.equals(big), got.failed?.message);
   assert.ok(got.servers.reduce((sum, each) => sum + gets(each), 0) <= 3);
 });
+
+test('a lone cache that appends bytes is refused if the origin says the size, in a listing or to HEAD', async (t) => {
+  const longer = { bytes: Buffer.concat([bytes, Buffer.alloc(700)]), headers: hot };
+  for (const origin of [
+    { bytes, ...says(bytes.length), get: (e: Exchange) => e.answer({ status: 503 }) },
+    { bytes, get: (e: Exchange) => e.answer({ status: 503 }) },
+  ]) {
+    const got = await get(t, [longer], origin);
+    assert.ok(got.bytes === undefined, 'more bytes than the origin has');
+    assert.match(got.failed?.message ?? '', new RegExp(`${got.hosts[0]}.* ${longer.bytes.length} bytes`));
+  }
+});
+
+test('a server that refuses ranges is asked for the whole object', async (t) => {
+  const refuses = (status: number): ServerOptions => ({
+    ...right,
+    get: (e) => {
+      if (e.request.headers.range !== undefined)
+        e.answer({ status, body: Buffer.alloc(0), headers: { 'Content-Range': '' } });
+      else if (e.nth === 1) e.begin(mebibyte, () => e.request.socket.destroy());
+      else e.answer();
+    },
+  });
+  for (const status of [400, 416, 501]) {
+    const got = await get(t, [refuses(status)]);
+    assert.ok(got.bytes?.equals(bytes), `${status}: ${got.failed?.message}`);
+  }
+});
+
+test('an encoded answer is refused by its head: neither its body nor the origin is waited for', async (t) => {
+  const encoded: ServerOptions = {
+    bytes,
+    get: ({ response }) => {
+      response.writeHead(200, { 'Content-Encoding': 'gzip' });
+      response.write(bytes.subarray(0, 1000));
+    },
+  };
+  const lister = { bytes, propfind: { hangs: true as const } };
+  const got = await get(t, [encoded, { bytes, headers: { ...hot, ...digestOf(bytes) } }], lister);
+  assert.ok(got.bytes?.equals(bytes), got.failed?.message);
+  assert.match(got.setbacks[0] ?? '', /encoded as "gzip"/);
+  assert.equal(gets(got.servers[0]!), 1);
+  assert.ok(got.seconds < 1, `${got.seconds} s`);
+});
+
+test('a HEAD that hangs at the only server costs two seconds, not a minute', async (t) => {
+  const got = await get(t, [{ ...right, head: () => undefined }]);
+  assert.equal(got.result?.verified, 'size');
+  assert.ok(got.seconds < 4, `${got.seconds} s`);
+});

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
 import {
+  defaultTime,
   type Exchange,
   firstByte,
   locatorOf,
@@ -167,7 +168,8 @@ test('an answer shorter than its Content-Length is not accepted as complete', as
 function chunked(status: string | undefined, sent: number): NonNullable<ServerOptions['get']> {
   return ({ response, bytes, from }) => {
     const range = `bytes ${from}-${bytes.length - 1}/${bytes.length}`;
-    response.writeHead(206, { 'Content-Range': range, Trailer: 'X-Transfer-Status' });
+    const version = { 'Last-Modified': defaultTime };
+    response.writeHead(206, { ...version, 'Content-Range': range, Trailer: 'X-Transfer-Status' });
     response.write(bytes.subarray(from, from + sent));
     if (status !== undefined) response.addTrailers({ 'X-Transfer-Status': status });
     response.end();
@@ -239,11 +241,15 @@ test('if only caches say that the object is missing, it is retried and not missi
 
 test('the origin is believed at once when it says that the object is missing', async (t) => {
   const bytes = objectBytes(mebibyte);
-  const s = await scene(t, [
-    { bytes, kind: 'origin', get: (e) => e.answer({ status: 404, body: Buffer.from('no') }) },
-  ]);
+  const gone: ServerOptions = {
+    bytes,
+    kind: 'origin',
+    get: (e) => e.answer({ status: 404, body: Buffer.from('no') }),
+    head: (_, response) => void response.writeHead(404).end(),
+  };
+  const s = await scene(t, [gone]);
   await fails(s.fetch(), 'object-missing');
-  assert.equal(s.servers[0]!.seen.length, 1);
+  assert.equal(s.servers[0]!.seen.filter(({ method }) => method === 'GET').length, 1);
   assert.equal(existsSync(`${s.target}.part`), false);
 });
 

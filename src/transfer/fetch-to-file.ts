@@ -3,7 +3,7 @@ import { defined } from '../base/defined.ts';
 import { Fault } from '../fault/fault.ts';
 import { readOriginFacts } from '../federation/origin-facts.ts';
 import type { Located, LocateOptions } from '../federation/located.ts';
-import { ConnectionPool, withDeadline } from '../http/connections.ts';
+import { ConnectionPool, firstAnswer } from '../http/connections.ts';
 import { lacksIdentity } from './engine/check-response.ts';
 import { Roster, type Source } from './engine/roster.ts';
 import { Transfer } from './engine/transfer.ts';
@@ -16,7 +16,15 @@ import {
   type Settings,
   type Verification,
 } from './fetch.ts';
-import { askObject, hasher, likelyAlgorithm, type Algorithm, type ObjectChecksums } from './proof/digest.ts';
+import { digestWaitMs } from './limits.ts';
+import {
+  askObject,
+  hasher,
+  likelyAlgorithm,
+  within,
+  type Algorithm,
+  type ObjectChecksums,
+} from './proof/digest.ts';
 import { FileSink } from './sinks/file-sink.ts';
 import { withDiskFaults, PartFile } from './sinks/part-file.ts';
 import { earlierPart, PartJournalWriter, type EarlierPart, type PartJournal } from './sinks/part-journal.ts';
@@ -76,6 +84,7 @@ class FileFetch {
   readonly #file: PartFile;
   readonly #sink: FileSink;
   readonly #transfer: Transfer;
+  /** What the first server says about the version that comes now. */
   #facts: Promise<ObjectChecksums | undefined> = Promise.resolve(undefined);
   #asked: Source | undefined;
   /** The digest of the first server, of this or an earlier attempt. */
@@ -96,9 +105,13 @@ class FileFetch {
     this.#startedAt = settings.clock.monotonic();
     this.#file = file;
     this.#named = earlier?.digest;
-    const { manifest, sha256, clock, limits } = settings;
+    const { manifest, sha256, clock } = settings;
     const onDamaged: OnDamaged = (...damage) => this.#transfer.reject(...damage);
-    this.#sink = new FileSink(file, { manifest, onDamaged });
+    const onRestart = () => {
+      this.#named = undefined;
+      this.#facts = Promise.resolve(undefined);
+    };
+    this.#sink = new FileSink(file, { manifest, onDamaged, onRestart });
     if (sha256 !== undefined && manifest === undefined) this.#sink.hashBy('sha-256');
     this.#journal = new PartJournalWriter(target, file, clock, earlier?.done ?? [], () =>
       this.#currentJournal(),
@@ -115,18 +128,24 @@ class FileFetch {
         if (event.kind === 'progress') this.#progressed();
       },
       onFound: (source) => {
-        if (manifest !== undefined || sha256 !== undefined) return;
-        this.#sink.hashBy(likelyAlgorithm);
-        this.#asked = source;
-        this.#facts = this.#ask(source, limits.digestSeconds * 1000).then((facts) => {
-          this.#named ??= facts?.digest;
-          this.#sink.hashBy(
-            facts?.digest?.algorithm ?? (source.server.kind === 'cache' ? likelyAlgorithm : undefined),
-          );
-          return facts;
-        });
+        if (manifest === undefined && sha256 === undefined) this.#askFirst(source);
       },
     });
+  }
+
+  #askFirst(source: Source): void {
+    this.#sink.hashBy(likelyAlgorithm);
+    this.#asked = source;
+    const asked = this.#ask(source, this.#settings.limits.digestSeconds * 1000).then((facts) => {
+      // If the transfer has started over since, this is about another version.
+      if (this.#facts !== asked) return facts;
+      this.#named ??= facts?.digest;
+      this.#sink.hashBy(
+        facts?.digest?.algorithm ?? (source.server.kind === 'cache' ? likelyAlgorithm : undefined),
+      );
+      return facts;
+    });
+    this.#facts = asked;
   }
 
   get size(): number {
@@ -219,15 +238,10 @@ class FileFetch {
    * fetching the object knows its digest only now that it has all of it.
    */
   async #finalFacts(asked: Source | undefined): Promise<ObjectChecksums | undefined> {
-    const { clock, signal } = this.#settings;
+    const { clock } = this.#settings;
     const others = asked === undefined ? [] : this.#transfer.witnesses.othersThan(asked.server.host);
-    const within = (ms: number, facts: Promise<ObjectChecksums | undefined>) =>
-      others.length === 0
-        ? facts
-        : withDeadline({ clock, signal, ms, timeoutError: () => new Error('late') }, () => facts).catch(
-            () => undefined,
-          );
-    const early = await within(graceMs, this.#facts);
+    const alone = digestWaitMs(this.size, this.#settings.limits);
+    const early = await within(others.length === 0 ? alone : graceMs, this.#facts, this.#settings);
     const again = early === undefined ? others.slice(0, 2) : asked?.server.kind === 'cache' ? [asked] : [];
     if (early?.digest !== undefined || again.length === 0) return early;
     const waitMs = Math.max(lateMs, (clock.monotonic() - this.#startedAt) / 4);
@@ -237,7 +251,7 @@ class FileFetch {
       return await facts;
     });
     const last = Promise.any(proofs).catch(async () => (await said[0]) ?? (await said[1]));
-    return (await within(waitMs, last)) ?? early;
+    return (await within(waitMs, last, this.#settings)) ?? early;
   }
 
   #ask(source: Source, waitMs: number): Promise<ObjectChecksums | undefined> {
@@ -271,10 +285,8 @@ async function alreadyThere(url: string, target: string, settings: Settings): Pr
   if (stat === undefined) return undefined;
   if (!stat.isFile())
     throw new Fault('scratch-unusable', `${target} exists and is not a file`, { about: target });
-  const verified = await compare(url, target, stat.size, settings);
-  const { size: bytes } = stat;
-  if (verified !== undefined)
-    return { bytes, seconds: 0, verified, servers: [], ...missingFacts(verified, { size: bytes }) };
+  const compared = await compare(url, target, stat.size, settings);
+  if (compared !== undefined) return { bytes: stat.size, seconds: 0, servers: [], ...compared };
   throw new Fault('file-invalid', `${target} exists and is not ${settings.shownUrl}`, {
     about: target,
     fix: 'remove it, choose another name, or allow overwriting',
@@ -286,11 +298,12 @@ async function compare(
   target: string,
   size: number,
   settings: Settings,
-): Promise<Verification | undefined> {
-  const { manifest, sha256 } = settings;
-  const proof = manifest?.sha256 ?? sha256;
+): Promise<Pick<Fetched, 'verified' | 'missing'> | undefined> {
+  const { manifest, sha256: hex = manifest?.sha256 } = settings;
+  const isProven = async ({ algorithm, hex }: { algorithm: Algorithm; hex: string }) =>
+    (await hashFile(target, algorithm)) === hex ? { verified: 'digest' as const } : undefined;
   if (settings.size !== undefined && settings.size !== size) return undefined;
-  if (proof !== undefined) return (await hashFile(target, 'sha-256')) === proof ? 'digest' : undefined;
+  if (hex !== undefined) return await isProven({ algorithm: 'sha-256', hex });
   const remote = await askAny(url, size, settings);
   if (remote?.size === undefined)
     throw new Fault(
@@ -299,8 +312,8 @@ async function compare(
       { about: target, fix: 'try again later, choose another name, or allow overwriting' },
     );
   if (remote.size !== size) return undefined;
-  if (remote.digest === undefined) return 'size';
-  return (await hashFile(target, remote.digest.algorithm)) === remote.digest.hex ? 'digest' : undefined;
+  if (remote.digest === undefined) return { verified: 'size', ...missingFacts('size', remote) };
+  return await isProven(remote.digest);
 }
 
 /** The size according to the origin, and a server's digest if that size is the one on disk. */
@@ -316,13 +329,13 @@ async function askAny(url: string, here: number, settings: Settings): Promise<Ob
     roster.add(located, clock.monotonic());
     const known = await readOriginFacts(located, { wire: pool, locate, signal }).catch(() => undefined);
     signal.throwIfAborted();
-    const facts = { size: known?.size, digest: undefined };
-    if (known?.size !== undefined && known.size !== here) return facts;
-    for (const source of roster.sources) {
-      const answer = await askObject(source, pool, limits.digestSeconds * 1000, signal);
-      if (answer !== undefined) return answer;
-    }
-    return facts;
+    const { size, etag, modified } = known ?? {};
+    const facts = { size, etag, modified, digest: undefined };
+    if (size !== undefined && size !== here) return facts;
+    const waitMs = digestWaitMs(here, limits);
+    const ask = (source: Source, how: { signal: AbortSignal }) => askObject(source, pool, waitMs, how.signal);
+    const answer = await firstAnswer(roster.sources, ask, { federation: { wire: pool }, signal });
+    return { ...facts, ...defined({ ...answer }) };
   } finally {
     pool.close();
   }

@@ -141,7 +141,8 @@ test('when a server breaks, the stream continues at that byte from another one',
 
 test('several servers deliver one stream in order', async (t) => {
   const bytes = objectBytes(48 * mebibyte);
-  const caches = Array.from({ length: 3 }, (): ServerOptions => ({ bytes, headers: { Age: '60' } }));
+  const headers = { Age: '60', ETag: '"a"' };
+  const caches = Array.from({ length: 3 }, (): ServerOptions => ({ bytes, headers }));
   const servers = await serveAll(t, caches);
   const writer = slowWriter();
   const { result } = await receive(servers, {}, writer.write);

@@ -1,7 +1,7 @@
 import { defined } from '../base/defined.ts';
 import { Fault } from '../fault/fault.ts';
-import { withDeadline } from '../http/connections.ts';
 import { Transfer } from './engine/transfer.ts';
+import { digestWaitMs } from './limits.ts';
 import {
   missingFacts,
   toStopFault,
@@ -15,6 +15,7 @@ import {
   askObject,
   hasher,
   likelyAlgorithm,
+  within,
   type Algorithm,
   type ObjectChecksums,
   type ServerDigest,
@@ -42,9 +43,7 @@ export async function fetchToStream(url: string, write: Write, options: FetchOpt
     for (const { server } of fetch.transfer.record.servers) settings.suspects.add(server);
     throw toStopFault(settings, error);
   } finally {
-    const { record, witnesses } = fetch.transfer;
-    const servers = record.servers.map(({ server }) => server);
-    options.onSenders?.({ servers, isOnly: witnesses.isOnlyServer });
+    options.onSenders?.(fetch.transfer.record.servers.map(({ server }) => server));
     fetch.transfer.close();
   }
 }
@@ -87,7 +86,7 @@ class StreamFetch {
     if (this.#settings.manifest !== undefined) return 'manifest';
     const digest = await this.#finalDigest();
     if (digest === undefined || this.#hash === undefined)
-      return (this.transfer.known.size ?? (await this.#facts)?.size) === undefined ? 'none' : 'size';
+      return (this.transfer.known.size ?? (await this.#finalFacts())?.size) === undefined ? 'none' : 'size';
     const found = this.#hash.hex();
     this.digest = digest;
     if (found === digest.hex) return 'digest';
@@ -100,8 +99,13 @@ class StreamFetch {
   async #finalDigest(): Promise<ServerDigest | undefined> {
     const { sha256: hex } = this.#settings;
     if (hex !== undefined) return { algorithm: 'sha-256', hex, server: '' };
-    const digest = (await this.#facts)?.digest;
+    const digest = (await this.#finalFacts())?.digest;
     return digest?.algorithm === this.#algorithm ? digest : undefined;
+  }
+
+  #finalFacts(): Promise<ObjectChecksums | undefined> {
+    const waitMs = digestWaitMs(this.transfer.segments.size, this.#settings.limits);
+    return within(waitMs, this.#facts, this.#settings);
   }
 
   #sink(): Sink {
@@ -122,12 +126,11 @@ class StreamFetch {
   }
 
   async #chooseDigest(): Promise<void> {
-    const { clock, signal } = this.#settings;
-    const wait = { clock, signal, ms: digestGraceMs, timeoutError: () => new Error('late') };
-    const facts = await withDeadline(wait, () => this.#facts).catch(() => 'late' as const);
-    if (facts === 'late') this.#hashWith(likelyAlgorithm);
-    else if (facts?.digest !== undefined) {
-      this.#hashWith(facts.digest.algorithm);
+    const said = this.#facts.then((facts) => facts?.digest?.algorithm ?? 'none');
+    const algorithm = (await within(digestGraceMs, said, this.#settings)) ?? 'late';
+    if (algorithm === 'late') this.#hashWith(likelyAlgorithm);
+    else if (algorithm !== 'none') {
+      this.#hashWith(algorithm);
       this.#settings.onDigest();
     }
   }

@@ -39,14 +39,8 @@ export interface FetchOptions {
   onEvent?: (event: FetchEvent) => void;
   /** Called once a server has a digest that the whole object will be compared with. */
   onDigest?: () => void;
-  /** Called when a stream ends, well or not. */
-  onSenders?: (senders: Senders) => void;
-}
-
-/** Who sent the bytes, and whether the object has no other server. */
-export interface Senders {
-  servers: string[];
-  isOnly: boolean;
+  /** Called when a stream ends, well or not, with the servers that sent its bytes. */
+  onSenders?: (servers: string[]) => void;
 }
 
 export interface Fetched extends FetchRecord {

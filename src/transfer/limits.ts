@@ -26,7 +26,7 @@ export interface TransferLimits {
    * before the first byte ends the fetch at once.
    */
   renewSeconds: number;
-  /** How long to wait, after the last byte, for a digest that a server is still computing. */
+  /** The longest wait, after the last byte, for a digest that a server is still computing. */
   digestSeconds: number;
   /** Bytes that may arrive out of order when they are needed in order. */
   windowBytes: number;
@@ -47,6 +47,10 @@ export const defaultTransferLimits: TransferLimits = {
   digestSeconds: 60,
   windowBytes: 64 << 20,
 };
+
+/** Once all bytes are here: a server that computes a digest must read the object, at 50 MB/s or faster. */
+export const digestWaitMs = (size: number, { digestSeconds }: TransferLimits): number =>
+  Math.min(digestSeconds * 1000, 2_000 + size / 50_000);
 
 /** The effective limit: while another server delivers, a silent one is given up after a quarter of it. */
 export const stallSeconds = (limits: TransferLimits, anotherDelivers: boolean): number =>

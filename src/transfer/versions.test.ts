@@ -33,16 +33,22 @@ const later = 'Mon, 16 Nov 2026 00:00:07 GMT';
 const v1 = objectBytes(8 * mebibyte);
 const v2 = objectBytes(8 * mebibyte);
 
-async function get(t: TestContext, options: ServerOptions[], more: Partial<FetchToFileOptions> = {}) {
+async function get(
+  t: TestContext,
+  options: ServerOptions[],
+  { origin, ...more }: Partial<FetchToFileOptions> & { origin?: ServerOptions } = {},
+) {
   const target = path.join(await temporaryFolder(t), 'data.bin');
   const servers: RunningServer[] = [];
   for (const each of options) servers.push(await serveObject(t, each));
+  const lister = origin && (await serveObject(t, { kind: 'origin', ...origin }));
   const setbacks: string[] = [];
   const onEvent = (event: FetchEvent): void => {
     if (event.kind === 'setback') setbacks.push(event.fault.message);
   };
   const limits = { stallSeconds: 3, headSeconds: 5, digestSeconds: 10, maxPasses: 2 };
-  const all = { locator: locatorOf(servers), clock, onEvent, limits, ...more };
+  const locator = locatorOf(servers, lister && { lister, direct: [lister] });
+  const all = { locator, clock, onEvent, limits, ...more };
   const ended = await fetchToFile(url, target, all).catch((error: unknown) => error as Error);
   const bytes = existsSync(target) ? readFileSync(target) : undefined;
   const [failed, result] = ended instanceof Error ? [ended, undefined] : [undefined, ended];
@@ -78,6 +84,86 @@ test('a weak ETag proves nothing', async (t) => {
   assert.ok(got.bytes?.equals(v2), got.failed?.message ?? 'mixed');
 });
 
+test('one server: another weak ETag is another version, although its time and size are the same', async (t) => {
+  const [first, then] = [
+    { ETag: 'W/"e1"', 'Last-Modified': time },
+    { ETag: 'W/"e2"', 'Last-Modified': time },
+  ];
+  const got = await get(t, [changing(first, then)]);
+  assert.ok(got.bytes?.equals(v2), got.failed?.message ?? 'mixed');
+  // The same after a stop, by what the journal has kept.
+  const stop = new AbortController();
+  const target = path.join(await temporaryFolder(t), 'data.bin');
+  const server = await serveObject(t, {
+    ...changing(first, then),
+    get: (e) => {
+      if (e.nth === 1) e.begin(cutAt, () => void clock.sleep(5_000).then(() => stop.abort()));
+      else e.answer({ body: v2.subarray(e.from), headers: then });
+    },
+  });
+  const options = { locator: locatorOf([server]), clock };
+  await assert.rejects(fetchToFile(url, target, { ...options, signal: stop.signal }));
+  assert.ok(existsSync(`${target}.part.json`));
+  await fetchToFile(url, target, options);
+  assert.ok(readFileSync(target).equals(v2), 'mixed');
+});
+
+test('two servers: weak ETags may differ, and each must keep its own, weak or strong', async (t) => {
+  const cut = (ETag?: string): ServerOptions => ({
+    bytes: v1,
+    headers: { 'Last-Modified': time, ...(ETag !== undefined && { ETag }) },
+    get: (e) => (e.nth > 1 ? e.answer({ status: 500 }) : e.begin(cutAt, () => e.request.socket.destroy())),
+  });
+  const other = { bytes: v1, headers: { 'Last-Modified': time, ETag: 'W/"e2"' } };
+  const joined = await get(t, [cut('W/"e1"'), other]);
+  assert.ok(joined.bytes?.equals(v1), joined.failed?.message);
+  assert.deepEqual(rangesOf(joined.servers[1]!), [`bytes=${cutAt}-`]);
+  for (const [first, then] of [
+    ['W/"e2"', 'W/"e3"'],
+    ['"e2"', '"e3"'],
+  ] as const) {
+    const second = changing({ 'Last-Modified': time, ETag: first }, { 'Last-Modified': time, ETag: then });
+    const got = await get(t, [cut(), { ...second, bytes: v1 }]);
+    assert.ok(got.bytes === undefined || got.bytes.equals(v2) || got.bytes.equals(v1), 'mixed');
+  }
+});
+
+test('nothing identifies the version: a broken answer is not continued, but fetched again as a whole', async (t) => {
+  const got = await get(t, [changing({}, {})]);
+  assert.ok(got.bytes?.equals(v2), got.failed?.message ?? 'mixed');
+  assert.ok(
+    got.setbacks.some((each) => /gives no ETag, time or digest/.test(each)),
+    got.setbacks.join(', '),
+  );
+  const whole = { bytes: v1, headers: {} };
+  const two = await get(t, [changing({}, {}), whole]);
+  assert.ok(two.bytes?.equals(v1) === true || two.bytes?.equals(v2) === true, two.failed?.message ?? 'mixed');
+});
+
+test('nothing identifies the version: one server sends all of a big object, in one answer', async (t) => {
+  const big = objectBytes(48 * mebibyte);
+  const bare = { bytes: big, headers: { Age: '60' } };
+  const got = await get(t, [bare, bare, bare]);
+  assert.ok(got.bytes?.equals(big), got.failed?.message);
+  assert.equal(got.servers.flatMap(({ seen }) => seen.filter(({ method }) => method === 'GET')).length, 1);
+});
+
+test("only a digest identifies the version: parts are joined if it is the server's still, or the user's", async (t) => {
+  const cut: ServerOptions = {
+    bytes: v1,
+    headers: digestOf(v1),
+    get: (e) => (e.nth > 1 ? e.answer() : e.begin(cutAt, () => e.request.socket.destroy())),
+  };
+  for (const [server, more] of [
+    [cut, {}],
+    [{ ...cut, headers: {} }, { sha256: sha256(v1) }],
+  ] as const) {
+    const got = await get(t, [server], more);
+    assert.ok(got.bytes?.equals(v1), got.failed?.message);
+    assert.deepEqual(rangesOf(got.servers[0]!), [`bytes=${cutAt}-`]);
+  }
+});
+
 test('two caches with different strong ETags: the bytes of one of them', async (t) => {
   const big1 = objectBytes(48 * mebibyte);
   const big2 = objectBytes(48 * mebibyte);
@@ -96,6 +182,7 @@ const right: ServerOptions = { bytes: v1, headers: { ETag: '"e1"', 'Last-Modifie
 const digestOf = (bytes: Buffer) => ({
   Digest: `sha-256=${Buffer.from(sha256(bytes), 'hex').toString('base64')}`,
 });
+const rangesOf = ({ seen }: RunningServer) => seen.flatMap((each) => each.range ?? []);
 const gets = ({ seen }: RunningServer) => seen.filter(({ method }) => method === 'GET').length;
 
 test('two caches with different strong ETags and the same digest share the work', async (t) => {
@@ -169,15 +256,89 @@ test('a wrong SHA-256 is final after two downloads that agree, from two servers 
   }
 });
 
+test('a wrong SHA-256 is final too if the other cache has another ETag, is dead, or nobody else delivers', async (t) => {
+  const otherTag = { ...right, headers: { ...right.headers, ETag: '"e2"' } };
+  const dead: ServerOptions = { bytes: v1, get: (e) => e.request.socket.destroy() };
+  for (const [servers, named] of [
+    [[right, otherTag], 2],
+    [[right, dead], 1],
+    [[right, dead, otherTag], 2],
+  ] as const) {
+    const got = await get(t, [...servers], { sha256: sha256(v2) });
+    assert.ok(got.failed instanceof Fault && got.failed.kind === 'expect-wrong', got.failed?.message);
+    assert.match(got.failed.message, new RegExp(`SHA-256 is ${sha256(v1)}, should be ${sha256(v2)}`));
+    const sent = got.servers.filter(({ server }) => got.failed?.message.includes(server.host) === true);
+    assert.equal(sent.length, named, got.failed.message);
+    // A little first, then more: several requests for all bytes twice.
+    assert.ok(
+      sent.every((each) => gets(each) <= 5),
+      `${sent.map(gets).join()} requests`,
+    );
+  }
+  // If the other version is the expected one, it is what the user gets.
+  const got = await get(t, [right, { ...otherTag, bytes: v2 }], { sha256: sha256(v2) });
+  assert.ok(got.bytes?.equals(v2), got.failed?.message);
+});
+
+test('a version that the origin replaced within the same second does not make the expected SHA-256 wrong', async (t) => {
+  const propfind = { size: v2.length, modified: time, etag: '"e2"' };
+  const origin = { bytes: v2, headers: { ETag: '"e2"', 'Last-Modified': time }, propfind };
+  const got = await get(t, [right, right], { sha256: sha256(v2), origin });
+  assert.ok(got.bytes?.equals(v2), got.failed?.message);
+});
+
+test('after starting over, the digest of the version before does not count', async (t) => {
+  let gets = 0;
+  const second = { ETag: '"a2"', 'Last-Modified': time };
+  const changes: ServerOptions = {
+    bytes: v1,
+    headers: { ETag: '"a1"', 'Last-Modified': time },
+    head: (_, response) => {
+      const said = gets < 2 ? digestOf(v1) : {};
+      response.writeHead(200, { 'Content-Length': String(v1.length), ...said }).end();
+    },
+    get: (e) => {
+      gets = e.nth;
+      if (e.nth === 1) e.begin(cutAt, () => void clock.sleep(500).then(() => e.request.socket.destroy()));
+      else if (e.nth > 3) e.answer({ status: 503 });
+      else {
+        const range = `bytes ${e.from}-${v2.length - 1}/${v2.length}`;
+        const length = { 'Content-Length': String(v2.length - e.from) };
+        e.response.writeHead(e.from > 0 ? 206 : 200, { ...second, ...length, 'Content-Range': range });
+        e.response.write(v2.subarray(e.from, e.from + cutAt), () => e.request.socket.destroy());
+      }
+    },
+  };
+  const stays: ServerOptions = {
+    bytes: v1,
+    headers: { ETag: '"b1"', 'Last-Modified': time, ...digestOf(v1) },
+    get: (e) => e.answer(gets < 3 ? { status: 500 } : {}),
+  };
+  const got = await get(t, [changes, stays]);
+  assert.ok(gets >= 3, 'it started over');
+  assert.ok(got.bytes === undefined || got.bytes.equals(v1) || got.bytes.equals(v2), 'mixed');
+  assert.equal(
+    got.setbacks.filter((each) => /bytes came|should be/.test(each)).length,
+    0,
+    'joined, and repaired',
+  );
+});
+
 test('a wrong size is final if two servers have the same other size', async (t) => {
   const got = await get(t, [right, right], { bytes: v1.length + 1 });
   assert.ok(got.failed instanceof Fault && got.failed.kind === 'expect-wrong', got.failed?.message);
 });
 
 test('what no server gave is named if only the size was verified', async (t) => {
-  const bare = await get(t, [{ bytes: v1 }]);
+  const bare = await get(t, [{ bytes: v1, headers: {} }]);
   assert.deepEqual(bare.result?.missing, ['digest', 'strong ETag', 'modification time']);
   assert.deepEqual((await get(t, [right])).result?.missing, ['digest']);
+  // The same is said of a file that is there.
+  const target = path.join(await temporaryFolder(t), 'data.bin');
+  for (const missing of [['digest'], ['digest']]) {
+    const locator = locatorOf([await serveObject(t, right)]);
+    assert.deepEqual((await fetchToFile(url, target, { locator, clock })).missing, missing);
+  }
   const proven = await get(t, [{ ...right, headers: digestOf(v1) }]);
   assert.deepEqual([proven.result?.verified, proven.result?.missing], ['digest', undefined]);
 });

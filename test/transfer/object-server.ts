@@ -33,13 +33,17 @@ export interface ServerOptions {
   bytes: Buffer;
   kind?: ObjectServer['kind'];
   path?: string;
+  /** Its answers' own; without any, a modification time, so that parts of it can be joined. */
   headers?: Record<string, string>;
   tls?: Certificate;
   /** What this server does instead of answering correctly. */
   get?: (exchange: Exchange) => void;
   head?: (request: http.IncomingMessage, response: http.ServerResponse) => void;
   /** What it says about the object if it is an origin; others do not list. */
-  propfind?: { size?: number; modified: string; isCollection?: boolean } | { status: number };
+  propfind?:
+    | { size?: number; modified: string; etag?: string; isCollection?: boolean }
+    | { status: number }
+    | { hangs: true };
 }
 
 export interface RunningServer {
@@ -47,8 +51,12 @@ export interface RunningServer {
   seen: Seen[];
 }
 
+/** When the object of a server without headers of its own was modified. */
+export const defaultTime = 'Mon, 02 Nov 2026 00:00:00 GMT';
+
 /** A small object server that misbehaves as a test wants; it stops with the test. */
-export async function serveObject(t: TestContext, options: ServerOptions): Promise<RunningServer> {
+export async function serveObject(t: TestContext, given: ServerOptions): Promise<RunningServer> {
+  const options = { headers: { 'Last-Modified': defaultTime }, ...given };
   const seen: Seen[] = [];
   let gets = 0;
   const listener = (request: http.IncomingMessage, response: http.ServerResponse): void => {
@@ -91,16 +99,18 @@ function answerProperties(
   { propfind = { status: 405 }, path }: ServerOptions,
   response: http.ServerResponse,
 ): void {
+  if ('hangs' in propfind) return;
   if ('status' in propfind) {
     response.writeHead(propfind.status, { 'Content-Length': '0' }).end();
     return;
   }
-  const { size, modified, isCollection } = propfind;
+  const { size, modified, etag, isCollection } = propfind;
+  const tag = etag === undefined ? '' : `<D:getetag>${etag}</D:getetag>`;
   const length = size === undefined ? '' : `<D:getcontentlength>${size}</D:getcontentlength>`;
   const type = isCollection === true ? '<D:resourcetype><D:collection/></D:resourcetype>' : '';
   response.writeHead(207).end(
     `<D:multistatus xmlns:D="DAV:"><D:response><D:href>${path ?? '/ns/data.bin'}</D:href><D:propstat><D:prop>
-    <D:getlastmodified>${modified}</D:getlastmodified>${length}${type}
+    <D:getlastmodified>${modified}</D:getlastmodified>${tag}${length}${type}
     </D:prop></D:propstat></D:response></D:multistatus>`,
   );
 }

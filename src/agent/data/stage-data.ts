@@ -12,12 +12,11 @@ import { isSameHome, type ObjectUrl, parseObjectUrl } from '../../federation/obj
 import type { OrderedData } from '../../job/job.ts';
 import { isOnDemand } from '../../job/on-demand.ts';
 import type { DataSource } from '../../job/spec.ts';
-import { toFaultRecord } from '../../journal/entry.ts';
 import { fetchToFile } from '../../transfer/fetch-to-file.ts';
 import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
-import type { Fetched, FetchEvent, FetchOptions, Senders } from '../../transfer/fetch.ts';
+import type { Fetched, FetchEvent, FetchOptions } from '../../transfer/fetch.ts';
 import { limitsFromEnv } from '../../transfer/limits.ts';
-import { secondFault } from '../../transfer/proof/expect-wrong.ts';
+import { deliverAgainIfWrong } from '../../transfer/proof/expect-wrong.ts';
 import { type Manifest, parseManifest } from '../../transfer/proof/manifest.ts';
 import { besideList, type ListedShard, parseShardList } from '../../transfer/proof/shard-list.ts';
 import { openUnpacker, type UnpackerOptions } from '../../unpack/open-unpacker.ts';
@@ -76,7 +75,11 @@ export function openStaging(attempt: Attempt): (source: OrderedData, onPart?: ()
     const mode = source.unpack === 'auto' && archiveKind(name) === undefined ? 'none' : source.unpack;
     if (mode === 'none') await stageFile(staging, name, attempt);
     else if (onPart !== undefined) await stageArchive(staging, mode, attempt, onPart);
-    else await stageArchiveWithRetry(staging, mode, attempt);
+    else
+      await deliverAgainIfWrong(staging.url.text, staging.options, async (options, isAgain) => {
+        if (isAgain) attempt.record({ kind: 'phase', phase: 'fetching' });
+        await stageArchive({ ...staging, options }, mode, attempt);
+      });
     await dropDelivered(source);
   };
 }
@@ -212,37 +215,6 @@ async function stageFile(
   recordFetched(url.text, fetched, arrived, record);
   await mkdir(into, { recursive: true });
   await rename(draft, path.join(into, name));
-}
-
-/**
- * Fetches a wrong archive once more, from servers that had no part in the first delivery. If it is wrong in the same
- * way, so is what the job expects.
- */
-async function stageArchiveWithRetry(
-  { options, ...rest }: Staging,
-  mode: UnpackerOptions['mode'],
-  attempt: Attempt,
-): Promise<void> {
-  const { url, local } = rest;
-  let sent: Senders = { servers: [], isOnly: false };
-  const staging = { ...rest, options: { ...options, onSenders: (now: Senders) => void (sent = now) } };
-  try {
-    await stageArchive(staging, mode, attempt);
-  } catch (error) {
-    const isWrong =
-      error instanceof Fault && ['data-corrupt', 'archive-damaged', 'data-unexpected'].includes(error.kind);
-    // A local file will be the same again, and so will bytes that a manifest has verified.
-    if (!isWrong || local !== undefined || options.manifest !== undefined) throw error;
-    const { servers } = sent;
-    const server = servers.join(', ');
-    attempt.record({ kind: 'fetch-setback', object: url.text, server, fault: toFaultRecord(error) });
-    attempt.record({ kind: 'phase', phase: 'fetching' });
-    for (const each of servers) options.suspects?.add(each);
-    await stageArchive(staging, mode, attempt).catch((again: unknown) => {
-      const isExpected = error.kind === 'data-unexpected' || options.sha256 !== undefined;
-      throw isExpected ? secondFault(url.text, error, again, [servers, sent]) : again;
-    });
-  }
 }
 
 async function stageArchive(

@@ -9,6 +9,7 @@ import type { IdleConnections } from '../../http/connections.ts';
 import { fetchToFile } from '../../transfer/fetch-to-file.ts';
 import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
 import type { Fetched, FetchOptions } from '../../transfer/fetch.ts';
+import { deliverAgainIfWrong } from '../../transfer/proof/expect-wrong.ts';
 import type { Unpacked, UnpackerOptions } from '../../unpack/open-unpacker.ts';
 import type { Cli } from '../cli.ts';
 import { accessTo, type ProofOptions, readProof } from './access.ts';
@@ -189,15 +190,17 @@ async function toFolder(
   // Not loaded when nothing is unpacked.
   const { openUnpacker } = await import('../../unpack/open-unpacker.ts');
   const { unpackFetched } = await import('../../unpack/unpack-fetched.ts');
-  const unpacker = openUnpacker({ name: url, mode, into });
-  try {
-    return await unpackFetched(unpacker, access, (write, onDigest) =>
-      fetchToStream(url, write, { ...access, onDigest }),
-    );
-  } catch (error) {
-    await unpacker.abort();
-    throw error;
-  }
+  return await deliverAgainIfWrong(url, access, async (options) => {
+    const unpacker = openUnpacker({ name: url, mode, into });
+    try {
+      return await unpackFetched(unpacker, options, (write, onDigest) =>
+        fetchToStream(url, write, { ...options, onDigest }),
+      );
+    } catch (error) {
+      await unpacker.abort();
+      throw error;
+    }
+  });
 }
 
 async function makeFolder(folder: string): Promise<void> {

@@ -1,11 +1,15 @@
 import { askCopy } from '../../federation/cached-copy.ts';
+import { lacksIdentity } from './check-response.ts';
 import type { SegmentContext } from './deliver.ts';
 import type { Fetcher, Fetchers } from './fetchers.ts';
 import type { Roster, Source } from './roster.ts';
 import { mayWiden, segmentBytes, type Segment } from './segments.ts';
 
 /** What the scheduler needs of the transfer. */
-type AssignmentContext = Pick<SegmentContext, 'clock' | 'limits' | 'sink' | 'segments' | 'known' | 'pool'>;
+type AssignmentContext = Pick<
+  SegmentContext,
+  'clock' | 'limits' | 'sink' | 'segments' | 'known' | 'isProvable' | 'pool'
+>;
 
 /** A cache that has been fetching the object for this long, with this much still to go: other caches may have it. */
 const slowFillMs = 5_000;
@@ -102,10 +106,12 @@ export class SegmentScheduler {
   }
 
   #widen(): boolean {
-    const { limits, sink, segments, known } = this.#transfer;
+    const { limits, sink, segments, known, isProvable } = this.#transfer;
     const width = Math.min(limits.maxServers, this.#roster.sources.length);
-    // Without a size, a second server would be asked for bytes that may lie beyond the end.
+    // Without a size, a second server would be asked for bytes that may lie beyond the end; without a version, nothing
+    // would show that its bytes belong to the others.
     if (this.#width > 1 || width === 1 || known.size === undefined) return false;
+    if (!isProvable && lacksIdentity(known)) return false;
     this.#width = width;
     // Cutting an answer off wastes what is in flight: the first server keeps its share of the rest.
     const share = Math.max(segmentBytes(0), segments.missingBytes / width);

@@ -10,6 +10,8 @@ export interface Identity {
   size: number | undefined;
   /** A strong ETag, as the first server gave it. */
   etag: string | undefined;
+  /** A weak one: equal ones prove nothing, but different ones of one server are two versions. */
+  weak?: string | undefined;
   /** Last modification, in milliseconds since the epoch: from the first server, or from the origin. */
   modified: number | undefined;
   /** That first server, `host:port`. */
@@ -26,6 +28,14 @@ export function completed(known: Identity, { size, modified }: OriginFacts): Ide
   if (size === undefined || (known.size ?? size) !== size) return known;
   return { ...known, size, modified: known.modified ?? modified };
 }
+
+/** Whether the origin has another version: times count whole seconds, so that ETags and sizes count too. */
+export const isOlder = (known: Identity, origin: OriginFacts | undefined): boolean =>
+  origin !== undefined &&
+  origin.kind !== 'cache' &&
+  (contradicts(origin, known) ||
+    (origin.modified ?? known.modified) !== (known.modified ?? origin.modified) ||
+    (strongTag(origin.etag) ?? known.etag) !== (known.etag ?? strongTag(origin.etag)));
 
 /** Whether the origin itself gives another size. */
 export const contradicts = ({ size, kind }: OriginFacts, known: Identity): boolean =>
@@ -52,8 +62,14 @@ export interface Expectation {
   now: number;
   /** What the origin says about the object, if it was asked and answered. */
   origin?: OriginFacts | undefined;
-  /** Another server than the first, with the same digest of the whole object. */
+  /** Its digest of the whole object is the expected one. */
   hasSameDigest?: boolean;
+  /** The request had a Range. */
+  isPart?: boolean;
+  /** Bytes of other answers are here, and only what the servers say can show that they are of the same version. */
+  joins?: boolean;
+  /** What this server said with the bytes that it sent before. */
+  before?: Version | undefined;
 }
 
 /** An answer whose body may be used. */
@@ -68,16 +84,19 @@ export interface Accepted extends Identity {
 
 /** Checks an answer before its first byte is used: throws a Setback, or returns which bytes the body holds. */
 export function checkResponse(head: ResponseHead, asked: Expectation, known: Identity): Accepted {
+  if (asked.isPart === true && isRangeRefusal(head))
+    throw noRanges(asked, `answers a Range with ${head.status}`);
   if (head.status === 416) return checkEmpty(head, asked, known);
   if (isRefusal(head)) throw refusal(head, asked);
   const accepted = head.status === 206 ? partialObject(head, asked) : wholeObject(head);
   checkContent(head, asked, accepted);
   checkIdentity(accepted, asked, known);
   if (head.status === 200 && asked.offset > 0 && !asked.maySkip)
-    throw setback('no-ranges', 'transfer-failed', asked, 'sends the whole object instead of a part');
+    throw noRanges(asked, 'sends the whole object instead of a part');
   // What was known before stays.
   const { size = accepted.size, etag = accepted.etag, modified = accepted.modified, server } = known;
-  return { ...accepted, size, etag, modified, server: server ?? asked.host };
+  const { weak } = server === undefined ? accepted : known;
+  return { ...accepted, size, etag, weak, modified, server: server ?? asked.host };
 }
 
 /**
@@ -87,30 +106,35 @@ export function checkResponse(head: ResponseHead, asked: Expectation, known: Ide
 export function needsOrigin(head: ResponseHead, asked: Expectation, known: Identity): boolean {
   const { status, headers } = head;
   if (isFolderStatus(status) || status === 416) return true;
-  if (isRefusal(head)) return false;
+  if (isRefusal(head) || encodingOf(head) !== undefined) return false;
   const said = versionOf(head);
   if (isPage(headers, asked) || (status === 200 && !hasValidator(said) && !headers.has('content-type')))
     return true;
   if (known.size !== undefined && (said.size ?? known.size) !== known.size) return true;
-  return hasValidator(known) && isSame(said, known) === undefined;
+  return hasValidator(known) ? isSame(said, known) === undefined : asked.joins === true;
 }
 
-/** Whether only equal digests can show that the answer of another server is of the same version. */
-export const needsDigest = (head: ResponseHead, { host }: Expectation, known: Identity): boolean =>
-  !isRefusal(head) && known.server !== host && isSame(versionOf(head), known) === false;
+/** Whether only equal digests can show that the answer is of the same version. */
+export const needsDigest = (head: ResponseHead, { host, joins }: Expectation, known: Identity): boolean =>
+  !isRefusal(head) &&
+  (hasValidator(known) ? known.server !== host && isSame(versionOf(head), known) === false : joins === true);
 
 /** What an answer says about the object. */
 export function versionOf({ status, headers }: ResponseHead): Identity {
   const length = headers.has('transfer-encoding') ? undefined : headers.get('content-length');
   const total = status === 200 ? length : headers.get('content-range')?.split('/')[1];
-  const etag = headers.get('etag');
+  const tag = headers.get('etag');
   const modified = Date.parse(headers.get('last-modified') ?? '');
   return {
     size: /^\d{1,16}$/.test(total ?? '') ? Number(total) : undefined,
-    etag: etag?.startsWith('"') === true ? etag : undefined,
+    etag: strongTag(tag),
+    weak: tag?.startsWith('W/') === true ? tag : undefined,
     modified: Number.isNaN(modified) ? undefined : modified,
   };
 }
+
+const strongTag = (tag: string | undefined): string | undefined =>
+  tag?.startsWith('"') === true ? tag : undefined;
 
 /** How servers answer a GET of a folder: Pelican's and XRootD's. */
 const isFolderStatus = (status: number): boolean => status === 405 || status === 409;
@@ -166,15 +190,28 @@ function otherSize(asked: Expectation, { size }: Identity, what: string): Setbac
 const changed = (asked: Expectation, what: string): Setback =>
   setback('changed', 'object-changed', asked, what);
 
-function checkContent({ headers }: ResponseHead, asked: Expectation, { size }: Accepted): void {
+const noRanges = (asked: Expectation, what: string): Setback =>
+  setback('no-ranges', 'transfer-failed', asked, what);
+
+/** How servers refuse a Range that they do not understand; a good 416 says how long the object is. */
+const isRangeRefusal = ({ status, headers }: ResponseHead): boolean =>
+  status === 501 || status === 400 || (status === 416 && !/\/\d/.test(headers.get('content-range') ?? ''));
+
+function encodingOf({ headers }: ResponseHead): string | undefined {
+  const encoding = headers.get('content-encoding');
+  return encoding === 'identity' ? undefined : encoding;
+}
+
+function checkContent(head: ResponseHead, asked: Expectation, { size }: Accepted): void {
+  const { headers } = head;
   const { origin, name } = asked;
+  const encoding = encodingOf(head);
+  if (encoding !== undefined)
+    throw wrong(asked, `sends ${name} encoded as ${JSON.stringify(encoding.slice(0, 40))}`);
   if (origin?.isCollection === true) throw folderFault(asked.url);
   // Pelican's servers guess the type from the first bytes: an object may be HTML if it has the expected size.
   const isKnown = origin?.size !== undefined && (size ?? origin.size) === origin.size;
   if (isPage(headers, asked) && !isKnown) throw wrong(asked, `sends an HTML page instead of ${name}`);
-  const encoding = headers.get('content-encoding');
-  if (encoding !== undefined && encoding !== 'identity')
-    throw wrong(asked, `sends ${name} encoded as ${JSON.stringify(encoding.slice(0, 40))}`);
 }
 
 function isPage(headers: ResponseHead['headers'], { name }: Expectation): boolean {
@@ -185,7 +222,14 @@ function isPage(headers: ResponseHead['headers'], { name }: Expectation): boolea
 function checkIdentity(accepted: Accepted, asked: Expectation, known: Identity): void {
   if (known.size !== undefined && accepted.size !== undefined && accepted.size !== known.size)
     throw otherSize(asked, known, `has ${accepted.size} bytes, expected ${known.size}`);
-  if (!hasValidator(known) || asked.hasSameDigest === true) return;
+  const own = asked.before && tagOf(asked.before);
+  if (own !== undefined && own !== (tagOf(accepted) ?? own))
+    throw changed(asked, `has another version now (ETag ${tagOf(accepted)}, before: ${own})`);
+  if (asked.hasSameDigest === true) return;
+  if (!hasValidator(known)) {
+    if (asked.joins !== true) return;
+    throw changed(asked, 'gives no ETag, time or digest to show that it still has the same version');
+  }
   const same = isSame(accepted, known);
   if (same === true || (same === undefined && isSameAtOrigin(asked, known))) return;
   throw changed(
@@ -196,13 +240,15 @@ function checkIdentity(accepted: Accepted, asked: Expectation, known: Identity):
   );
 }
 
-type Version = Partial<Pick<Identity, 'etag' | 'modified'>>;
+type Version = Partial<Pick<Identity, 'etag' | 'weak' | 'modified'>>;
+
+const tagOf = ({ etag, weak }: Version): string | undefined => (etag ?? weak)?.replace(/^W\//, '');
 
 /**
  * Whether bytes of two answers to GET are of one version; undefined if they do not say. Equal modification times never
  * outweigh different ETags: they count whole seconds.
  */
-export function isSame(answer: Version, known: Version): boolean | undefined {
+function isSame(answer: Version, known: Version): boolean | undefined {
   if (answer.etag !== undefined && known.etag !== undefined) return answer.etag === known.etag;
   if (answer.modified === undefined || known.modified === undefined) return undefined;
   return answer.modified === known.modified;

@@ -18,6 +18,8 @@ export interface SegmentContext {
   readonly segments: SegmentMap;
   readonly sink: Sink;
   readonly known: Identity;
+  /** A manifest or the user's SHA-256 will find a mixture of versions. */
+  readonly isProvable: boolean;
   /** The object's URL without secrets. */
   readonly shownUrl: string;
   readonly origin: OriginAnswer;

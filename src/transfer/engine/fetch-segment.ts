@@ -27,8 +27,9 @@ import { Setback } from './setback.ts';
 export async function fetchSegment(context: SegmentContext, fetcher: Fetcher): Promise<void> {
   const { source, controller, segment } = fetcher;
   const { signal } = controller;
-  let answer: (HttpResponse & { tokenSent: boolean }) | undefined;
+  let answer: Answer | undefined;
   try {
+    const before = ownVersion(context, source);
     answer = await askSegment(context, fetcher);
     const { connection, head, url } = answer;
     source.turn.version ??= head.headers.get('server');
@@ -36,14 +37,10 @@ export async function fetchSegment(context: SegmentContext, fetcher: Fetcher): P
     const { clock, shownUrl, known } = context;
     source.said = isRefusal(head) ? source.said : versionOf(head);
     if (fetcher.helps && isColdAnswer(head)) throw noCopy(source);
-    const { tokenSent } = answer;
-    const asked = {
-      ...expectationFor(fetcher),
-      url: shownUrl,
-      tokenSent,
-      errorText,
-      now: clock.now(),
-    };
+    const { tokenSent, isPart } = answer;
+    const joins = !context.isProvable && context.segments.done.length > 0;
+    const own = { before, joins, tokenSent, isPart };
+    const asked = { ...expectationFor(fetcher), ...own, url: shownUrl, errorText, now: clock.now() };
     const origin = needsOrigin(head, asked, known)
       ? await abortable(context.origin.answer(), signal)
       : undefined;
@@ -63,11 +60,16 @@ export async function fetchSegment(context: SegmentContext, fetcher: Fetcher): P
   }
 }
 
+type Answer = HttpResponse & { tokenSent: boolean; isPart: boolean };
+
+/** What this server said with bytes of it that are here; undefined if a manifest verifies each chunk. */
+function ownVersion({ known, segments }: SegmentContext, { server: { host }, said }: Source) {
+  if (known.server === host) return known;
+  return known.server !== undefined && segments.sentBy(host).length > 0 ? said : undefined;
+}
+
 /** Requests the segment; the last one has an open end. */
-async function askSegment(
-  context: SegmentContext,
-  fetcher: Fetcher,
-): Promise<HttpResponse & { tokenSent: boolean }> {
+async function askSegment(context: SegmentContext, fetcher: Fetcher): Promise<Answer> {
   const { segment } = fetcher;
   const last = segment.end === context.segments.size ? '' : String(segment.end - 1);
   const answer = await askRange(context, fetcher, last);
@@ -88,10 +90,11 @@ async function askRange(
   { pool, limits }: SegmentContext,
   { segment, source, controller, helps }: Fetcher,
   last: string,
-): Promise<HttpResponse & { tokenSent: boolean }> {
+): Promise<Answer> {
   const headers: Record<string, string> = {};
   // A cache that lacks the object fetches it in one go only if it is not asked for a range.
-  if (segment.position > 0 || last !== '') headers['Range'] = `bytes=${segment.position}-${last}`;
+  const isPart = (segment.position > 0 || last !== '') && !source.noRanges;
+  if (isPart) headers['Range'] = `bytes=${segment.position}-${last}`;
   if (helps) headers['Cache-Control'] = 'only-if-cached';
   if (source.server.kind !== 'plain') {
     headers['X-Transfer-Status'] = 'true';
@@ -101,12 +104,13 @@ async function askRange(
   }
   const headMs = limits.headSeconds * 1000;
   const { url } = source.server;
-  let answer: (HttpResponse & { tokenSent: boolean }) | undefined;
-  const send = async (own: Record<string, string>): Promise<NonNullable<typeof answer>> => {
+  let answer: Answer | undefined;
+  const send = async (own: Record<string, string>): Promise<Answer> => {
     answer?.connection.destroy();
     const request = { method: 'GET' as const, url, headers: { ...own, ...headers }, headMs };
     const tokenSent = 'Authorization' in own;
-    return (answer = { ...(await sendRequest(pool, { ...request, signal: controller.signal })), tokenSent });
+    const answered = await sendRequest(pool, { ...request, signal: controller.signal });
+    return (answer = { ...answered, tokenSent, isPart });
   };
   return await sendWithToken(source.located, source.server, send, ({ head }) => head.status);
 }

@@ -10,8 +10,8 @@ interface RepairActions {
   suspects: Set<string>;
   /** The servers that have sent bytes so far. */
   servers(): readonly { server: string }[];
-  /** Nobody else was ever named. */
-  isOnlyServer(): boolean;
+  /** Whether a server was left out because it has another version. */
+  hasOtherVersion(): boolean;
   /** Whether the origin has another version than the one that came. */
   isOlder(): Promise<boolean>;
   /** Called when a server becomes a suspect. */
@@ -30,6 +30,8 @@ export class Repair {
   readonly #actions: RepairActions;
   readonly #newSuspects = new Set<string>();
   #suspicions: Suspicions | undefined;
+  /** What was wrong with earlier deliveries of the whole, and who sent them. */
+  readonly #wrong: { what: string; servers: string[] }[] = [];
 
   constructor(transfer: Repaired, actions: RepairActions) {
     this.#transfer = transfer;
@@ -38,22 +40,36 @@ export class Repair {
 
   /**
    * Fetches again until some byte differs; throws the Fault if that does not help, even after starting over. If all
-   * bytes came twice and are the same, what the user `expects` is wrong.
+   * bytes came twice and are the same, what the user `expects` is wrong: two servers have them, or the only one that
+   * delivers.
    */
   async run(fault: Fault, expects: boolean): Promise<void> {
+    if (expects) await this.#compareWithEarlier(fault);
     // Other servers sent the same, and there is none left to ask: the expected digest is wrong.
     const isHopeless = this.#suspicions === undefined && !this.#suspectAll(fault);
     const suspicions = (this.#suspicions ??= new Suspicions(this.#transfer.segments));
-    if (!isHopeless && (await this.#replace(suspicions))) return;
+    if (!isHopeless && (await this.#replace(suspicions, expects))) return;
     this.#suspicions = undefined;
     const { segments, sink, shownUrl } = this.#transfer;
-    const isSame = !isHopeless && suspicions.guilty.length === 0 && sink.rewrite !== undefined;
-    const areTwo = this.#actions.isOnlyServer() || suspicions.haveOthersSent(segments);
-    if (isSame && expects && areTwo && !(await this.#actions.isOlder()))
+    const isOther = expects && this.#actions.hasOtherVersion() && this.#wrong.length === 1;
+    const isSame = !isOther && !isHopeless && suspicions.guilty.length === 0 && sink.rewrite !== undefined;
+    if (isSame && expects && !(await this.#actions.isOlder()))
       throw expectWrong(shownUrl, fault.message, [...suspicions.servers, ...segments.senders]);
     if (isSame) await this.run(fault, expects);
     else if (isHopeless || !(await this.#actions.restart())) throw fault;
     else await this.#actions.run();
+  }
+
+  /** Throws if other servers have delivered the same before. */
+  async #compareWithEarlier({ message: what }: Fault): Promise<void> {
+    const { segments, shownUrl } = this.#transfer;
+    const { senders: servers } = segments;
+    const same = this.#wrong.find(
+      (each) => each.what === what && !each.servers.some((one) => servers.includes(one)),
+    );
+    if (same !== undefined && !(await this.#actions.isOlder()))
+      throw expectWrong(shownUrl, what, [...same.servers, ...servers]);
+    this.#wrong.push({ what, servers });
   }
 
   /** Nothing verifies the bytes: refetches those that servers withdrew, or all if the size is wrong. True if it did. */
@@ -79,13 +95,15 @@ export class Repair {
   }
 
   /** True once a refetched byte differed, or everything was fetched again. */
-  async #replace(suspicions: Suspicions): Promise<boolean> {
+  async #replace(suspicions: Suspicions, expects: boolean): Promise<boolean> {
     const { sink, segments } = this.#transfer;
     const wasReplaced = sink.rewrite?.();
     if (wasReplaced === undefined) return false;
     for (let next = suspicions.next(); next !== undefined; next = suspicions.next()) {
       for (const range of next.ranges) segments.putBack(range, next.server);
       await this.#actions.run();
+      // The other version may be what the user expects.
+      if (expects && this.#actions.hasOtherVersion() && this.#wrong.length === 1) return false;
       if (this.#transfer.segments !== segments) {
         // The origin has another version than all caches, and everything was fetched again.
         this.#suspicions = undefined;
@@ -145,16 +163,6 @@ class Suspicions {
 
   get servers(): string[] {
     return this.#suspicions.map(({ server }) => server);
-  }
-
-  /** Whether no server has sent again what it had sent before. */
-  haveOthersSent(segments: SegmentMap): boolean {
-    const overlap = (one: Range, other: Range) => one.start < other.end && other.start < one.end;
-    return this.#suspicions.every(
-      ({ server, sent }) =>
-        server !== '' &&
-        !sent.some((range) => segments.sentBy(server).some((again) => overlap(range, again))),
-    );
   }
 
   /** Hosts whose bytes turned out wrong. */

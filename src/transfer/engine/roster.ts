@@ -209,9 +209,13 @@ export class Roster {
       };
   }
 
-  /** Whether only servers that sent wrong bytes are left. */
+  /** Whether only servers that sent wrong bytes are left, or others that fail. */
   get allSuspect(): boolean {
-    return this.sources.length > 0 && this.sources.every(({ server }) => this.#suspects.has(server.host));
+    const isSuspect = ({ server }: Source) => this.#suspects.has(server.host);
+    return (
+      this.sources.some(isSuspect) &&
+      this.sources.every((each) => isSuspect(each) || each.breaker.failures > 0)
+    );
   }
 
   /** Other servers that may know the object: first those at work, then an origin. */
@@ -222,9 +226,9 @@ export class Roster {
       .sort((one, other) => rank(other) - rank(one));
   }
 
-  /** Whether nobody else was ever named. */
-  get isOnlyServer(): boolean {
-    return this.sources.length === 1;
+  /** Whether a server has another version than the one being fetched. */
+  get hasOtherVersion(): boolean {
+    return this.sources.some(({ dead, disagrees }) => disagrees && !dead);
   }
 
   /** Whether any server has the version that is being fetched. */
@@ -249,7 +253,7 @@ export class Roster {
     const all = this.sources.filter((source) => !source.dead && !source.disagrees);
     const good = all.filter(({ server }) => !this.#suspects.has(server.host));
     // Servers that failed twice are no better than those that sent wrong bytes.
-    return good.some(({ tries }) => tries < 2) ? good : all;
+    return good.some(({ breaker }) => breaker.failures < 2) ? good : all;
   }
 
   /**

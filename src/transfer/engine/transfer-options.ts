@@ -5,7 +5,7 @@ import type { EarlierPart } from '../sinks/part-journal.ts';
 import type { Sink } from '../sinks/sink.ts';
 import type { Source } from './roster.ts';
 
-export interface TransferOptions extends Omit<Settings, 'manifest' | 'sha256' | 'onDigest'> {
+export interface TransferOptions extends Omit<Settings, 'manifest' | 'onDigest'> {
   url: string;
   sink: Sink;
   /** Chunk hashes verify the bytes, so that versions cannot be mixed unnoticed and ETags need not agree. */

@@ -9,7 +9,7 @@ import { expectWrong } from '../proof/expect-wrong.ts';
 import type { Sink } from '../sinks/sink.ts';
 import { SegmentScheduler } from './assignment.ts';
 import { agreedSize, otherVersions, wrongSize } from './agreed-size.ts';
-import { completed, contradicts, isSame, type Accepted, type Identity } from './check-response.ts';
+import { completed, contradicts, isOlder, type Accepted, type Identity } from './check-response.ts';
 import { beginSink, SinkFailure, type SegmentContext } from './deliver.ts';
 import { judgeSegment, Fetchers, type Fetcher } from './fetchers.ts';
 import { WakeableSleep } from './wakeable-sleep.ts';
@@ -53,6 +53,7 @@ export class Transfer implements SegmentContext {
   readonly sink: Sink;
   readonly origin: OriginAnswer;
   readonly shownUrl: string;
+  readonly isProvable: boolean;
   readonly repair: Repair;
   segments: SegmentMap;
   readonly #options: TransferOptions;
@@ -80,6 +81,7 @@ export class Transfer implements SegmentContext {
   constructor(options: TransferOptions) {
     this.#options = options;
     this.shownUrl = options.shownUrl;
+    this.isProvable = options.proven || options.sha256 !== undefined;
     this.clock = options.clock;
     this.limits = options.limits;
     this.sink = options.sink;
@@ -100,9 +102,8 @@ export class Transfer implements SegmentContext {
     this.repair = new Repair(this, {
       ...options,
       servers: () => this.record.servers,
-      isOnlyServer: () => this.#roster.isOnlyServer,
-      isOlder: async () =>
-        isSame({ modified: (await this.origin.answer())?.modified }, this.#identity) === false,
+      hasOtherVersion: () => this.#roster.hasOtherVersion,
+      isOlder: async () => isOlder(this.#identity, await this.origin.answer()),
       onSuspect: (server, fault) => this.#report(server, fault),
       run: () => this.run(),
       restart: () => this.#tryRestart(),
@@ -123,7 +124,7 @@ export class Transfer implements SegmentContext {
     return { size: this.#options.size ?? this.#believed, etag: undefined, modified: undefined };
   }
 
-  get witnesses(): Pick<Roster, 'othersThan' | 'isOnlyServer'> {
+  get witnesses(): Pick<Roster, 'othersThan'> {
     return this.#roster;
   }
 
@@ -190,8 +191,8 @@ export class Transfer implements SegmentContext {
     if (this.#found) return;
     this.#found = true;
     this.#assignment.found(fetcher.source, answer.age);
-    const { size, etag, modified, server } = answer;
-    this.#identity = this.#options.proven ? this.#required : { size, etag, modified, server };
+    const { size, etag, weak, modified, server } = answer;
+    this.#identity = this.#options.proven ? this.#required : { size, etag, weak, modified, server };
     this.#complete(undefined);
     if (this.origin.known !== undefined) this.#learn(this.origin.known);
     if (!this.#options.proven && (etag ?? modified) === undefined) void this.origin.answer();
@@ -303,8 +304,7 @@ export class Transfer implements SegmentContext {
     await this.#fetchers.stop();
     if (this.#restarts >= maxRestarts || !this.sink.restart()) return false;
     this.#restarts++;
-    this.#changed = false;
-    this.#found = false;
+    this.#changed = this.#found = false;
     this.#assignment.restart();
     this.#roster.restart(this.#identity.server);
     this.#identity = this.#required;
@@ -326,7 +326,7 @@ export class Transfer implements SegmentContext {
     }
     this.#roster.nextPass();
     if (this.#isQuiet(now)) await this.#search.forOrigin();
-    else await this.#search.again(this.#roster.passes > 1 || nextAt === undefined);
+    else await this.#search.again(this.#roster.passes > 1 || nextAt === undefined || this.#roster.allSuspect);
     this.segments.allowAllServers();
     // All servers say no: ask the origin whether they are right.
     if (this.#roster.nextAt() === undefined && !(await this.origin.saysMissing()))

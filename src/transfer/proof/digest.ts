@@ -6,6 +6,7 @@ import type { OriginFacts } from '../../federation/origin-facts.ts';
 import { withDeadline, type ConnectionPool } from '../../http/connections.ts';
 import { sendRequest } from '../../http/exchange.ts';
 import type { ResponseHead } from '../../http/response.ts';
+import { versionOf, type Identity } from '../engine/check-response.ts';
 import type { Source } from '../engine/roster.ts';
 import { adler32Hasher } from './adler32.ts';
 import { crc32cHasher } from './crc32c.ts';
@@ -34,8 +35,7 @@ export interface ServerDigest {
 export type ExpectedDigest = () => Promise<Omit<ServerDigest, 'server'> | undefined>;
 
 /** What a server says about an object without sending it. */
-export interface ObjectChecksums {
-  size: number | undefined;
+export interface ObjectChecksums extends Identity {
   digest: ServerDigest | undefined;
 }
 
@@ -60,14 +60,20 @@ export async function askObject(
     const head = await sendWithToken(located, server, send, ({ status }) => status);
     if (head.status !== 200) return undefined;
     const best = bestDigest(head.headers.get('digest'));
-    const length = head.headers.get('content-length');
-    return {
-      size: length === undefined ? undefined : Number(length),
-      digest: best === undefined ? undefined : { ...best, server: source.server.host },
-    };
+    return { ...versionOf(head), digest: best && { ...best, server: source.server.host } };
   } catch {
     return undefined;
   }
+}
+
+/** What comes in time; undefined otherwise. */
+export function within<T>(
+  ms: number,
+  coming: Promise<T>,
+  wait: { clock: Clock; signal: AbortSignal },
+): Promise<T | undefined> {
+  const timeoutError = () => new Error('late');
+  return withDeadline({ ...wait, ms, timeoutError }, () => coming).catch(() => undefined);
 }
 
 /** The longest wait for the size before the first bytes are used. */
@@ -94,8 +100,7 @@ export async function hasDigest(
   pool: ConnectionPool,
   { digest, clock, signal }: { digest: ExpectedDigest; clock: Clock; signal: AbortSignal },
 ): Promise<boolean> {
-  const wait = { clock, signal, ms: compareMs, timeoutError: () => new Error('late') };
-  const own = await withDeadline(wait, digest).catch(() => undefined);
+  const own = await within(compareMs, digest(), { clock, signal });
   const other = own && (await askObject(source, pool, compareMs, signal))?.digest;
   return other !== undefined && other.algorithm === own?.algorithm && other.hex === own.hex;
 }

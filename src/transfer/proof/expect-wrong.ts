@@ -1,26 +1,45 @@
 import { Fault } from '../../fault/fault.ts';
-import type { Senders } from '../fetch.ts';
+import type { FetchOptions } from '../fetch.ts';
 
 const fix = 'correct `sha256`, `expect` or the manifest, or publish the right object under a new name';
 
 /** The same bytes came twice and are not what was expected: no other server and no other machine has better ones. */
 export function expectWrong(about: string, what: string, servers: Iterable<string>): Fault {
-  const who = [...new Set(servers)];
+  // An earlier attempt does not say which server sent its bytes.
+  const who = [...new Set(servers)].filter((server) => server !== '');
   const same = who.length > 1 ? `${who.join(' and ')} have the same` : `${who[0]} sent the same twice`;
   return new Fault('expect-wrong', `${what}; ${same}`, { about, fix });
 }
 
-/** Of two deliveries that were wrong: the second fault, or, if both were wrong alike, that the expectation is. */
-export function secondFault(
+/**
+ * Delivers an object to a reader that takes its bytes in order. If it is wrong, it comes once more, from servers that
+ * had no part in the first delivery, if there are any; if it is wrong in the same way, so is what the user expects.
+ */
+export async function deliverAgainIfWrong<Options extends FetchOptions, Delivered>(
   about: string,
-  first: Fault,
-  again: unknown,
-  [before, { servers, isOnly }]: [string[], Senders],
-): unknown {
-  const isSame = again instanceof Fault && again.kind === first.kind && again.message === first.message;
-  const areOthers = isOnly || !servers.some((each) => before.includes(each));
-  const isDamage = first.kind === 'archive-damaged';
-  return isSame && areOthers && !isDamage
-    ? expectWrong(about, first.message, [...before, ...servers])
-    : again;
+  options: Options,
+  deliver: (options: Options, isAgain: boolean) => Promise<Delivered>,
+): Promise<Delivered> {
+  let sent: string[] = [];
+  const { suspects = new Set(), manifest, sha256 } = options;
+  const own = { ...options, suspects, onSenders: (servers: string[]) => void (sent = servers) };
+  try {
+    return await deliver(own, false);
+  } catch (error) {
+    // Bytes that a manifest has verified will be the same again, and so will a file that no server sent.
+    if (!(error instanceof Fault) || !isWrong(error) || manifest !== undefined || sent.length === 0)
+      throw error;
+    const first = sent;
+    options.onEvent?.({ kind: 'setback', server: first.join(', '), fault: error });
+    for (const server of first) suspects.add(server);
+    return await deliver(own, true).catch((again: unknown) => {
+      const isExpected =
+        error.kind === 'data-unexpected' || (error.kind === 'data-corrupt' && sha256 !== undefined);
+      const isSame = again instanceof Fault && again.kind === error.kind && again.message === error.message;
+      throw isExpected && isSame ? expectWrong(about, error.message, [...first, ...sent]) : again;
+    });
+  }
 }
+
+const isWrong = ({ kind }: Fault): boolean =>
+  kind === 'data-corrupt' || kind === 'archive-damaged' || kind === 'data-unexpected';

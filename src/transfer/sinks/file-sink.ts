@@ -8,6 +8,8 @@ import type { OnDamaged, Sink } from './sink.ts';
 interface FileSinkOptions {
   manifest: Manifest | undefined;
   onDamaged: OnDamaged;
+  /** Called when all bytes are forgotten. */
+  onRestart?: () => void;
 }
 
 /** Writes each byte to its place in the `.part` file, in any order, and verifies it on the way. */
@@ -69,6 +71,7 @@ export class FileSink implements Sink {
     this.#beforeSize = undefined;
     this.#file.restart();
     this.#beginProof();
+    this.#options.onRestart?.();
     return true;
   }
 

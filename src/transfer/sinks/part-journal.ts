@@ -73,10 +73,11 @@ const bootId = (): string | undefined =>
 function isJournal(value: Partial<StoredJournal>): value is StoredJournal {
   const { url, identity, done, flushed } = value;
   if (typeof url !== 'string' || typeof identity !== 'object') return false;
-  const { size, etag, modified, server } = identity;
+  const { size, etag, weak, modified, server } = identity;
   if (typeof server !== 'string' && (etag ?? modified) !== undefined) return false;
   const isTime = modified === undefined || Number.isFinite(modified);
-  return isSize(size) && isText(etag) && isTime && areRanges(done, size) && areRanges(flushed, size);
+  const areTags = isText(etag) && isText(weak);
+  return isSize(size) && areTags && isTime && areRanges(done, size) && areRanges(flushed, size);
 }
 
 function areRanges(value: unknown, size: number): boolean {
