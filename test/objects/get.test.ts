@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -187,6 +188,22 @@ test('archives are unpacked as they arrive, and only complete ones appear', asyn
   const bad = await harness.updraft(['get', 'osdf:///demo/other.tar', '--unpack=tar', '--into', 'bad']);
   assert.equal(bad.exit, 104, bad.err);
   assert.deepEqual(await readdir(harness.at('bad')), []);
+});
+
+test('an archive that is wrong comes once more, from another cache; wrong in the same way, the SHA-256 is', async (t) => {
+  const harness = await ObjectHarness.open(t);
+  const bytes = await harness.publish('demo/set.tar.gz', makeTarGz({ 'a/1': 'one', 'a/2': 'two' }));
+  const sha256 = createHash('sha256').update(bytes).digest('hex');
+  const get = (hash: string, into: string) =>
+    harness.updraft(['get', '--unpack', '--sha256', hash, 'osdf:///demo/set.tar.gz', '--into', into]);
+  const wrong = await get('0'.repeat(64), 'wrong');
+  assert.equal(wrong.exit, 89, wrong.err);
+  assert.match(wrong.err, new RegExp(`is ${sha256}, should be 0{64}; \\S+ and \\S+ have the same`));
+  assert.deepEqual(await readdir(harness.at('wrong')), []);
+  await harness.trouble('cache-1: corrupt at 20 on set.tar.gz');
+  const good = await get(sha256, 'good');
+  assert.equal(good.exit, 0, good.err);
+  assert.equal(await readFile(harness.at('good/a/1'), 'utf8'), 'one');
 });
 
 test('invalid arguments are refused before anything is fetched', async (t) => {

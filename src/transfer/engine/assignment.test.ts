@@ -27,7 +27,11 @@ test('while the only cache at work is between two answers, one without the objec
   const known = { size: segments.size, etag: undefined, modified: undefined };
   const sink = { maxSegment: Infinity, alignment: 1, before: Infinity } as Sink;
   const pool = {} as ConnectionPool;
-  const scheduler = new SegmentScheduler({ clock, limits, sink, segments, known, pool }, roster, fetchers);
+  const scheduler = new SegmentScheduler(
+    { clock, limits, sink, segments, known, isProvable: true, pool },
+    roster,
+    fetchers,
+  );
   const start = (work: Parameters<Fetchers['start']>[0]): void =>
     fetchers.start(
       work,
