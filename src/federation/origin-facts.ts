@@ -109,16 +109,19 @@ async function askServer(
   if (server.kind !== 'origin' || (answer.status !== 405 && answer.status !== 501))
     return read(answer, located, server);
   const head = await askHead();
-  return readHead(head, server) ?? read(head, located, server);
+  if (head.status !== 200) return read(head, located, server);
+  return { ...headFacts(head.headers), server: server.host, kind: server.kind };
 }
 
-/** What an origin that does not list says otherwise. */
-function readHead({ status, headers }: ControlAnswer, { host, kind }: ObjectServer): OriginFacts | undefined {
-  const size = headers['content-length'];
-  if (status !== 200 || size === undefined) return undefined;
+/** What the headers of a HEAD say about an object. */
+export function headFacts(headers: ControlAnswer['headers']): Omit<DavResource, 'path'> {
+  const { 'content-length': length, etag } = headers;
   const modified = Date.parse(headers['last-modified'] ?? '');
-  const time = Number.isNaN(modified) ? {} : { modified };
-  return { size: Number(size), ...time, isCollection: false, server: host, kind };
+  return {
+    isCollection: headers['content-type'] === 'httpd/unix-directory',
+    ...defined({ size: length === undefined ? undefined : Number(length), etag }),
+    ...(Number.isNaN(modified) ? {} : { modified }),
+  };
 }
 
 const isGone = ({ status }: ControlAnswer): boolean => status === 404 || status === 410;

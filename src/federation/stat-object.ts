@@ -8,6 +8,7 @@ import type { ControlAnswer } from '../http/request.ts';
 import { askCopy, type CachedCopy } from './cached-copy.ts';
 import { parseDigestHeader, wantDigest, type Digests } from './digest-header.ts';
 import {
+  headFacts,
   readOriginFacts,
   MissingAtOrigin,
   originOf,
@@ -124,8 +125,6 @@ async function fromHead(
   { headers }: ControlAnswer,
   options: StatOptions,
 ): Promise<ObjectInfo> {
-  const length = headers['content-length'];
-  const modified = Date.parse(headers['last-modified'] ?? '');
   const age = Number(headers['age'] ?? Number.NaN);
   const digests =
     options.digest === true
@@ -133,9 +132,7 @@ async function fromHead(
       : parseDigestHeader(headers['digest']);
   return {
     url: located.url,
-    isCollection: headers['content-type'] === 'httpd/unix-directory',
-    ...defined({ size: length === undefined ? undefined : Number(length), etag: headers['etag'] }),
-    ...(Number.isNaN(modified) ? {} : { modified }),
+    ...headFacts(headers),
     ...(Number.isNaN(age) ? {} : { age }),
     digests,
     server: server.host,

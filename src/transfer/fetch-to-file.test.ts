@@ -18,8 +18,9 @@ import { fastClock } from '../../test/fast-clock.ts';
 import { systemClock } from '../base/clock.ts';
 import { Fault } from '../fault/fault.ts';
 import type { FaultKind } from '../fault/kinds.ts';
-import type { FetchEvent } from './fetch.ts';
-import { fetchToFile, type FetchToFileOptions } from './fetch-to-file.ts';
+import type { FetchEvent, FetchOptions } from './fetch.ts';
+import { alreadyThere } from './already-there.ts';
+import { fetchToFile } from './fetch-to-file.ts';
 import { IdleConnections } from '../http/connections.ts';
 import { PartFile } from './sinks/part-file.ts';
 import type { TransferLimits } from './limits.ts';
@@ -36,7 +37,8 @@ interface Scene {
   setbacks(): string[];
   servers: RunningServer[];
   locator: ReturnType<typeof locatorOf>;
-  fetch(more?: Partial<FetchToFileOptions>): ReturnType<typeof fetchToFile>;
+  fetch(more?: Partial<FetchOptions>): ReturnType<typeof fetchToFile>;
+  compare(more?: Partial<FetchOptions>): ReturnType<typeof alreadyThere>;
 }
 
 async function scene(
@@ -56,6 +58,7 @@ async function scene(
     servers: running,
     locator,
     setbacks: () => events.flatMap((event) => (event.kind === 'setback' ? [event.fault.kind] : [])),
+    compare: (options) => alreadyThere(url, target, { locator, clock, ...options }),
     fetch: (options) =>
       fetchToFile(url, target, {
         locator,
@@ -699,31 +702,33 @@ test("if a server died before it sent a digest, another one's digest verifies th
   same(s.target, bytes);
 });
 
-test('a target that already holds the object is left unchanged', async (t) => {
+test('a target that already holds the object is recognized', async (t) => {
   const bytes = objectBytes(mebibyte);
   const s = await scene(t, [{ bytes }]);
   writeFileSync(s.target, bytes);
-  assert.equal((await s.fetch({ sha256: sha256(bytes) })).verified, 'digest');
-  assert.equal((await s.fetch()).verified, 'size');
+  assert.equal((await s.compare({ sha256: sha256(bytes) }))?.verified, 'digest');
+  assert.equal((await s.compare())?.verified, 'size');
   assert.ok(s.servers[0]!.seen.every(({ method }) => method === 'HEAD'));
 });
 
-test('a target with other content is refused unless overwriting is allowed', async (t) => {
+test('a target with other content is known as such, and one that is free too', async (t) => {
   const bytes = objectBytes(mebibyte);
   const s = await scene(t, [{ bytes }]);
   writeFileSync(s.target, 'my notes');
-  await fails(s.fetch(), 'file-invalid', /exists and is not/);
+  await fails(s.compare(), 'file-invalid', /exists and is not/);
   assert.equal(readFileSync(s.target, 'utf8'), 'my notes');
-  await s.fetch({ overwrite: true });
+  await s.fetch();
   same(s.target, bytes);
+  rmSync(s.target);
+  assert.equal(await s.compare(), undefined);
 });
 
 test('a target that cannot be compared with the object is not reported as different', async (t) => {
   const server = { url: 'http://127.0.0.1:9/ns/data.bin', host: '127.0.0.1:9', kind: 'cache' as const };
   const s = await scene(t, []);
   writeFileSync(s.target, 'my notes');
-  const fetched = s.fetch({ locator: locatorOf([{ server, seen: [] }]) });
-  await fails(fetched, 'file-invalid', /exists, and no server says whether it is/);
+  const compared = s.compare({ locator: locatorOf([{ server, seen: [] }]) });
+  await fails(compared, 'file-invalid', /exists, and no server says whether it is/);
   assert.equal(readFileSync(s.target, 'utf8'), 'my notes');
 });
 
@@ -758,7 +763,7 @@ test('a fetch whose part was removed does not publish what another process put t
 test('a target that cannot be written is a fault that names it', async (t) => {
   const s = await scene(t, [{ bytes: objectBytes(10) }]);
   mkdirSync(s.target);
-  await fails(s.fetch(), 'scratch-unusable', /data\.bin exists and is not a file/);
+  await fails(s.compare(), 'scratch-unusable', /data\.bin exists and is not a file/);
   await fails(
     fetchToFile(url, path.join(s.target, 'no/such/x'), { locator: s.locator }),
     'scratch-unusable',
@@ -786,7 +791,7 @@ test('shared connections are reused by the next fetch', async (t) => {
   const s = await scene(t, [{ bytes }]);
   using connections = new IdleConnections(systemClock);
   const ports = new Set<number | undefined>();
-  const options = { sha256: sha256(bytes), overwrite: true };
+  const options = { sha256: sha256(bytes) };
   const seen = (): number => {
     for (const { port } of s.servers[0]!.seen) ports.add(port);
     return ports.size;
@@ -807,7 +812,7 @@ test('objects at file: URLs are copied with the same verification', async (t) =>
   assert.equal((await s.fetch({ locator, sha256: sha256(bytes) })).verified, 'digest');
   same(s.target, bytes);
   const gone = locatorOf([{ server: { ...server, url: 'file:///no/such/file' }, seen: [] }]);
-  await fails(s.fetch({ locator: gone, overwrite: true }), 'object-missing');
+  await fails(s.fetch({ locator: gone }), 'object-missing');
 });
 
 test('an object whose SHA-256 is wrong is fetched again from servers that had no part in it', async (t) => {

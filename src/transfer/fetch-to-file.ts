@@ -1,11 +1,7 @@
-import fs from 'node:fs';
 import { defined } from '../base/defined.ts';
 import { Fault } from '../fault/fault.ts';
-import { readOriginFacts } from '../federation/origin-facts.ts';
-import type { Located, LocateOptions } from '../federation/located.ts';
-import { ConnectionPool, firstAnswer } from '../http/connections.ts';
 import { lacksIdentity } from './engine/check-response.ts';
-import { Roster, type Source } from './engine/roster.ts';
+import type { Source } from './engine/roster.ts';
 import { Transfer } from './engine/transfer.ts';
 import {
   missingFacts,
@@ -17,37 +13,19 @@ import {
   type Verification,
 } from './fetch.ts';
 import { digestWaitMs } from './limits.ts';
-import {
-  askObject,
-  hasher,
-  likelyAlgorithm,
-  within,
-  type Algorithm,
-  type ObjectChecksums,
-} from './proof/digest.ts';
+import { askObject, likelyAlgorithm, within, type ObjectChecksums } from './proof/digest.ts';
 import { FileSink } from './sinks/file-sink.ts';
-import { withDiskFaults, PartFile } from './sinks/part-file.ts';
+import { PartFile } from './sinks/part-file.ts';
 import { earlierPart, PartJournalWriter, type EarlierPart, type PartJournal } from './sinks/part-journal.ts';
 import type { OnDamaged } from './sinks/sink.ts';
 
-export interface FetchToFileOptions extends FetchOptions {
-  /** Replace a target that holds something else. */
-  overwrite?: boolean;
-}
-
 /**
  * Fetches an object into a file. Until it is complete and verified, the bytes are in `target.part`; a later call for
- * the same target resumes from there if the object has not changed.
+ * the same target resumes from there if the object has not changed. A target that exists is replaced.
  */
-export async function fetchToFile(
-  url: string,
-  target: string,
-  options: FetchToFileOptions,
-): Promise<Fetched> {
+export async function fetchToFile(url: string, target: string, options: FetchOptions): Promise<Fetched> {
   const settings = resolveSettings(url, options);
   const started = settings.clock.monotonic();
-  const there = options.overwrite === true ? undefined : await alreadyThere(url, target, settings);
-  if (there !== undefined) return there;
   const fetch = await openFetch(url, target, settings);
   try {
     const verified = await fetch.run();
@@ -277,73 +255,4 @@ class FileFetch {
     if (hex !== undefined) return { algorithm: 'sha-256', hex };
     return this.#named ?? (await this.#facts)?.digest;
   }
-}
-
-/** The result if the target already holds the object, a Fault if it holds something else; undefined if it is free. */
-async function alreadyThere(url: string, target: string, settings: Settings): Promise<Fetched | undefined> {
-  const stat = withDiskFaults(target, () => fs.statSync(target, { throwIfNoEntry: false }));
-  if (stat === undefined) return undefined;
-  if (!stat.isFile())
-    throw new Fault('scratch-unusable', `${target} exists and is not a file`, { about: target });
-  const compared = await compare(url, target, stat.size, settings);
-  if (compared !== undefined) return { bytes: stat.size, seconds: 0, servers: [], ...compared };
-  throw new Fault('file-invalid', `${target} exists and is not ${settings.shownUrl}`, {
-    about: target,
-    fix: 'remove it, choose another name, or allow overwriting',
-  });
-}
-
-async function compare(
-  url: string,
-  target: string,
-  size: number,
-  settings: Settings,
-): Promise<Pick<Fetched, 'verified' | 'missing'> | undefined> {
-  const { manifest, sha256: hex = manifest?.sha256 } = settings;
-  const isProven = async ({ algorithm, hex }: { algorithm: Algorithm; hex: string }) =>
-    (await hashFile(target, algorithm)) === hex ? { verified: 'digest' as const } : undefined;
-  if (settings.size !== undefined && settings.size !== size) return undefined;
-  if (hex !== undefined) return await isProven({ algorithm: 'sha-256', hex });
-  const remote = await askAny(url, size, settings);
-  if (remote?.size === undefined)
-    throw new Fault(
-      'file-invalid',
-      `${target} exists, and no server says whether it is ${settings.shownUrl}`,
-      { about: target, fix: 'try again later, choose another name, or allow overwriting' },
-    );
-  if (remote.size !== size) return undefined;
-  if (remote.digest === undefined) return { verified: 'size', ...missingFacts('size', remote) };
-  return await isProven(remote.digest);
-}
-
-/** The size according to the origin, and a server's digest if that size is the one on disk. */
-async function askAny(url: string, here: number, settings: Settings): Promise<ObjectChecksums | undefined> {
-  const { locator, clock, limits, signal, tokenFile, connections: idle } = settings;
-  const roster = new Roster();
-  const connectMs = limits.connectSeconds * 1000;
-  const pool = new ConnectionPool({ clock, ca: locator.ca, connectMs, idle });
-  const locate = (how: LocateOptions): Promise<Located> =>
-    locator.locate(url, { ...how, signal, ...(tokenFile !== undefined && { tokenFile }) });
-  try {
-    const located = await locate({});
-    roster.add(located, clock.monotonic());
-    const known = await readOriginFacts(located, { wire: pool, locate, signal }).catch(() => undefined);
-    signal.throwIfAborted();
-    const { size, etag, modified } = known ?? {};
-    const facts = { size, etag, modified, digest: undefined };
-    if (size !== undefined && size !== here) return facts;
-    const waitMs = digestWaitMs(here, limits);
-    const ask = (source: Source, how: { signal: AbortSignal }) => askObject(source, pool, waitMs, how.signal);
-    const answer = await firstAnswer(roster.sources, ask, { federation: { wire: pool }, signal });
-    return { ...facts, ...defined({ ...answer }) };
-  } finally {
-    pool.close();
-  }
-}
-
-async function hashFile(file: string, algorithm: Algorithm): Promise<string> {
-  const hash = hasher(algorithm);
-  for await (const chunk of fs.createReadStream(file, { highWaterMark: 1 << 20 }))
-    hash.update(chunk as Buffer);
-  return hash.hex();
 }

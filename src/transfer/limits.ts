@@ -7,12 +7,10 @@ export interface TransferLimits {
   headSeconds: number;
   /** A server has stalled after this long without a byte; sooner while another one delivers. */
   stallSeconds: number;
-  /** A server below this rate is too slow for any object; big objects and budgets raise it. */
+  /** A server below this rate is too slow for any object; big objects raise it. */
   floorBytesPerSecond: number;
   /** Servers used at once for one object. */
   maxServers: number;
-  /** The fetch must end within this time, if set. */
-  budgetSeconds: number | undefined;
   /** After this long without a byte from any server the origin is asked, whatever caches there are. */
   originSeconds: number;
   /** Give up after this long without a byte from any server. */
@@ -38,7 +36,6 @@ export const defaultTransferLimits: TransferLimits = {
   stallSeconds: 20,
   floorBytesPerSecond: 100 * 1024,
   maxServers: 3,
-  budgetSeconds: undefined,
   originSeconds: 15,
   quietSeconds: 600,
   maxPasses: 6,

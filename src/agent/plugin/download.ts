@@ -49,7 +49,7 @@ export async function download(
       ? await downloadCollection(url, stripQuery(target, url), options, context, parts)
       : parsed.kind === 'federated' && parsed.pack !== undefined
         ? await downloadPacked(url, parsed.pack, path.dirname(target), watched)
-        : await fetchToFile(url, target, { ...watched, overwrite: true });
+        : await fetchToFile(url, target, watched);
   const seconds = (clock.monotonic() - started) / 1000;
   const { bytes, verified, servers, leftOut } = fetched;
   record({
@@ -128,7 +128,7 @@ async function downloadCollection(
     const fetching = async (): Promise<TransferInfo> => {
       signal.throwIfAborted();
       await mkdir(path.dirname(file), { recursive: true });
-      return await fetchToFile(entry.url, file, { ...observe(endpoints, options, clock), overwrite: true });
+      return await fetchToFile(entry.url, file, observe(endpoints, options, clock));
     };
     const result = await fetching().catch(asFault);
     if (!(result instanceof Fault)) endpoints.push(...deliverers(result, clock));

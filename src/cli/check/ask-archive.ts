@@ -14,14 +14,8 @@ import type { AskedObject, ObjectReport } from './gathered.ts';
 /** Enough for the first entries, and cheap for a server. */
 const headBytes = 256 << 10;
 /** A slow server is given up: other checks report it. */
-const headPolicy = {
-  maxServers: 1,
-  laps: 1,
-  unreachedLaps: 1,
-  budgetSeconds: 8,
-  digestSeconds: 0,
-  windowBytes: 1 << 20,
-};
+const headMs = 8_000;
+const limits = { maxServers: 1, maxPasses: 1, maxUnreachedPasses: 1, digestSeconds: 0, windowBytes: 1 << 20 };
 
 type ArchiveFacts = Pick<ObjectFact, 'archiveProblem'>;
 
@@ -92,13 +86,14 @@ export async function fetchHead(url: string, bytes: number, options: FetchOption
   };
   const { fetchToStream } = await import('../../transfer/fetch-to-stream.ts');
   const wrong = new AbortController();
-  const signal = AbortSignal.any([wrong.signal, ...(options.signal ? [options.signal] : [])]);
+  const ends = [wrong.signal, AbortSignal.timeout(headMs), ...(options.signal ? [options.signal] : [])];
+  const signal = AbortSignal.any(ends);
   const onEvent = (event: FetchEvent): void => {
     // A job would ask again, in case that it passes.
     if (event.kind === 'setback' && event.fault.kind === 'data-wrong') wrong.abort(event.fault);
   };
   try {
-    await fetchToStream(url, take, { ...options, signal, onEvent, limits: headPolicy });
+    await fetchToStream(url, take, { ...options, signal, onEvent, limits });
   } catch (error) {
     if (size < bytes) throw error;
   }

@@ -6,6 +6,7 @@ import { shellQuote } from '../../base/shell-quote.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
 import type { FederationLocator } from '../../federation/locator.ts';
 import type { IdleConnections } from '../../http/connections.ts';
+import { alreadyThere } from '../../transfer/already-there.ts';
 import { fetchToFile } from '../../transfer/fetch-to-file.ts';
 import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
 import type { Fetched, FetchOptions } from '../../transfer/fetch.ts';
@@ -109,7 +110,9 @@ async function toFile(
   const earlier = listed && (await compareEarlier(item, access, overwrite));
   if (earlier !== undefined && 'same' in earlier) return { fetched: earlier.same, isOld: true };
   try {
-    const fetched = await fetchToFile(earlier?.from ?? url, target, { ...access, overwrite });
+    const from = earlier?.from ?? url;
+    const there = overwrite ? undefined : await alreadyThere(from, target, access);
+    const fetched = there ?? (await fetchToFile(from, target, access));
     // By this the next download of the folder knows it again.
     if (listed?.modified !== undefined) await utimes(target, new Date(), new Date(listed.modified));
     return { fetched };
@@ -164,7 +167,7 @@ async function compareEarlier(
   const file = await stat(target).catch(() => undefined);
   if (file?.isFile() !== true) return undefined;
   const owner = await atOwner(url, access);
-  const there = await fetchToFile(owner.url, target, access).catch((error: unknown) => {
+  const there = await alreadyThere(owner.url, target, access).catch((error: unknown) => {
     if (error instanceof Fault && error.kind === 'file-invalid') return undefined;
     throw error;
   });

@@ -5,7 +5,7 @@ import { walkTree } from '../../base/walk-tree.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
 import type { FederationLocator } from '../../federation/locator.ts';
 import { type Put, putObject, statFile } from '../../transfer/put-object.ts';
-import { fetchToFile } from '../../transfer/fetch-to-file.ts';
+import { alreadyThere } from '../../transfer/already-there.ts';
 import type { Cli } from '../cli.ts';
 import { below, hasScheme, statUrl } from './access.ts';
 import type { TransferBoard } from './board.ts';
@@ -76,7 +76,8 @@ async function existingCopy(
   try {
     const owner = await atOwner(url, options);
     if (!owner.isOwner) return undefined;
-    const there = await fetchToFile(owner.url, file, options);
+    const there = await alreadyThere(owner.url, file, options);
+    if (there === undefined) return undefined;
     const { bytes, verified } = there;
     if (!isProven(there)) {
       if (!byTime) return undefined;

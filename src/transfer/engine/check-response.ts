@@ -29,17 +29,17 @@ export function completed(known: Identity, { size, modified }: OriginFacts): Ide
   return { ...known, size, modified: known.modified ?? modified };
 }
 
-/** Whether the origin has another version: times count whole seconds, so that ETags and sizes count too. */
-export const isOlder = (known: Identity, origin: OriginFacts | undefined): boolean =>
-  origin !== undefined &&
-  origin.kind !== 'cache' &&
-  (contradicts(origin, known) ||
-    (origin.modified ?? known.modified) !== (known.modified ?? origin.modified) ||
-    (strongTag(origin.etag) ?? known.etag) !== (known.etag ?? strongTag(origin.etag)));
+const differ = <T>(one: T | undefined, other: T | undefined): boolean =>
+  one !== undefined && other !== undefined && one !== other;
 
 /** Whether the origin itself gives another size. */
 export const contradicts = ({ size, kind }: OriginFacts, known: Identity): boolean =>
-  kind !== 'cache' && (size ?? known.size) !== (known.size ?? size);
+  kind !== 'cache' && differ(size, known.size);
+
+/** Whether the origin has another version: times count whole seconds, so that ETags and sizes count too. */
+export const isOlder = (known: Identity, origin?: OriginFacts): boolean =>
+  origin !== undefined &&
+  (contradicts(origin, known) || differ(origin.modified, known.modified) || differ(origin.etag, known.etag));
 
 export interface Expectation {
   /** The object's URL without secrets. */
@@ -127,14 +127,11 @@ export function versionOf({ status, headers }: ResponseHead): Identity {
   const modified = Date.parse(headers.get('last-modified') ?? '');
   return {
     size: /^\d{1,16}$/.test(total ?? '') ? Number(total) : undefined,
-    etag: strongTag(tag),
+    etag: tag?.startsWith('"') === true ? tag : undefined,
     weak: tag?.startsWith('W/') === true ? tag : undefined,
     modified: Number.isNaN(modified) ? undefined : modified,
   };
 }
-
-const strongTag = (tag: string | undefined): string | undefined =>
-  tag?.startsWith('"') === true ? tag : undefined;
 
 /** How servers answer a GET of a folder: Pelican's and XRootD's. */
 const isFolderStatus = (status: number): boolean => status === 405 || status === 409;
@@ -222,9 +219,8 @@ function isPage(headers: ResponseHead['headers'], { name }: Expectation): boolea
 function checkIdentity(accepted: Accepted, asked: Expectation, known: Identity): void {
   if (known.size !== undefined && accepted.size !== undefined && accepted.size !== known.size)
     throw otherSize(asked, known, `has ${accepted.size} bytes, expected ${known.size}`);
-  const own = asked.before && tagOf(asked.before);
-  if (own !== undefined && own !== (tagOf(accepted) ?? own))
-    throw changed(asked, `has another version now (ETag ${tagOf(accepted)}, before: ${own})`);
+  const [tag, before] = [accepted, asked.before].map(tagOf);
+  if (differ(tag, before)) throw changed(asked, `has another version now (ETag ${tag}, before: ${before})`);
   if (asked.hasSameDigest === true) return;
   if (!hasValidator(known)) {
     if (asked.joins !== true) return;
@@ -242,7 +238,7 @@ function checkIdentity(accepted: Accepted, asked: Expectation, known: Identity):
 
 type Version = Partial<Pick<Identity, 'etag' | 'weak' | 'modified'>>;
 
-const tagOf = ({ etag, weak }: Version): string | undefined => (etag ?? weak)?.replace(/^W\//, '');
+const tagOf = (said?: Version): string | undefined => (said?.etag ?? said?.weak)?.replace(/^W\//, '');
 
 /**
  * Whether bytes of two answers to GET are of one version; undefined if they do not say. Equal modification times never

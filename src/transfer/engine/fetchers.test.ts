@@ -141,8 +141,6 @@ const alone: SpeedContext = {
   bestOther: 0,
   alternative: false,
   size: gigabyte,
-  missingBytes: gigabyte,
-  leftMs: undefined,
 };
 const steady: FetcherStatus = { quietMs: 100, runningMs: 60_000, rate: 50e6 };
 
@@ -167,10 +165,9 @@ test('a trickle is too slow only if there is another server to ask', () => {
   );
 });
 
-test("the minimum rate rises with the object's size, a time budget, and the rate of other servers", () => {
+test("the minimum rate rises with the object's size and the rate of other servers", () => {
   const floor = (more: Partial<SpeedContext>) => speedFloor({ ...alone, ...more }, limits);
   assert.equal(floor({}), 100 * 1024);
   assert.ok(floor({ size: 100 * gigabyte }) > 4e6);
-  assert.equal(floor({ missingBytes: gigabyte, leftMs: 100_000 }), 10e6);
   assert.equal(floor({ bestOther: 160e6 }), 10e6);
 });

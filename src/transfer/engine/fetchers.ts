@@ -205,9 +205,6 @@ export interface SpeedContext {
   /** Another server could be asked instead. */
   alternative: boolean;
   size: number;
-  missingBytes: number;
-  /** Milliseconds left of the user's budget, if there is one. */
-  leftMs: number | undefined;
 }
 
 /** `slow`: ask another server too; `drop`: another server does its work better; `stalled`: give it up. */
@@ -217,7 +214,7 @@ export type Judgement = 'fine' | 'slow' | 'drop' | 'stalled';
 const rampMs = 5_000;
 /** A slow server still helps if it delivers this share of the best rate. */
 const helpfulShare = 1 / 16;
-/** An object should not take longer than this unless the user sets a budget. */
+/** An object should not take longer than this. */
 const maxObjectSeconds = 6 * 3600;
 
 /** Judges one running segment. Pure: the caller reads the clock. */
@@ -236,8 +233,5 @@ export function judgeSegment(
 /** Bytes per second below which a server is too slow for this object. */
 export function speedFloor(context: SpeedContext, limits: TransferLimits): number {
   const size = Number.isFinite(context.size) ? context.size : 0;
-  const bySize = size / maxObjectSeconds;
-  const byBudget =
-    context.leftMs === undefined ? 0 : context.missingBytes / Math.max(1, context.leftMs / 1000);
-  return Math.max(limits.floorBytesPerSecond, bySize, byBudget, context.bestOther * helpfulShare);
+  return Math.max(limits.floorBytesPerSecond, size / maxObjectSeconds, context.bestOther * helpfulShare);
 }

@@ -31,7 +31,7 @@ export class Repair {
   readonly #newSuspects = new Set<string>();
   #suspicions: Suspicions | undefined;
   /** What was wrong with earlier deliveries of the whole, and who sent them. */
-  readonly #wrong: { what: string; servers: string[] }[] = [];
+  readonly #wrong: { what: string; servers: Set<string> }[] = [];
 
   constructor(transfer: Repaired, actions: RepairActions) {
     this.#transfer = transfer;
@@ -48,11 +48,12 @@ export class Repair {
     // Other servers sent the same, and there is none left to ask: the expected digest is wrong.
     const isHopeless = this.#suspicions === undefined && !this.#suspectAll(fault);
     const suspicions = (this.#suspicions ??= new Suspicions(this.#transfer.segments));
-    if (!isHopeless && (await this.#replace(suspicions, expects))) return;
+    // The other version may be what the user expects.
+    const isOther = () => expects && this.#wrong.length === 1 && this.#actions.hasOtherVersion();
+    if (!isHopeless && (await this.#replace(suspicions, isOther))) return;
     this.#suspicions = undefined;
     const { segments, sink, shownUrl } = this.#transfer;
-    const isOther = expects && this.#actions.hasOtherVersion() && this.#wrong.length === 1;
-    const isSame = !isOther && !isHopeless && suspicions.guilty.length === 0 && sink.rewrite !== undefined;
+    const isSame = !isOther() && !isHopeless && suspicions.guilty.length === 0 && sink.rewrite !== undefined;
     if (isSame && expects && !(await this.#actions.isOlder()))
       throw expectWrong(shownUrl, fault.message, [...suspicions.servers, ...segments.senders]);
     if (isSame) await this.run(fault, expects);
@@ -63,12 +64,10 @@ export class Repair {
   /** Throws if other servers have delivered the same before. */
   async #compareWithEarlier({ message: what }: Fault): Promise<void> {
     const { segments, shownUrl } = this.#transfer;
-    const { senders: servers } = segments;
-    const same = this.#wrong.find(
-      (each) => each.what === what && !each.servers.some((one) => servers.includes(one)),
-    );
+    const servers = new Set(segments.senders);
+    const same = this.#wrong.find((each) => each.what === what && servers.isDisjointFrom(each.servers));
     if (same !== undefined && !(await this.#actions.isOlder()))
-      throw expectWrong(shownUrl, what, [...same.servers, ...servers]);
+      throw expectWrong(shownUrl, what, same.servers.union(servers));
     this.#wrong.push({ what, servers });
   }
 
@@ -95,15 +94,14 @@ export class Repair {
   }
 
   /** True once a refetched byte differed, or everything was fetched again. */
-  async #replace(suspicions: Suspicions, expects: boolean): Promise<boolean> {
+  async #replace(suspicions: Suspicions, isOther: () => boolean): Promise<boolean> {
     const { sink, segments } = this.#transfer;
     const wasReplaced = sink.rewrite?.();
     if (wasReplaced === undefined) return false;
     for (let next = suspicions.next(); next !== undefined; next = suspicions.next()) {
       for (const range of next.ranges) segments.putBack(range, next.server);
       await this.#actions.run();
-      // The other version may be what the user expects.
-      if (expects && this.#actions.hasOtherVersion() && this.#wrong.length === 1) return false;
+      if (isOther()) return false;
       if (this.#transfer.segments !== segments) {
         // The origin has another version than all caches, and everything was fetched again.
         this.#suspicions = undefined;

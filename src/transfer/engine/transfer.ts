@@ -353,13 +353,11 @@ export class Transfer implements SegmentContext {
     if (now - this.#shownAt >= tickMs) this.#showProgress();
     if (this.#isQuiet(now))
       void this.#search.forOrigin().catch((error: unknown) => this.#endWith(error as Error));
-    const { budgetSeconds } = this.limits;
-    const leftMs = budgetSeconds === undefined ? undefined : this.#startedAt + budgetSeconds * 1000 - now;
     const alternative = this.#fetchers.size > 1 || this.#roster.candidates(now).length > 0;
-    const { size, missingBytes } = this.segments;
+    const { size } = this.segments;
     const { slow } = this.#fetchers.watch((watched, fetcher) => {
       const bestOther = this.#fetchers.bestOtherRate(fetcher);
-      return judgeSegment(watched, { bestOther, alternative, size, missingBytes, leftMs }, this.limits);
+      return judgeSegment(watched, { bestOther, alternative, size }, this.limits);
     });
     if (slow && this.#fetchers.race === undefined && this.#assignment.helpSlow()) this.#sleep.wake();
     if (slow && size === Infinity) void this.origin.answer();
@@ -379,10 +377,7 @@ export class Transfer implements SegmentContext {
     if (this.#fatal !== undefined) throw this.#fatal;
     if (this.segments.complete && this.#found) return;
     const now = this.clock.monotonic();
-    const { budgetSeconds, quietSeconds } = this.limits;
-    if (budgetSeconds !== undefined && now - this.#startedAt > budgetSeconds * 1000)
-      throw new Fault('transfer-stalled', `${this.shownUrl}: ${this.#state()} in ${budgetSeconds} s`);
-    if (!this.#fetchers.waitForSink && now - this.#progressAt > quietSeconds * 1000)
+    if (!this.#fetchers.waitForSink && now - this.#progressAt > this.limits.quietSeconds * 1000)
       throw this.#clearestFault();
   }
 
