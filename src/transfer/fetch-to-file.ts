@@ -62,7 +62,6 @@ class FileFetch {
   readonly #file: PartFile;
   readonly #sink: FileSink;
   readonly #transfer: Transfer;
-  /** What the first server says about the version that comes now. */
   #facts: Promise<ObjectChecksums | undefined> = Promise.resolve(undefined);
   #asked: Source | undefined;
   /** The digest of the first server, of this or an earlier attempt. */

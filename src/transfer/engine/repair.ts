@@ -108,7 +108,7 @@ export class Repair {
         return true;
       }
       if (!wasReplaced()) continue;
-      next.differs();
+      suspicions.guilty.push(next.server);
       return true;
     }
     return false;
@@ -127,76 +127,23 @@ export class Repair {
   }
 }
 
-interface Suspicion {
-  server: string;
-  sent: Range[];
-  /** What has not been fetched again yet. */
-  rest: Range[];
-  /** Another server sent different bytes in place of some of its bytes. */
-  isGuilty: boolean;
-}
-
-/** The first share of each server's bytes to fetch again; it doubles from round to round. */
-const firstShare = 1 / 64;
-const minShareBytes = 1 << 20;
-
 /**
- * The object as a whole is wrong, and it is unknown where: each server's bytes are fetched again from another server, a
- * little of each first. Once a server's bytes differ, all it sent comes next.
+ * The object as a whole is wrong, and it is unknown where: each server's bytes are fetched again from another server,
+ * one server after the other.
  */
 class Suspicions {
-  readonly #suspicions: Suspicion[];
-  #share: number;
-  #turn = 0;
+  readonly servers: string[];
+  /** Hosts whose bytes turned out wrong. */
+  readonly guilty: string[] = [];
+  readonly #open: { server: string; ranges: Range[] }[];
 
   constructor(segments: SegmentMap) {
-    this.#suspicions = segments.senders.map((server) => ({
-      server,
-      sent: segments.sentBy(server),
-      rest: segments.sentBy(server),
-      isGuilty: false,
-    }));
-    this.#share = Math.max(minShareBytes, segments.size * firstShare);
-  }
-
-  get servers(): string[] {
-    return this.#suspicions.map(({ server }) => server);
-  }
-
-  /** Hosts whose bytes turned out wrong. */
-  get guilty(): string[] {
-    return this.#suspicions.filter(({ isGuilty }) => isGuilty).map(({ server }) => server);
+    this.servers = segments.senders;
+    this.#open = this.servers.map((server) => ({ server, ranges: segments.sentBy(server) }));
   }
 
   /** What to fetch again next, and who sent it; undefined when everything was. */
-  next(): { server: string; ranges: Range[]; differs: () => void } | undefined {
-    const open = this.#suspicions.filter(({ rest }) => rest.length > 0);
-    const suspicion = open.find(({ isGuilty }) => isGuilty) ?? open[this.#turn % open.length];
-    if (suspicion === undefined) return undefined;
-    if (++this.#turn % open.length === 0) this.#share *= 2;
-    const ranges = cut(suspicion.rest, suspicion.isGuilty ? Infinity : this.#share);
-    suspicion.rest = subtract(suspicion.rest, ranges);
-    return { server: suspicion.server, ranges, differs: () => (suspicion.isGuilty = true) };
+  next(): { server: string; ranges: Range[] } | undefined {
+    return this.#open.shift();
   }
-}
-
-/** The first `bytes` bytes of these ranges. */
-function cut(ranges: readonly Range[], bytes: number): Range[] {
-  const taken: Range[] = [];
-  let left = bytes;
-  for (const { start, end } of ranges) {
-    if (left <= 0) break;
-    const to = Math.min(end, start + left);
-    taken.push({ start, end: to });
-    left -= to - start;
-  }
-  return taken;
-}
-
-/** The ranges without their first ones. */
-function subtract(ranges: readonly Range[], first: readonly Range[]): Range[] {
-  const end = first.at(-1)?.end ?? 0;
-  return ranges
-    .filter((range) => range.end > end)
-    .map((range) => ({ start: Math.max(range.start, end), end: range.end }));
 }

@@ -226,11 +226,6 @@ export class Roster {
       .sort((one, other) => rank(other) - rank(one));
   }
 
-  /** Whether a server has another version than the one being fetched. */
-  get hasOtherVersion(): boolean {
-    return this.sources.some(({ dead, disagrees }) => disagrees && !dead);
-  }
-
   /** Whether any server has the version that is being fetched. */
   get hasOthers(): boolean {
     return this.sources.some(({ dead, disagrees }) => !dead && !disagrees);

@@ -102,7 +102,7 @@ export class Transfer implements SegmentContext {
     this.repair = new Repair(this, {
       ...options,
       servers: () => this.record.servers,
-      hasOtherVersion: () => this.#roster.hasOtherVersion,
+      hasOtherVersion: () => this.#roster.sources.some(({ dead, disagrees }) => disagrees && !dead),
       isOlder: async () => isOlder(this.#identity, await this.origin.answer()),
       onSuspect: (server, fault) => this.#report(server, fault),
       run: () => this.run(),
