@@ -56,8 +56,7 @@ async function compare(
 async function askAny(url: string, here: number, settings: Settings): Promise<ObjectChecksums | undefined> {
   const { locator, clock, limits, signal, tokenFile, connections: idle } = settings;
   const roster = new Roster();
-  const connectMs = limits.connectSeconds * 1000;
-  const pool = new ConnectionPool({ clock, ca: locator.ca, connectMs, idle });
+  const pool = new ConnectionPool({ clock, ca: locator.ca, connectMs: limits.connectSeconds * 1000, idle });
   const locate = (how: LocateOptions): Promise<Located> =>
     locator.locate(url, { ...how, signal, ...(tokenFile !== undefined && { tokenFile }) });
   try {
@@ -68,8 +67,8 @@ async function askAny(url: string, here: number, settings: Settings): Promise<Ob
     const { size, etag, modified } = known ?? {};
     const facts = { size, etag, modified, digest: undefined };
     if (size !== undefined && size !== here) return facts;
-    const waitMs = digestWaitMs(here, limits);
-    const ask = (source: Source, how: { signal: AbortSignal }) => askObject(source, pool, waitMs, how.signal);
+    const ask = (source: Source, how: { signal: AbortSignal }) =>
+      askObject(source, pool, digestWaitMs(here, limits), how.signal);
     const answer = await firstAnswer(roster.sources, ask, { federation: { wire: pool }, signal });
     return { ...facts, ...defined({ ...answer }) };
   } finally {

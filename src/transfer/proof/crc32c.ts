@@ -4,7 +4,7 @@ import { leb, op, pageBytes, wasmLoop, type WasmLoop } from './wasm-loop.ts';
 /**
  * The CRC is the remainder of the message, taken as a polynomial over GF(2), modulo Castagnoli's polynomial. That one
  * divides x²⁰⁹ + x¹⁴⁴ + x⁵⁴ + x³⁹ + x¹⁴ + 1 (its multiple of lowest degree with six terms), and hence the same
- * polynomial in x⁶⁴ or x¹²⁸, since squaring is linear. So each word except the last 209 can be removed by adding
+ * polynomial in x¹²⁸, since squaring is linear. So each word except the last 209 can be removed by adding
  * (xor) it to five later words. No table is needed, and this runs at the speed of memory.
  */
 const degree = 209;
@@ -13,38 +13,31 @@ const terms = [144, 54, 39, 14];
 /** Castagnoli's polynomial; the highest bit is x⁰. */
 const polynomial = 0x82f63b78;
 
-interface Folding extends WasmLoop {
-  /** The CRC of the last `degree` words. */
-  historyBytes: number;
-  wordBytes: number;
-  step: number;
-}
+const wordBytes = 16;
+const unrolled = 8;
+const step = unrolled * wordBytes;
+const historyBytes = degree * wordBytes;
 
 /** Adds to each word the words that lie `degree - term` before it. */
-export function crcFolding(wordBytes: 8 | 16): Folding | undefined {
-  const [load, store, xor] =
-    wordBytes === 16 ? [op.v128Load, op.v128Store, op.v128Xor] : [op.i64Load, op.i64Store, op.i64Xor];
+export function crcFolding(): WasmLoop | undefined {
   const body: number[] = [];
-  const unrolled = 8;
   for (let word = 0; word < unrolled; word++) {
-    const get = (term: number): number[] => [op.localGet, 0, ...load, ...leb((term + word) * wordBytes)];
-    const sum = [...get(degree), ...[...terms, 0].flatMap((term) => [...get(term), ...xor])];
-    body.push(op.localGet, 0, ...sum, ...store, ...leb((degree + word) * wordBytes));
+    const get = (term: number) => [op.localGet, 0, ...op.v128Load, ...leb((term + word) * wordBytes)];
+    const sum = [...get(degree), ...[...terms, 0].flatMap((term) => [...get(term), ...op.v128Xor])];
+    body.push(op.localGet, 0, ...sum, ...op.v128Store, ...leb((degree + word) * wordBytes));
   }
-  const step = unrolled * wordBytes;
-  const loop = wasmLoop({ step, vectors: 0, body });
-  return loop && { ...loop, historyBytes: degree * wordBytes, wordBytes, step };
+  return wasmLoop({ step, vectors: 0, body });
 }
 
-/** One page serves all digests: each keeps its own history. Undefined where there is no WebAssembly. */
-let shared: { folding: Folding | undefined } | undefined;
+/** One page serves all digests: each keeps its own history. Undefined where 128-bit words are not supported. */
+let shared: { folding: WasmLoop | undefined } | undefined;
 
 export function crc32cHasher(): Hasher {
-  const { folding } = (shared ??= { folding: crcFolding(16) ?? crcFolding(8) });
+  const { folding } = (shared ??= { folding: crcFolding() });
   return folding === undefined ? bytewiseHasher() : foldingHasher(folding);
 }
 
-export function foldingHasher({ page, run, historyBytes, wordBytes, step }: Folding): Hasher {
+export function foldingHasher({ page, run }: WasmLoop): Hasher {
   /** The history, followed by the bytes that do not yet fill a step. */
   const kept = new Uint8Array(historyBytes + step);
   let keptBytes = historyBytes;

@@ -1,4 +1,4 @@
-/** A loop over one page of memory, in WebAssembly: JavaScript has neither 64-bit nor 128-bit words. */
+/** A loop over one page of memory, in WebAssembly: JavaScript has no 128-bit words. */
 export interface WasmLoop {
   page: Uint8Array<ArrayBuffer>;
   /** Runs the body for `at` = `from`, in steps of `step` bytes, until `to` is reached. */
@@ -28,9 +28,6 @@ export const op = {
   localGet: 0x20,
   localSet: 0x21,
   i32Const: 0x41,
-  i64Load: [0x29, 0],
-  i64Store: [0x37, 0],
-  i64Xor: [0x85],
   v128Load: [0xfd, 0x00, 0],
   v128Store: [0xfd, 0x0b, 0],
   v128Xor: [0xfd, 0x51],

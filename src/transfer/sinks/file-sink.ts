@@ -8,7 +8,6 @@ import type { OnDamaged, Sink } from './sink.ts';
 interface FileSinkOptions {
   manifest: Manifest | undefined;
   onDamaged: OnDamaged;
-  /** Called when all bytes are forgotten. */
   onRestart?: () => void;
 }
 
