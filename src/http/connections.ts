@@ -153,13 +153,13 @@ export async function withDeadline<T>(
 
 /** A server that has not answered by then gets company: it may still win. */
 const raceMs = 2_000;
-const stepMs = 750;
+const stepMs = 500;
 /** More would flood a federation whose servers are only slow. */
-const maxRaced = 10;
+const maxRaced = 20;
 
 /** How many servers may be asked at once when the first of them has been silent for so long. */
 export const raceWidth = (silentMs: number): number =>
-  silentMs < raceMs ? 1 : Math.min(maxRaced, Math.floor(silentMs / stepMs));
+  silentMs < raceMs ? 1 : Math.min(maxRaced, 2 + Math.floor((silentMs - raceMs) / stepMs));
 
 interface Asking {
   federation: { wire: Pick<ConnectionPool, 'clock'> };
