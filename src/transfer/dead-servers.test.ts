@@ -120,3 +120,17 @@ test('while no server answers, only three caches are made to fetch the object; o
   );
   assert.deepEqual(whole, [1, 1, 1, 0, 0, 0]);
 });
+
+test('if all caches that the director names are silent, the origin delivers within 15 seconds', async (t) => {
+  const bytes = objectBytes(100_000);
+  const clock = fastClock(20);
+  const open: Open = { now: 0, most: 0 };
+  const silent = await Promise.all(Array.from({ length: 6 }, () => silentServer(t, open)));
+  const origin = await serveObject(t, { bytes, kind: 'origin' });
+  const file = path.join(await temporaryFolder(t), 'data.bin');
+  const start = clock.monotonic();
+  await fetchToFile('osdf:///ns/data.bin', file, { locator: locatorOf(silent, { direct: [origin] }), clock });
+  assert.deepEqual(await readFile(file), bytes);
+  const ms = clock.monotonic() - start;
+  assert.ok(ms < 14_000, `${ms} ms`);
+});

@@ -36,7 +36,7 @@ export const defaultTransferLimits: TransferLimits = {
   stallSeconds: 20,
   floorBytesPerSecond: 100 * 1024,
   maxServers: 3,
-  originSeconds: 15,
+  originSeconds: 10,
   quietSeconds: 600,
   maxPasses: 6,
   maxUnreachedPasses: 6,
