@@ -38,9 +38,8 @@ function jobRules(job: JobScenario, number: number, { bytes, scale }: Scaled): s
   const actions = actionRules(job.actions, after).map((rule) => `${rule} ${from}`);
   rules.push(...actions.map((rule) => `cache-1: ${rule}`));
   if (job.corrupted) {
-    rules.push(`cache-1: corrupt at 0 length 1KiB skip ${Math.max(1, job.actions.length)} first 1 ${from}`);
-    // A client that does not wait for the first cache gets the damaged delivery from the second.
-    rules.push(`cache-2: corrupt at 0 length 1KiB first 1 ${from}`);
+    // A client that does not wait for the first cache gets the damaged delivery from the next.
+    rules.push(`all: corrupt at 0 length 1KiB skip ${Math.max(1, job.actions.length)} first 1 ${from}`);
   } else if (job.secondCacheToo) rules.push(...actions.map((rule) => `cache-2: ${rule}`));
   return rules;
 }

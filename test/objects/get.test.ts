@@ -194,8 +194,10 @@ test('an archive that is wrong comes once more, from another cache; wrong in the
   const harness = await ObjectHarness.open(t);
   const bytes = await harness.publish('demo/set.tar.gz', makeTarGz({ 'a/1': 'one', 'a/2': 'two' }));
   const sha256 = createHash('sha256').update(bytes).digest('hex');
-  const get = (hash: string, into: string) =>
-    harness.updraft(['get', '--unpack', '--sha256', hash, 'osdf:///demo/set.tar.gz', '--into', into]);
+  const get = (hash: string, into: string) => {
+    const proof = hash === '' ? [] : ['--sha256', hash];
+    return harness.updraft(['get', '--unpack', ...proof, 'osdf:///demo/set.tar.gz', '--into', into]);
+  };
   const wrong = await get('0'.repeat(64), 'wrong');
   assert.equal(wrong.exit, 89, wrong.err);
   assert.match(wrong.err, new RegExp(`is ${sha256}, should be 0{64}; \\S+ and \\S+ have the same`));
@@ -204,6 +206,9 @@ test('an archive that is wrong comes once more, from another cache; wrong in the
   const good = await get(sha256, 'good');
   assert.equal(good.exit, 0, good.err);
   assert.equal(await readFile(harness.at('good/a/1'), 'utf8'), 'one');
+  await harness.trouble('cache-1: corrupt at 0 length 16B on set.tar.gz');
+  const begun = await get('', 'begun');
+  assert.equal(begun.exit, 0, begun.err);
 });
 
 test('invalid arguments are refused before anything is fetched', async (t) => {

@@ -36,10 +36,9 @@ const differ = <T>(one: T | undefined, other: T | undefined): boolean =>
 export const contradicts = ({ size, kind }: OriginFacts, known: Identity): boolean =>
   kind !== 'cache' && differ(size, known.size);
 
-/** Whether the origin has another version: times count whole seconds, so that ETags and sizes count too. */
+/** Whether the origin has another version. Its ETag does not count: Pelican's origins have another one for GET. */
 export const isOlder = (known: Identity, origin?: OriginFacts): boolean =>
-  origin !== undefined &&
-  (contradicts(origin, known) || differ(origin.modified, known.modified) || differ(origin.etag, known.etag));
+  origin !== undefined && (contradicts(origin, known) || differ(origin.modified, known.modified));
 
 export interface Expectation {
   /** The object's URL without secrets. */

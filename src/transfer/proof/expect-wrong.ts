@@ -1,7 +1,7 @@
 import { Fault } from '../../fault/fault.ts';
 import type { FetchOptions } from '../fetch.ts';
 
-const wrongKinds = ['data-corrupt', 'archive-damaged', 'data-unexpected'];
+const wrongKinds = ['data-corrupt', 'data-wrong', 'archive-damaged', 'archive-kind', 'data-unexpected'];
 const fix = 'correct `sha256`, `expect` or the manifest, or publish the right object under a new name';
 
 /** The same bytes came twice and are not what was expected: no other server and no other machine has better ones. */
@@ -27,14 +27,10 @@ export async function deliverAgainIfWrong<Options extends FetchOptions, Delivere
   try {
     return await deliver(own, false);
   } catch (error) {
-    // Bytes that a manifest has verified will be the same again, and so will a file that no server sent.
-    if (
-      !(error instanceof Fault) ||
-      !wrongKinds.includes(error.kind) ||
-      manifest !== undefined ||
-      sent.length === 0
-    )
-      throw error;
+    const isWrong = error instanceof Fault && wrongKinds.includes(error.kind);
+    // Verified bytes will be the same again, and so will a file that no server sent.
+    const isVerified = manifest !== undefined || (isWrong && error.cause instanceof Fault);
+    if (!isWrong || isVerified || sent.length === 0) throw error;
     const first = sent;
     options.onEvent?.({ kind: 'setback', server: first.join(', '), fault: error });
     for (const server of first) suspects.add(server);
