@@ -17,6 +17,8 @@ import { describeAmount, describeVerified } from './describe-transfer.ts';
 export interface PutItem {
   file: string;
   url: string;
+  /** The real folder that was named, if it is a file of one. */
+  within?: string;
   /** Why it is not sent: a link that leads out of the folder. */
   fault?: Fault;
 }
@@ -48,7 +50,8 @@ export async function putItem(
     const { signal } = cli;
     const same = overwrite && recursive ? await oldCopy() : undefined;
     if (same !== undefined) return same;
-    const how = { federation, signal, overwrite: overwrite === true, ...defined({ tokenFile }) };
+    const { within } = item;
+    const how = { federation, signal, within, overwrite: overwrite === true, ...defined({ tokenFile }) };
     const put = await board.during(path.basename(item.file), (onProgress) =>
       putObject(item.file, item.url, { ...how, onProgress }),
     );
@@ -146,18 +149,19 @@ export async function listUploads(
 
 async function filesBelow(folder: string, url: string): Promise<PutItem[]> {
   const items: PutItem[] = [];
+  const within = await realpath(folder);
   for (const { name, kind } of await walkTree(folder)) {
     const file = path.join(folder, name);
-    const fault = kind === 'link' ? await linkFault(file, folder) : undefined;
-    if (kind !== 'folder') items.push({ file, url: below(url, name), ...defined({ fault }) });
+    const fault = kind === 'link' ? await linkFault(file, folder, within) : undefined;
+    if (kind !== 'folder') items.push({ file, url: below(url, name), within, ...defined({ fault }) });
   }
   return items;
 }
 
 /** A link is sent as the file that it names only if that is in the folder: nothing else was named to be uploaded. */
-async function linkFault(link: string, folder: string): Promise<Fault | undefined> {
+async function linkFault(link: string, folder: string, within: string): Promise<Fault | undefined> {
   const file = await realpath(link).catch(() => undefined);
-  const isInside = file?.startsWith(`${await realpath(folder)}/`) === true;
+  const isInside = file?.startsWith(`${within}/`) === true;
   const isFile = file !== undefined && (await stat(file)).isFile();
   if (isInside && isFile) return undefined;
   const what = file === undefined ? 'leads nowhere' : `is a link to ${file}`;
