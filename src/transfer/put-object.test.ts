@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdir, mkdtemp, realpath, rm, symlink, truncate, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, truncate, writeFile } from 'node:fs/promises';
 import http from 'node:http';
 import type { ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -192,24 +192,6 @@ test('missing files, folders and places that accept no uploads are refused befor
     isFault('file-invalid'),
   );
   await assert.rejects(putObject(file, 'file:///tmp/x', { federation }), isFault('url-invalid'));
-});
-
-test('a file whose place, or whose folder, a link has taken since it was listed is not sent', async (t) => {
-  const { federation, file, folder, asked } = await origin(t);
-  await mkdir(path.join(folder, 'within'));
-  await symlink(file, path.join(folder, 'within/file'));
-  await symlink(folder, path.join(folder, 'within/folder'));
-  const within = await realpath(path.join(folder, 'within'));
-  for (const name of ['file', `folder/${path.basename(file)}`])
-    await assert.rejects(
-      putObject(path.join(within, name), 'osdf:///ns/x', { federation, within }),
-      isFault('file-invalid'),
-    );
-  assert.deepEqual(
-    asked.flat().filter(({ method, body }) => method === 'PUT' && body.length > 0),
-    [],
-  );
-  await putObject(file, 'osdf:///ns/x', { federation, within: await realpath(folder) });
 });
 
 test('an abort stops an upload at once', async (t) => {

@@ -163,7 +163,7 @@ function addLink(root: string, name: string, { links }: FolderSnapshot): void {
     throw new Fault(
       'wrong-output',
       `${name} in the checkpoint folder is a link to ${target}, outside the folder`,
-      { fix: 'put the file itself there: files outside the checkpoint folder are not saved', about: name },
+      { fix: 'put the file itself there', about: name },
     );
   links.set(name, target);
 }

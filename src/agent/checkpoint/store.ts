@@ -269,5 +269,5 @@ async function restoreFile(
   const sha256 = (await cloneFile(kept, target))
     ? await sha256Of(target, signal)
     : await copyAndHash(kept, target, signal);
-  return sha256 === file.sha256 ? undefined : 'is damaged: its SHA-256 differs from the saved one';
+  return sha256 === file.sha256 ? undefined : 'is damaged: its SHA-256 differs';
 }

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import type { ReadStream } from 'node:fs';
 import { realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { defined } from '../../base/defined.ts';
@@ -50,8 +52,9 @@ export async function putItem(
     const { signal } = cli;
     const same = overwrite && recursive ? await oldCopy() : undefined;
     if (same !== undefined) return same;
-    const { within } = item;
-    const how = { federation, signal, within, overwrite: overwrite === true, ...defined({ tokenFile }) };
+    const { file, within } = item;
+    const checkOpened = within === undefined ? undefined : openedWithin(file, within);
+    const how = { federation, signal, checkOpened, overwrite: overwrite === true, ...defined({ tokenFile }) };
     const put = await board.during(path.basename(item.file), (onProgress) =>
       putObject(item.file, item.url, { ...how, onProgress }),
     );
@@ -171,3 +174,17 @@ async function linkFault(link: string, folder: string, within: string): Promise<
     fix: 'put the files themselves there, or remove the link',
   });
 }
+
+/** A link may have taken the place of the file, or of a folder above it, since it was listed. */
+export const openedWithin =
+  (file: string, within: string) =>
+  async (stream: ReadStream): Promise<void> => {
+    const [fd] = (await once(stream, 'open')) as [number];
+    const opened = await realpath(`/proc/self/fd/${fd}`).catch(() => realpath(file));
+    if (opened.startsWith(`${within}/`)) return;
+    stream.destroy();
+    throw new Fault('file-invalid', `${file} now leads to ${opened}, outside ${within}`, {
+      about: file,
+      fix: 'put the file itself there, or remove the link',
+    });
+  };
