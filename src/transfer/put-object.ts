@@ -167,15 +167,12 @@ function exists(url: string): Fault {
   });
 }
 
-interface FileToSend {
+interface FileToSend extends Pick<PutOptions, 'checkOpened' | 'onProgress' | 'signal'> {
   wire: ConnectionPool;
   file: string;
   size: number;
   url: string;
   headers: Record<string, string>;
-  checkOpened?: PutOptions['checkOpened'];
-  onProgress?: (sent: number, total: number) => void;
-  signal?: AbortSignal;
 }
 
 export interface SentFile {

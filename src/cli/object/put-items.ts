@@ -19,8 +19,7 @@ import { describeAmount, describeVerified } from './describe-transfer.ts';
 export interface PutItem {
   file: string;
   url: string;
-  /** The real folder that was named, if it is a file of one. */
-  within?: string;
+  checkOpened?: ReturnType<typeof openedWithin>;
   /** Why it is not sent: a link that leads out of the folder. */
   fault?: Fault;
 }
@@ -52,8 +51,7 @@ export async function putItem(
     const { signal } = cli;
     const same = overwrite && recursive ? await oldCopy() : undefined;
     if (same !== undefined) return same;
-    const { file, within } = item;
-    const checkOpened = within === undefined ? undefined : openedWithin(file, within);
+    const { checkOpened } = item;
     const how = { federation, signal, checkOpened, overwrite: overwrite === true, ...defined({ tokenFile }) };
     const put = await board.during(path.basename(item.file), (onProgress) =>
       putObject(item.file, item.url, { ...how, onProgress }),
@@ -151,12 +149,12 @@ export async function listUploads(
 }
 
 async function filesBelow(folder: string, url: string): Promise<PutItem[]> {
-  const items: PutItem[] = [];
-  const within = await realpath(folder);
+  const [items, within]: [PutItem[], string] = [[], await realpath(folder)];
   for (const { name, kind } of await walkTree(folder)) {
     const file = path.join(folder, name);
     const fault = kind === 'link' ? await linkFault(file, folder, within) : undefined;
-    if (kind !== 'folder') items.push({ file, url: below(url, name), within, ...defined({ fault }) });
+    const checkOpened = openedWithin(file, within);
+    if (kind !== 'folder') items.push({ file, url: below(url, name), checkOpened, ...defined({ fault }) });
   }
   return items;
 }
@@ -167,13 +165,13 @@ async function linkFault(link: string, folder: string, within: string): Promise<
   const isInside = file?.startsWith(`${within}/`) === true;
   const isFile = file !== undefined && (await stat(file)).isFile();
   if (isInside && isFile) return undefined;
-  const what = file === undefined ? 'leads nowhere' : `is a link to ${file}`;
-  const why = file === undefined ? '' : isInside ? ', not a file' : `, outside ${folder}`;
-  return new Fault('file-invalid', `${link} ${what}${why}`, {
-    about: link,
-    fix: 'put the files themselves there, or remove the link',
-  });
+  if (file === undefined) return unsent(link, 'leads nowhere');
+  return unsent(link, `is a link to ${file}, ${isInside ? 'not a file' : `outside ${folder}`}`);
 }
+
+const fix = 'put the files themselves there, or remove the link';
+const unsent = (about: string, why: string): Fault =>
+  new Fault('file-invalid', `${about} ${why}`, { about, fix });
 
 /** A link may have taken the place of the file, or of a folder above it, since it was listed. */
 export const openedWithin =
@@ -183,8 +181,5 @@ export const openedWithin =
     const opened = await realpath(`/proc/self/fd/${fd}`).catch(() => realpath(file));
     if (opened.startsWith(`${within}/`)) return;
     stream.destroy();
-    throw new Fault('file-invalid', `${file} now leads to ${opened}, outside ${within}`, {
-      about: file,
-      fix: 'put the file itself there, or remove the link',
-    });
+    throw unsent(file, `now leads to ${opened}, outside ${within}`);
   };
