@@ -160,7 +160,14 @@ async function runToEndOrPause(
   // A result counts only if the data it was trained on is complete.
   if (ended === 'paused' || ended.status === 0) await soFar.arriving?.complete();
   if (ended === 'paused') {
-    savePauseMark(context.restartFolder ?? context.cwd, { attempt: order.attempt, scratch, before, code });
+    const mark = {
+      attempt: order.attempt,
+      scratch,
+      before,
+      code,
+      standstills: soFar.saver?.standstills ?? 0,
+    };
+    savePauseMark(context.restartFolder ?? context.cwd, mark);
     await dropClaim(order.attemptFolder);
     soFar.isPaused = true;
     return;
@@ -207,10 +214,11 @@ async function startFresh(soFar: AttemptSoFar, base: Attempt): Promise<ReadyAtte
 }
 
 /** Everything is still there from before the pause. */
-async function resume(soFar: AttemptSoFar, base: Attempt, { before, code }: Paused): Promise<ReadyAttempt> {
+async function resume(soFar: AttemptSoFar, base: Attempt, paused: Paused): Promise<ReadyAttempt> {
+  const { before, code, standstills } = paused;
   const equipped = await setUpEnvironment(base);
   soFar.saver = await CheckpointSaver.open(equipped, code);
-  await soFar.saver?.resume();
+  await soFar.saver?.resume(standstills);
   // Shards on demand are there as they were, and more may be asked for.
   soFar.arriving = await startArrivingData(equipped, Promise.resolve(), base.order.data.filter(isOnDemand));
   return { equipped, attempt: soFar.arriving.attempt, before, code };

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, readFileSync, statSync, watch, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, watch, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { walkFiles } from '../../src/base/walk-tree.ts';
 import type { Train } from '../../src/job/spec.ts';
-import { AgentHarness } from './agent-harness.ts';
+import { AgentHarness, defaultCommand } from './agent-harness.ts';
 
 /** Counts in its checkpoint, reports each step, and ends at `until`; writes the checkpoint aside and renames it. */
 const counting = (until: number, each = 'sleep 0.2'): Partial<Train> => ({
@@ -119,6 +120,35 @@ test('a training that exits with 85 without saving has failed, and is not restar
   const { exit, stderr } = await harness.run({ train: { checkpoint: 'ckpt', command: 'exit 85' } });
   assert.equal(exit, 110);
   assert.match(stderr, /exited with 85.*nothing new in ckpt/);
+});
+
+test('a training that exits with 85 twice with the checkpoint it started with has failed; progress counts anew', async (t) => {
+  const harness = await AgentHarness.open(t);
+  const stuck = { checkpoint: 'ckpt', command: 'touch ckpt/x; exit 85' };
+  const { exit, stderr } = await harness.run({ train: stuck });
+  assert.equal(exit, 110);
+  assert.match(stderr, /exited with 85.*what is in ckpt is the same as when it started, 2 times in a row/);
+  assert.match(stderr, /exit with 0 when it is complete/);
+  assert.equal(harness.entries('training-ended').length, 3);
+
+  // Every second start moves on.
+  const slow =
+    'echo x >> starts; n=$(wc -l < starts); [ $n = 7 ] && cp starts model.pt && exit; echo $((n / 2)) > ckpt/n; exit 85';
+  const moved = await harness.run({ attempt: 2, train: { checkpoint: 'ckpt', command: slow } });
+  assert.equal(moved.exit, 0, moved.stderr);
+});
+
+test('the same in a sandbox that the pool restarts after each 85', async (t) => {
+  const harness = await AgentHarness.open(t);
+  const sandbox = harness.at('sandbox');
+  mkdirSync(path.join(sandbox, 'files'), { recursive: true });
+  const order = await harness.order({ train: { checkpoint: 'ckpt', command: 'touch ckpt/x; exit 85' } });
+  const [program = '', ...args] = defaultCommand;
+  const exits = Array.from(
+    { length: 3 },
+    () => spawnSync(program, [...args, 'sandbox', order], { cwd: sandbox, encoding: 'utf8' }).status,
+  );
+  assert.deepEqual(exits, [85, 85, 110]);
 });
 
 test('an output that was restored with the checkpoint is no result, and epochs count as before', async (t) => {

@@ -57,6 +57,10 @@ export class CheckpointSaver {
   #nextPollMs = 0;
   #startedMs = 0;
   #savedMs: number | undefined;
+  /** The digest of the checkpoint that the training last started with. */
+  #startedWith: string | undefined;
+  /** How many times in a row the training has exited by itself without `hasMoved`. */
+  standstills = 0;
   /** Why nothing could be saved the last time. */
   trouble: Fault | undefined;
 
@@ -112,7 +116,8 @@ export class CheckpointSaver {
   }
 
   /** Keeps the training's folder after a pause in the same sandbox. */
-  async resume(): Promise<void> {
+  async resume(standstills: number): Promise<void> {
+    this.standstills = standstills;
     const latest = (await this.#store.generations()).find(isIntact);
     this.#latest = latest?.record;
     this.#began = latest?.record.began;
@@ -127,6 +132,7 @@ export class CheckpointSaver {
     this.#position = {};
     this.#hasReported = false;
     this.#progressed = undefined;
+    this.#startedWith = this.#latest?.sha256;
     if (this.#latest === undefined) return;
     const { attempt: savedBy, position, code } = this.#latest;
     this.#writtenAt = position;
@@ -209,6 +215,11 @@ export class CheckpointSaver {
   /** Whether a checkpoint was saved since the training last started. */
   get hasNew(): boolean {
     return this.#savedMs !== undefined;
+  }
+
+  /** Whether the new checkpoint differs from the one that the training started with, or its reports do. */
+  get hasMoved(): boolean {
+    return this.hasNew && (this.#latest?.sha256 !== this.#startedWith || this.#progressed === true);
   }
 
   /** Whether the training is further than when it last started, and that progress is saved. */

@@ -116,13 +116,15 @@ export interface Paused {
   before: OutputSnapshot;
   /** The version of the code. */
   code: string;
+  /** Of its CheckpointSaver. */
+  standstills: number;
 }
 
 const markFile = '.updraft-paused.json';
 
-export function savePauseMark(folder: string, { attempt, scratch, before, code }: Paused): void {
+export function savePauseMark(folder: string, { scratch, before, ...kept }: Paused): void {
   const states = [...before.states].map(([name, state]) => [name, state ?? null]);
-  const mark = { attempt, code, root: scratch.root, startedNs: String(before.startedNs), states };
+  const mark = { ...kept, root: scratch.root, startedNs: String(before.startedNs), states };
   writeFileSync(path.join(folder, markFile), `${JSON.stringify(mark)}\n`);
 }
 
@@ -130,9 +132,7 @@ export function savePauseMark(folder: string, { attempt, scratch, before, code }
 export function takePauseMark(folder: string, attempt: number): Paused | undefined {
   const file = path.join(folder, markFile);
   if (!existsSync(file)) return undefined;
-  const mark = JSON.parse(readFileSync(file, 'utf8')) as {
-    attempt: number;
-    code: string;
+  const mark = JSON.parse(readFileSync(file, 'utf8')) as Omit<Paused, 'scratch' | 'before'> & {
     root: string;
     startedNs: string;
     states: [string, string | null][];
@@ -141,5 +141,5 @@ export function takePauseMark(folder: string, attempt: number): Paused | undefin
   if (mark.attempt !== attempt || !existsSync(mark.root)) return undefined;
   const states = new Map(mark.states.map(([name, state]) => [name, state ?? undefined]));
   const before = { startedNs: BigInt(mark.startedNs), states };
-  return { attempt, code: mark.code, scratch: scratchAt(mark.root), before };
+  return { ...mark, scratch: scratchAt(mark.root), before };
 }

@@ -33,10 +33,14 @@ export async function trainToEnd(
     });
     if (trained === undefined) return 'paused';
     if (saver === undefined || !wantsRestart(trained) || (trained.asked && (await isDone()))) return trained;
-    if (saver.hasNew && restartFolder !== undefined) return 'paused';
-    if (saver.hasNew) continue;
+    if (!trained.asked) saver.standstills = saver.hasMoved ? 0 : saver.standstills + 1;
+    // Asked early, it may have nothing new yet; by itself, once.
+    const mayRestart =
+      saver.hasMoved || (saver.hasNew && !trained.asked && saver.standstills < maxStandstills);
+    if (mayRestart && restartFolder !== undefined) return 'paused';
+    if (mayRestart) continue;
     if (!trained.asked)
-      throw saver.trouble ?? orFullDisk(nothingSaved(attempt), lastErrorLines(attempt.order), disks);
+      throw saver.trouble ?? orFullDisk(nothingSaved(attempt, saver), lastErrorLines(attempt.order), disks);
     // A training that saves nothing on request would lose everything each time.
     saveRequestMs = Infinity;
     attempt.record({ kind: 'checkpoint-refused', reason: ignoredSaveRequest });
@@ -89,16 +93,22 @@ async function save(attempt: Attempt, saver: CheckpointSaver, isLast: boolean): 
   }
 }
 
-function nothingSaved({ order }: Attempt): Fault {
-  const folder = order.job.train.checkpoint ?? '';
-  return new Fault(
-    'training-failed',
-    `the training exited with ${checkpointExit}, which means that it saved a checkpoint, but there is nothing new in ${folder}`,
-    {
-      fix: 'write the checkpoint to the folder in UPDRAFT_CHECKPOINT before the training exits with this code',
-      about: folder,
-    },
-  );
+/** A training that exits with the checkpoint it started with would be restarted for ever. */
+const maxStandstills = 2;
+
+function nothingSaved({ order }: Attempt, { hasNew }: CheckpointSaver): Fault {
+  const about = order.job.train.checkpoint ?? '';
+  const exited = `the training exited with ${checkpointExit}, which means that it saved a checkpoint, but`;
+  const [what, fix] = hasNew
+    ? [
+        `what is in ${about} is the same as when it started, ${maxStandstills} times in a row`,
+        'let the training move on between its start and this exit, and exit with 0 when it is complete',
+      ]
+    : [
+        `there is nothing new in ${about}`,
+        'write the checkpoint to the folder in UPDRAFT_CHECKPOINT before the training exits with this code',
+      ];
+  return new Fault('training-failed', `${exited} ${what}`, { fix, about });
 }
 
 const pollMs = 500;
