@@ -47,10 +47,7 @@ interface Ending {
 
 /** An attempt that is complete and has returned everything; only the clean-up is left. */
 interface FinishedAttempt extends Ending {
-  /**
-   * Removes what the attempt leaves on the machine. Call it last, because a pool may not wait for it. `flush` returns
-   * whether all entries are in the journal.
-   */
+  /** Removes what it leaves: last, as a pool may not wait. `flush` returns whether all entries are in the journal. */
   cleanUp: (flush: () => Promise<boolean>) => Promise<void>;
 }
 
@@ -279,10 +276,7 @@ function fullest({ scratchParent, attemptFolder }: WorkOrder): string {
 /** Long enough for the rehearsal to see it and act; after that the attempt goes on. */
 const maxHoldMs = 60_000;
 
-/**
- * In a rehearsal the first attempt waits at the end of its transfer for its eviction: a short transfer would be over
- * too soon. What it has fetched is in its scratch folder by then.
- */
+/** In a rehearsal the first attempt waits here for its eviction: a short transfer would be over too soon. */
 async function holdForEviction({ order, context }: Pick<Attempt, 'order' | 'context'>): Promise<void> {
   if (order.isRehearsal !== true || order.attempt > 1 || order.data.every(isOnDemand)) return;
   await context.clock.sleep(maxHoldMs, context.signal);

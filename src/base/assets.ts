@@ -1,7 +1,7 @@
-import { randomUUID } from 'node:crypto';
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { unlessGone } from './error-reason.ts';
+import { replaceFile } from './replace-file.ts';
 
 /** Texts by name, such as `templates/minimal/train.py`. */
 export type Assets = Readonly<Record<string, string>>;
@@ -28,9 +28,7 @@ export async function assetFile(name: string, folder: string): Promise<string> {
   const copy = path.join(folder, path.basename(name));
   await mkdir(folder, { recursive: true });
   // Another process may be reading the old one.
-  const draft = `${copy}.${randomUUID()}.part`;
-  await writeFile(draft, (await loadEmbedded())[name] ?? '');
-  await rename(draft, copy);
+  await replaceFile(copy, (await loadEmbedded())[name] ?? '');
   return copy;
 }
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import {
   chmodSync,
   existsSync,
@@ -65,3 +66,37 @@ test('removing many files reports progress and can be stopped', async (t) => {
   assert.ok(seen > 0 && seen < 200, String(seen));
   assert.equal(readdirSync(base).length, 200 - seen);
 });
+
+const namespace = ['--user', '--map-root-user', '--mount'];
+const canMount = spawnSync('unshare', [...namespace, 'true']).status === 0;
+
+test(
+  'nothing is removed that is mounted in the tree, and everything beside it is',
+  { skip: canMount ? false : 'no user namespaces to mount in' },
+  async (t) => {
+    const base = mkdtempSync(path.join(os.tmpdir(), 'updraft-remove-'));
+    t.after(() => rmSync(base, { recursive: true, force: true }));
+    const [precious, tree] = [path.join(base, 'precious'), path.join(base, 'a tree')];
+    mkdirSync(path.join(precious, 'deep'), { recursive: true });
+    writeFileSync(path.join(precious, 'deep/file'), 'kept');
+    mkdirSync(path.join(tree, 'a/mount point'), { recursive: true });
+    writeFileSync(path.join(tree, 'a/file'), 'x');
+    const code = `
+      import { removeTree } from ${JSON.stringify(path.join(import.meta.dirname, 'remove-tree.ts'))};
+      await removeTree(process.env.TREE).catch((error) => console.log(error.message));`;
+    const program = path.join(base, 'remove.ts');
+    writeFileSync(program, code);
+    const script = 'mount --bind "$BASE/precious" "$TREE/a/mount point" && exec "$0" "$@"';
+    const { stdout, stderr } = spawnSync(
+      'unshare',
+      [...namespace, 'sh', '-c', script, process.execPath, program],
+      { encoding: 'utf8', env: { ...process.env, BASE: base, TREE: tree } },
+    );
+    assert.match(stdout, /something is mounted at .*a tree\/a\/mount point: unmount it first/, stderr);
+    assert.equal(existsSync(path.join(precious, 'deep/file')), true);
+    assert.equal(existsSync(path.join(tree, 'a/file')), false);
+    // Unmounted with the namespace.
+    await removeTree(tree);
+    assert.equal(existsSync(tree), false);
+  },
+);

@@ -1,4 +1,4 @@
-import { chmod, lstat, readdir, rmdir, unlink } from 'node:fs/promises';
+import { chmod, lstat, readdir, readFile, realpath, rmdir, unlink } from 'node:fs/promises';
 import path from 'node:path';
 import { isGone } from './error-reason.ts';
 
@@ -19,12 +19,12 @@ export interface RemoveOptions {
 const maxParallel = 32;
 
 /**
- * Removes a folder with its contents, even if read-only; of a link, the link only, even if it is the folder itself.
- * Continues past what cannot be removed, then throws the first such error.
+ * Removes a folder with its contents, even if read-only; of a link, the link only, even if it is the folder itself;
+ * nothing of what is mounted in it. Continues past what cannot be removed, then throws the first such error.
  */
 export async function removeTree(folder: string, options: RemoveOptions = {}): Promise<Removed> {
   const [removed, problems]: [Removed, unknown[]] = [{ files: 0, bytes: 0 }, []];
-  await removeFolder(folder, { ...options, removed, problems });
+  await removeFolder(folder, { ...options, removed, problems, mounts: await mountsIn(folder) });
   if (problems.length > 0) throw problems[0];
   return removed;
 }
@@ -32,10 +32,24 @@ export async function removeTree(folder: string, options: RemoveOptions = {}): P
 interface Removal extends RemoveOptions {
   removed: Removed;
   problems: unknown[];
+  mounts: Set<string>;
+}
+
+/** Where in a folder something is mounted. It may be a folder of the same disk, so devices need not differ. */
+async function mountsIn(folder: string): Promise<Set<string>> {
+  const real = await realpath(folder).catch(() => folder);
+  const lines = (await readFile('/proc/self/mountinfo', 'utf8').catch(() => '')).split('\n');
+  // Spaces and the like are in octal.
+  const unescaped = (_: string, octal: string): string => String.fromCharCode(Number.parseInt(octal, 8));
+  const points = lines.map((line) => line.split(' ')[4]?.replaceAll(/\\(\d{3})/g, unescaped) ?? '');
+  const inside = points.filter((point) => `${point}/`.startsWith(`${real}/`));
+  return new Set(inside.map((point) => path.join(folder, point.slice(real.length))));
 }
 
 async function removeFolder(folder: string, removal: Removal): Promise<void> {
   const attempt = async (): Promise<void> => {
+    if (removal.mounts.has(path.join(folder)))
+      throw new Error(`something is mounted at ${folder}: unmount it first`);
     await chmod(folder, 0o700);
     const entries = await readdir(folder, { withFileTypes: true });
     const files = entries.filter((entry) => !entry.isDirectory());

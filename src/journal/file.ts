@@ -2,6 +2,7 @@ import { open, type FileHandle } from 'node:fs/promises';
 import nodePath from 'node:path';
 import type { Boot, Clock } from '../base/clock.ts';
 import { defined } from '../base/defined.ts';
+import { appendHere } from '../base/replace-file.ts';
 import { ignoreUnsyncable, syncPath } from '../base/sync-path.ts';
 import { Fault } from '../fault/fault.ts';
 import { describeFull, isFull } from '../job/full-disk.ts';
@@ -57,7 +58,7 @@ async function openFile<Body>(
   anchors: boolean,
   make: (body: Body, stamp: Envelope) => Entry,
 ): Promise<Journal<Body>> {
-  const file = await open(path, 'a', 0o600).catch((error: unknown) => {
+  const file = await open(path, appendHere, 0o600).catch((error: unknown) => {
     throw writeFault(path, error);
   });
   const writer = new Writer(path, file);

@@ -1,16 +1,14 @@
-import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Env } from '../base/env.ts';
 import { isThere } from '../base/error-reason.ts';
+import { replaceFile } from '../base/replace-file.ts';
 import { stateFolder } from '../base/user-folders.ts';
 import { Fault } from '../fault/fault.ts';
 import type { Plan } from '../job/plan.ts';
 import { findSecrets, secretFix } from '../job/secrets.ts';
 
-/**
- * Where a run's secrets are while its jobs may need them: a file that only the user can read, outside the run's folder,
- * which people share, copy and pack.
- */
+/** A run's secrets: a file that only the user can read, outside the run's folder, which people share and pack. */
 export const secretsFile = (env: Env, run: string): string => path.join(folderIn(env), `${run}.json`);
 
 const folderIn = (env: Env): string => path.join(stateFolder(env), 'secrets');
@@ -31,11 +29,7 @@ export async function storeSecrets(runFolder: string, plan: Plan, env: Env): Pro
       about: plan.file,
     });
   await mkdir(folderIn(env), { recursive: true, mode: 0o700 });
-  const draft = `${file}.new`;
-  await rm(draft, { force: true });
-  const text = JSON.stringify(Object.fromEntries(values));
-  await writeFile(draft, text, { mode: 0o600, flag: 'wx' });
-  await rename(draft, file);
+  await replaceFile(file, JSON.stringify(Object.fromEntries(values)), { mode: 0o600 });
   await writeFile(`${file}.run`, path.resolve(runFolder), { mode: 0o600 });
   await deleteOrphans(env);
 }

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { chmod, copyFile, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock } from '../base/clock.ts';
 import { errorReason } from '../base/error-reason.ts';
@@ -7,6 +7,7 @@ import { isProgram } from '../base/find-program.ts';
 import { acquireLease, withLease } from '../base/lease.ts';
 import { identifyProcess } from '../base/process-identity.ts';
 import { removeTree } from '../base/remove-tree.ts';
+import { replaceFile } from '../base/replace-file.ts';
 import { Fault } from '../fault/fault.ts';
 import { isFull, runFolderFull } from '../job/full-disk.ts';
 import { runFiles, runsFolder } from '../job/layout.ts';
@@ -23,10 +24,7 @@ export const draftFolder = ({ folder }: Plan, run: string): string =>
 
 export const newRunName = ({ spec }: Plan, clock: Clock): string => `${spec.name}-${newId(clock)}`;
 
-/**
- * Runs `action`, which finds an earlier run or creates one, while no other process in the folder does: the same command
- * given twice at the same time creates one run.
- */
+/** Runs `action` while no other process in the folder does: the same command given twice creates one run. */
 export async function withCreationLease<T>(
   { folder }: Plan,
   { pid, clock }: { pid: number; clock: Clock },
@@ -67,10 +65,7 @@ export async function sweepDrafts(runs: string, pid: number): Promise<void> {
   await lease.release();
 }
 
-/**
- * Creates the folder of a new run atomically: the plan, copies of the files it sends, what the pool rendered, and a
- * journal. Returns its path.
- */
+/** Creates the folder of a run atomically: plan, copies of files, what the pool rendered, journal. Returns its path. */
 export async function createRun(
   plan: Plan,
   rendered: Record<string, string>,
@@ -84,7 +79,7 @@ export async function createRun(
   try {
     // Whatever the umask, only the owner may change what runs with the owner's secrets.
     await mkdir(draft, { recursive: true, mode: 0o755 });
-    await writePlan(path.join(draft, runFiles.plan), plan);
+    await writePlan(draft, plan);
     await mkdir(path.join(draft, runFiles.jobs), { mode: 0o700 });
     await writeRendered(draft, rendered);
     await copyFiles(plan, path.join(draft, runFiles.files));
@@ -99,20 +94,15 @@ export async function createRun(
     return path.join(runs, run);
   } catch (error) {
     // The user must see the first error.
-    await rm(draft, { recursive: true, force: true }).catch(() => undefined);
+    await removeTree(draft).catch(() => undefined);
     throw error instanceof Fault && !isFull(error) ? error : cannotCreate(runs, error);
   }
 }
 
-export const writePlan = (file: string, plan: Plan): Promise<void> =>
-  writeFile(file, `${JSON.stringify(plan, undefined, 2)}\n`, { flush: true, mode: 0o600 });
-
-/** Replaces the plan of a run atomically. */
-export async function replacePlan(folder: string, plan: Plan): Promise<void> {
-  const file = path.join(folder, runFiles.plan);
-  const draft = `${file}.${randomBytes(4).toString('hex')}`;
-  await writePlan(draft, plan);
-  await rename(draft, file);
+/** Writes the plan of a run, or replaces it atomically. */
+export async function writePlan(folder: string, plan: Plan): Promise<void> {
+  const text = `${JSON.stringify(plan, undefined, 2)}\n`;
+  await replaceFile(path.join(folder, runFiles.plan), text, { flush: true, mode: 0o600 });
 }
 
 /** UTC date and time to sort by, and four hexadecimal digits to distinguish runs of the same second. */
@@ -130,10 +120,7 @@ function cannotCreate(runs: string, error: unknown): Fault {
   });
 }
 
-/**
- * Writes what a pool rendered, by path in the folder. Scripts become executable; the folders are private, because the
- * scheduler writes the jobs' output there.
- */
+/** Writes what a pool rendered, by path. Scripts become executable; folders are private: jobs' output goes there. */
 export async function writeRendered(folder: string, rendered: Record<string, string>): Promise<void> {
   const folders = new Set(Object.keys(rendered).map((name) => path.dirname(path.join(folder, name))));
   for (const one of folders) await mkdir(one, { recursive: true, mode: 0o700 });
@@ -141,10 +128,7 @@ export async function writeRendered(folder: string, rendered: Record<string, str
     await writeFile(path.join(folder, name), text, { mode: text.startsWith('#!') ? 0o755 : 0o600 });
 }
 
-/**
- * Copies the files that a plan sends; throws if one has changed since the plan was made. Programs become executable, as
- * HTCondor makes the one that it starts.
- */
+/** Copies a plan's files, programs executable as HTCondor makes them; throws if one changed since the plan was made. */
 export async function copyFiles(plan: Pick<Plan, 'files' | 'folder'>, to: string): Promise<void> {
   await mkdir(to, { mode: 0o755 });
   for (const file of plan.files) {

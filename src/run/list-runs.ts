@@ -1,7 +1,8 @@
 import { fileSize, readJsonFile } from '../base/error-reason.ts';
-import { readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { mapLimited } from '../base/map-limited.ts';
+import { replaceFile } from '../base/replace-file.ts';
 import { runFiles } from '../job/layout.ts';
 import { emptyTally } from '../journal/fold.ts';
 import { isOpen, type RunState } from '../journal/state.ts';
@@ -91,12 +92,7 @@ const readSummary = (folder: string): Promise<Kept | undefined> =>
 
 /** A folder that cannot be written to is read again next time. */
 async function writeSummary(folder: string, kept: Kept): Promise<void> {
-  const file = path.join(folder, runFiles.summary);
-  // Never through a link in a stranger's run.
-  await rm(`${file}.draft`, { force: true })
-    .then(() => writeFile(`${file}.draft`, JSON.stringify(kept), { flag: 'wx' }))
-    .then(() => rename(`${file}.draft`, file))
-    .catch(() => undefined);
+  await replaceFile(path.join(folder, runFiles.summary), JSON.stringify(kept)).catch(() => undefined);
 }
 
 function summaryOf(

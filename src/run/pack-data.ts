@@ -5,6 +5,7 @@ import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { counted } from '../base/counted.ts';
 import { defined } from '../base/defined.ts';
+import { removeTree } from '../base/remove-tree.ts';
 import { Fault } from '../fault/fault.ts';
 import { runFiles, runsFolder } from '../job/layout.ts';
 import type { Plan, PlannedData } from '../job/plan.ts';
@@ -21,10 +22,7 @@ export interface PackOptions {
   say?: ((line: string) => void) | undefined;
 }
 
-/**
- * Runs `action`, which creates the run, with a plan whose folders of data are archives in the run's folder, so that
- * editing the folder later does not change the run. If it fails, nothing of them is left.
- */
+/** Runs `action` with a plan whose folders of data are archives in the run's folder; none is left if it fails. */
 export async function withPackedData<T>(
   plan: Plan,
   run: string,
@@ -41,7 +39,7 @@ export async function withPackedData<T>(
     }
     return await action(joinVariants(plan, variants));
   } catch (error) {
-    await rm(draftFolder(plan, run), { recursive: true, force: true }).catch(() => undefined);
+    await removeTree(draftFolder(plan, run)).catch(() => undefined);
     throw error;
   }
 }

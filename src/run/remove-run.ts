@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { createGzip } from 'node:zlib';
 import { counted } from '../base/counted.ts';
 import type { Env } from '../base/env.ts';
-import { isThere, readJsonFile } from '../base/error-reason.ts';
+import { errorReason, isThere, readJsonFile } from '../base/error-reason.ts';
 import { removeTree } from '../base/remove-tree.ts';
 import { shellQuote } from '../base/shell-quote.ts';
 import { Fault } from '../fault/fault.ts';
@@ -41,12 +41,19 @@ export async function assertRemovable(folder: string): Promise<void> {
 
 /** Removes a run. It disappears at once; if that is interrupted, the next command removes the rest. */
 export async function removeRun(folder: string, env: Env): Promise<void> {
-  const doomed = path.join(path.dirname(folder), draftName(path.basename(folder)));
+  const run = path.basename(folder);
+  const doomed = path.join(path.dirname(folder), draftName(run));
   const kept = await keptFolders(folder);
   await rename(folder, doomed);
   for (const one of kept) await removeTree(one);
-  await deleteSecrets(path.basename(folder), env);
-  await removeTree(doomed);
+  await deleteSecrets(run, env);
+  await removeTree(doomed).catch((cause: unknown) => {
+    throw new Fault('file-invalid', `${run} is not removed completely: ${errorReason(cause)}`, {
+      fix: `correct that; the next \`updraft run\` removes what is left in ${doomed}`,
+      about: doomed,
+      cause,
+    });
+  });
 }
 
 /** The results of the run that did not fit into its folder, on this machine. */

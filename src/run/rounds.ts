@@ -1,10 +1,11 @@
 import { hash } from 'node:crypto';
-import { mkdir, rename, rm } from 'node:fs/promises';
+import { mkdir, rename } from 'node:fs/promises';
 import path from 'node:path';
 import { defined } from '../base/defined.ts';
 import type { Clock } from '../base/clock.ts';
 import { withLease } from '../base/lease.ts';
 import { identifyProcess } from '../base/process-identity.ts';
+import { removeTree } from '../base/remove-tree.ts';
 import { shellQuote } from '../base/shell-quote.ts';
 import { stableJson } from '../base/stable-json.ts';
 import { Fault } from '../fault/fault.ts';
@@ -28,10 +29,7 @@ export interface RoundStart {
   now?: Plan | undefined;
 }
 
-/**
- * Submits jobs of a run once more: what they need is complete in the round's folder before the journal names the
- * round, and the pool submits it after that. Call it from one process at a time (`withRounds`).
- */
+/** Submits jobs once more: the round's folder is complete before the journal names it. Call it in `withRounds`. */
 export async function startRound(
   runFolder: string,
   state: RunState,
@@ -43,7 +41,7 @@ export async function startRound(
   const folder = roundFolder(runFolder, number);
   const draft = path.join(path.dirname(folder), `.${number}.draft`);
   // Left by a process that died before the journal named the round.
-  for (const left of [folder, draft]) await rm(left, { recursive: true, force: true });
+  for (const left of [folder, draft]) await removeTree(left);
   await mkdir(draft, { recursive: true, mode: 0o700 });
   const last = await roundPlan(runFolder, number - 1);
   const base = now === undefined ? last : correctedPlan(last, now);
@@ -61,7 +59,7 @@ export async function startRound(
   const ordered = before.map(({ id }) => id);
   const { files } = await pool.render(plan, state.run, { number, jobs: ordered, attemptsBefore });
   await writeRendered(draft, ownFiles(files, number));
-  await writePlan(path.join(draft, runFiles.plan), plan);
+  await writePlan(draft, plan);
   await rename(draft, folder);
   await using journal = await openJournal(path.join(runFolder, runFiles.journal), clock);
   await journal.append({ kind: 'round-started', round: number, jobs: ordered, why });
@@ -94,10 +92,7 @@ export interface Correction {
   notUsed: string[];
 }
 
-/**
- * Compares the latest plan of a run, and its first one for what retries may change themselves, with its job file as it
- * is now. Throws a Fault if that describes other jobs, or other software, which is in the run's folder.
- */
+/** Compares a run's plans with its job file as it is now; throws if that describes other jobs or other software. */
 export function compareJobFile(first: Plan, last: Plan, now: Plan): Correction {
   const jobs = ({ spec, jobs: all }: Plan): unknown => [
     spec.name,
@@ -157,10 +152,7 @@ export interface RoundContext {
   pid: number;
 }
 
-/**
- * Runs `action` with the run's state while no other process starts a round. A round that is in the journal but was not
- * submitted, because its process died, is submitted first: no job is ever in two rounds.
- */
+/** Runs `action` while no other process starts a round; first submits a round whose process died before it could. */
 export async function withRounds<T>(
   runFolder: string,
   pool: Pool,

@@ -12,7 +12,7 @@ import type { Plan } from '../job/plan.ts';
 import type { Pool, Round } from '../pool/pool.ts';
 import { readPlan } from '../pool/read-plan.ts';
 import { meanLife } from '../recovery/interruptions.ts';
-import { createRun, newRunName, replacePlan, withCreationLease } from './create-run.ts';
+import { createRun, newRunName, withCreationLease, writePlan } from './create-run.ts';
 import { earlierInterruptions } from './earlier-interruptions.ts';
 import { startNextBatch } from './keep-going.ts';
 import { type PackOptions, withPackedData } from './pack-data.ts';
@@ -37,10 +37,7 @@ export interface Submitted {
   why: string;
 }
 
-/**
- * Submits a plan to a pool. The same plan again resumes its unfinished run, or reports its finished one; only a changed
- * plan (or `isNew`) creates another run.
- */
+/** Submits a plan. The same one again resumes its run, or reports it; a changed one (or `isNew`) creates another. */
 export async function submitRun(plan: Plan, pool: Pool, options: SubmitOptions): Promise<Submitted> {
   const { same } = await findEarlier(plan);
   if (same !== undefined && !options.isNew) return await resumeEarlier(plan, same, pool, options);
@@ -64,7 +61,7 @@ async function resumeEarlier(
   const { results, ...others } = before.spec;
   const isSame = stableJson(results ?? {}) === stableJson(plan.spec.results ?? {});
   if (!isSame)
-    await replacePlan(folder, { ...before, spec: { ...others, ...defined({ results: plan.spec.results }) } });
+    await writePlan(folder, { ...before, spec: { ...others, ...defined({ results: plan.spec.results }) } });
   const changed = isSame ? 'nothing changed' : 'only [results] changed';
   if (isEnded)
     return { folder, how: 'finished', why: await describeEnd(folder, `${changed} since it ended`) };

@@ -10,10 +10,10 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { identifySelf, livenessOf, type ProcessIdentity } from '../base/process-identity.ts';
+import { removeTree } from '../base/remove-tree.ts';
 import { Fault } from '../fault/fault.ts';
 import { diskFault, lstatIfExists } from './disk-fault.ts';
 
@@ -95,7 +95,7 @@ export class Staging {
   }
 
   async remove(): Promise<void> {
-    await rm(this.#hidden, { recursive: true, force: true });
+    await removeTree(this.#hidden);
   }
 }
 

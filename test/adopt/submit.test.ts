@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { chmod, copyFile, readFile } from 'node:fs/promises';
+import { chmod, copyFile, lstat, readFile, symlink } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { systemClock } from '../../src/base/clock.ts';
@@ -8,6 +8,7 @@ import * as logs from '../../src/cli/commands/logs.ts';
 import { Fault } from '../../src/fault/fault.ts';
 import type { RunState } from '../../src/journal/state.ts';
 import { startFederation } from '../../src/mini/federation/federation.ts';
+import { condorFiles } from '../../src/pool/htcondor.ts';
 import { followRunStates } from '../../src/run/run-states.ts';
 import { runCommand } from '../cli/run-command.ts';
 import { condorHarness, result } from '../condor/condor-harness.ts';
@@ -102,7 +103,11 @@ test("a file is submitted with Updraft's plugin, which fetches osdf inputs, from
   const harness = await project(t, { ...files, [`${odd}/run.sh`]: script, [`${split}/run.sh`]: script });
   if (harness === undefined) return;
   await copyFile(federation.caFile, path.join(harness.cwd, odd, 'ca.pem'));
+  const planted = path.join(harness.cwd, odd, condorFiles.plugin);
+  await symlink('run.sh', planted);
   const { submitted } = await harness.run(`${odd}/job.sub`, '--with-plugin', '--yes');
+  assert.equal(await readFile(path.join(harness.cwd, odd, 'run.sh'), 'utf8'), script, 'no link is followed');
+  assert.ok((await lstat(planted)).isFile());
   const state = await finalState(submitted?.folder ?? '');
   assert.equal(state?.tally.success, 1, JSON.stringify(state?.jobs));
   assert.equal(await readFile(path.join(harness.cwd, odd, 'model.0.pt'), 'utf8'), 'the data\n');

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, symlinkSync } from 'node:fs';
+import { lstat, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { crc32 } from 'node:zlib';
@@ -55,6 +55,72 @@ test('outside delete: no command removes or overwrites what a link in its folder
   for (const name of precious)
     assert.equal(await readFile(path.join(harness.at('outside'), name), 'utf8'), name);
 });
+
+test('outside write: no command writes through a link where it keeps its own files', async (t) => {
+  const harness = await ObjectHarness.open(t);
+  const outside = harness.at('outside');
+  const run = await endedRun(harness);
+  const journal = await readFile(harness.at(`${run}/journal.jsonl`), 'utf8');
+  await rm(harness.at(`${run}/journal.jsonl`));
+  await writeFile(outside, journal);
+  await symlink(outside, harness.at(`${run}/journal.jsonl`));
+  const said = await ended(harness.spawn(['retry', path.basename(run), '--yes']));
+  assert.notEqual(said.exit, 0, said.out);
+  assert.match(said.err, /cannot write to .*journal\.jsonl: /);
+  assert.equal(await readFile(outside, 'utf8'), journal);
+  await rm(harness.at('updraft.toml'));
+  await symlink('nowhere', harness.at('updraft.toml'));
+  assert.equal((await harness.updraft(['init', '--template', 'minimal'])).exit, 3);
+  const { exit, err } = await harness.updraft(['init', '--force', '--template', 'minimal']);
+  assert.equal(exit, 0, err);
+  assert.ok(!existsSync(harness.at('nowhere')) && (await lstat(harness.at('updraft.toml'))).isFile());
+});
+
+test('outside write: a link that appears during a download is not written through', async (t) => {
+  const harness = await ObjectHarness.open(t);
+  await mkdir(harness.at('outside'));
+  for (const name of ['a', 'z/b']) await harness.publish(`demo/all/${name}`, name);
+  // The first object is here.
+  const out = (): void => {
+    if (!existsSync(harness.at('side/z'))) symlinkSync(harness.at('outside'), harness.at('side/z'));
+  };
+  const words = ['get', '-r', '--parallel', '1', 'osdf:///demo/all', 'side'];
+  const { exit, err } = await harness.updraft(words, { out });
+  assert.equal(exit, 2, err);
+  assert.match(err, /side\/z is a link to .*\/outside: nothing is written through it/);
+  assert.deepEqual(await readdir(harness.at('outside')), []);
+  assert.equal(await readFile(harness.at('side/a'), 'utf8'), 'a');
+});
+
+const namespace = ['--user', '--map-root-user', '--mount'];
+const canMount = spawnSync('unshare', [...namespace, 'true']).status === 0;
+
+test(
+  'outside mount: `runs rm` removes a run and nothing that is mounted in it, and says so',
+  { skip: canMount ? false : 'no user namespaces to mount in' },
+  async (t) => {
+    const harness = await ObjectHarness.open(t);
+    const run = await endedRun(harness);
+    await mkdir(harness.at('outside'));
+    await mkdir(harness.at(`${run}/jobs/mounted`));
+    await writeFile(harness.at('outside/file'), 'kept');
+    const [program = '', ...words] = harness.spawnArguments(['runs', 'rm', path.basename(run), '--yes']);
+    const script = `mount --bind outside ${run}/jobs/mounted && exec "$0" "$@"`;
+    const said = spawnSync('unshare', [...namespace, 'sh', '-c', script, program, ...words], {
+      ...harness.spawnOptions(),
+      encoding: 'utf8',
+    });
+    assert.equal(said.status, 3, said.stderr);
+    assert.match(said.stderr, /not removed completely: something is mounted at .*jobs\/mounted/);
+    assert.equal(await readFile(harness.at('outside/file'), 'utf8'), 'kept');
+    await ended(harness.spawn(['run']));
+    assert.deepEqual(
+      (await readdir(harness.at('runs'))).filter((name) => name.endsWith('.draft')),
+      [],
+      'once it is unmounted, the next run removes the rest',
+    );
+  },
+);
 
 test('outside upload: a folder is sent with links to its own files, and with nothing that is outside of it', async (t) => {
   const harness = await ObjectHarness.open(t);

@@ -31,10 +31,7 @@ const retryMs = 60_000;
 /** Milliseconds of one core to copy and hash a byte. */
 const workMsPerByte = 1.7e-6;
 
-/**
- * Manages the checkpoints of an attempt: restores the last good one, saves what the training writes while it runs and
- * when it ends, and finds out whether the training really resumes.
- */
+/** Restores an attempt's last good checkpoint, saves new ones, and finds out whether the training really resumes. */
 export class CheckpointSaver {
   readonly #attempt: Attempt;
   readonly #code: string;
@@ -80,10 +77,7 @@ export class CheckpointSaver {
     this.#settled = this.#newSettled();
   }
 
-  /**
-   * Undefined when the job declares no checkpoint. `code` names the version of what the training runs; `tested` throws
-   * if its machine is broken: what it writes there is not saved.
-   */
+  /** Undefined without a checkpoint. `code`: the version of what runs; `tested` throws if its machine is broken. */
   static async open(
     attempt: Attempt,
     code: string,

@@ -10,10 +10,7 @@ const maxReplacingMs = 5000;
 /** … and files that are written to without end, such as logs, after this. */
 const maxWritingMs = 60_000;
 
-/**
- * Finds the moments when a folder holds something new and has settled: nothing changed since the poll before, and no
- * file in it is open for writing. A program that writes under another name and renames is never caught halfway.
- */
+/** Finds when a folder has something new and has settled: unchanged since the last poll, nothing open for writing. */
 export class SettledFolder {
   readonly #folder: string;
   readonly #beingWritten: () => Set<string>;

@@ -101,10 +101,7 @@ export class CheckpointStore {
     }
   }
 
-  /**
-   * Reads new files of a folder that has settled. One whose fingerprint is the same when the training has ended is still
-   * what was read here: nobody had it open for writing, so a change needs a moment of its own.
-   */
+  /** Reads settled files. One with the same fingerprint at the end is what was read: nobody had it open for writing. */
   async readAhead(from: string, { files }: FolderSnapshot, signal: AbortSignal): Promise<void> {
     await ensureFolder(this.folder);
     if (!(await isSameDisk(this.folder, from))) return;
@@ -196,10 +193,7 @@ export class CheckpointStore {
   }
 }
 
-/**
- * Throws a Fault with the figures if this many bytes do not fit on the store's disk. Older checkpoints are removed to make
- * room, oldest first, but never the latest.
- */
+/** Removes older checkpoints, but never the latest, to make room; throws a Fault with the figures if there is none. */
 async function makeRoom(store: string, need: number, kept: readonly IntactGeneration[]): Promise<void> {
   const older = kept.slice(1);
   while (need > freeIn(store) && older.length > 0) await removeTree(older.pop()?.folder ?? '');
@@ -230,10 +224,7 @@ const linkFile = (source: string, target: string): Promise<boolean> => succeeds(
 const cloneFile = (source: string, target: string): Promise<boolean> =>
   succeeds(copyFile(source, target, constants.COPYFILE_FICLONE_FORCE).then(() => chmod(target, 0o600)));
 
-/**
- * Copies a saved checkpoint into the training's folder, which is empty before and, if something is wrong,
- * afterwards. Returns what is wrong; undefined if every byte is as saved.
- */
+/** Copies a checkpoint into the training's empty folder. Returns what is wrong; then the folder is empty again. */
 export async function restoreGeneration(
   { folder, record }: IntactGeneration,
   into: string,

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { ensureFolder } from '../../base/ensure-folder.ts';
+import { replaceFile } from '../../base/replace-file.ts';
 import type { WorkOrder } from '../../job/job.ts';
 import { runFiles } from '../../job/layout.ts';
 import type { Chirp } from './chirp.ts';
@@ -52,12 +53,10 @@ export class FolderNotes implements SharedNotes {
     const place = splitNoteName(record);
     if (place === undefined || !isNoteText(text)) return false;
     const folder = path.join(this.#root, place.folder);
-    const draft = path.join(folder, `.${place.name}.${randomBytes(4).toString('hex')}`);
     try {
       await ensureFolder(this.#root);
       await ensureFolder(folder);
-      await writeFile(draft, text);
-      await rename(draft, path.join(folder, place.name));
+      await replaceFile(path.join(folder, place.name), text);
       return true;
     } catch {
       return false;
@@ -82,10 +81,7 @@ const fileMode = String(0o644);
 /** Chirp's reply if the name is taken. */
 const alreadyThere = -4;
 
-/**
- * Notes over chirp, by paths in the submit folder. Files are opened, written and closed: chirp's `putfile` to an
- * unwritable place cuts the job off from its shadow, and the attempt is lost.
- */
+/** Notes over chirp. Opened, written and closed: its `putfile` to an unwritable place costs the attempt. */
 class ChirpNotes implements SharedNotes {
   readonly #chirp: Chirp;
   readonly #made = new Set<string>();

@@ -1,7 +1,8 @@
-import { mkdir, rename, rm } from 'node:fs/promises';
+import { mkdir, rename } from 'node:fs/promises';
 import path from 'node:path';
 import { defined } from '../../base/defined.ts';
 import type { Env } from '../../base/env.ts';
+import { removeTree } from '../../base/remove-tree.ts';
 import type { WorkOrder, OrderedData } from '../../job/job.ts';
 import { attemptFiles, attemptFolder, resultsFolder, runFiles, sandboxFiles } from '../../job/layout.ts';
 import { readJournal } from '../../journal/tail.ts';
@@ -10,10 +11,7 @@ import { findGenerations, isIntact } from '../checkpoint/record.ts';
 import { allowedSeconds, slotMemoryBytes, startCount } from '../machine/condor-ads.ts';
 import { readOrder } from './order.ts';
 
-/**
- * The work order of an attempt in a scheduler's sandbox. The sandbox has the layout of the run's folder, and what the
- * scheduler returns falls into place. The scheduler knows which attempt this is.
- */
+/** The work order of an attempt in a scheduler's sandbox, which has the layout of the run's folder. */
 export async function readSandboxOrder(file: string, context: Context): Promise<WorkOrder> {
   const order = await peekSandboxOrder(file, context);
   await mkdir(order.attemptFolder, { recursive: true });
@@ -68,10 +66,7 @@ const environmentInSandbox = (
     ...(environment?.pack === undefined ? {} : { pack: inSandbox(environment.pack, cwd) }),
   }) as WorkOrder['environment'];
 
-/**
- * A checkpoint returns to the sandbox from the scheduler's spool after an eviction, and from the access point after a
- * failure: the later one wins.
- */
+/** From the scheduler's spool after an eviction, from the access point after a failure: the later one wins. */
 async function adoptCheckpoint(order: WorkOrder, cwd: string): Promise<void> {
   const sent = path.join(cwd, sandboxFiles.checkpoint);
   const spooled = path.join(path.dirname(order.attemptFolder), sandboxFiles.checkpoint);
@@ -81,7 +76,7 @@ async function adoptCheckpoint(order: WorkOrder, cwd: string): Promise<void> {
       ? ofSent.number > ofSpooled.number
       : ofSent.attempt > ofSpooled.attempt;
   if (!isLater) return;
-  await rm(spooled, { recursive: true, force: true });
+  await removeTree(spooled);
   await rename(sent, spooled);
 }
 
@@ -99,10 +94,7 @@ interface SharedAttempt {
   attempt: number;
 }
 
-/**
- * The work order of an attempt on a cluster node that shares the run's folder: journals, checkpoints and results are
- * written there, everything else in the folder where the agent is started.
- */
+/** The work order on a node that shares the run's folder: what must stay is written there, the rest where it starts. */
 export async function readSharedOrder(
   file: string,
   shared: SharedAttempt,
@@ -151,10 +143,7 @@ function timeLeft(env: Env, now: number): number {
   return Math.round(left - Math.min(cleanUpSeconds, left / 10));
 }
 
-/**
- * Makes the plugin's entries the beginning of the attempt's journal. An agent that is restarted in the same sandbox
- * finds none: by then they are in the journal.
- */
+/** Makes the plugin's entries the beginning of the attempt's journal; after a restart there are none. */
 export async function adoptTransfers(order: WorkOrder, cwd: string): Promise<WorkOrder> {
   const written = path.join(cwd, sandboxFiles.transfers);
   const { entries } = await readJournal(written);

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import path from 'node:path';
 import type { Env } from '../../base/env.ts';
+import { appendHere } from '../../base/replace-file.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { WorkOrder } from '../../job/job.ts';
 import { attemptFiles } from '../../job/layout.ts';
@@ -29,12 +30,9 @@ export interface Shell {
 
 const pollMs = 50;
 
-/**
- * Starts a command in the work folder, in its own session. The kernel appends its output to the attempt's logs: an
- * agent that is slow or dead cannot block it.
- */
+/** Starts a command in its own session; the kernel appends its output to the logs, even if the agent is dead. */
 export async function startShell(command: string, { order, scratch, context }: Attempt): Promise<Shell> {
-  const log = (name: string): number => openSync(path.join(order.attemptFolder, name), 'a', 0o600);
+  const log = (name: string): number => openSync(path.join(order.attemptFolder, name), appendHere, 0o600);
   // An empty file as input instead of /dev/null: minimal containers have no /dev.
   const files = [
     openSync(path.join(scratch.root, 'no-input'), 'a+', 0o600),
@@ -113,10 +111,7 @@ function shellMissing(error: NodeJS.ErrnoException): Fault {
 /** Leaves room for socket names: their paths are limited to 107 characters. */
 const maxTmpLength = 70;
 
-/**
- * The training's environment: the machine's, then Updraft's variables, then the user's. The folder with the chosen
- * Python stays first on the PATH in any case.
- */
+/** The machine's environment, then Updraft's, then the user's; the chosen Python stays first on the PATH. */
 export function trainingEnv(order: WorkOrder, scratch: Scratch, env: Env): Record<string, string> {
   const { job, run, attempt, resources } = order;
   const reported: Record<string, string | undefined> = {

@@ -10,10 +10,7 @@ import { requestSave, startShell, stopShell, type CommandEnd } from './shell.ts'
 import { withGrace } from './time-limit.ts';
 import { TrainingWatch } from './training-watch.ts';
 
-/**
- * Trains to the end, restarting the training after each checkpoint at which it exits. Returns `paused` if the pool must
- * take the checkpoint first. `isDone` returns whether there is a valid result.
- */
+/** Trains to the end, over restarts at checkpoints; `paused` if the pool must take one. `isDone`: a valid result. */
 export async function trainToEnd(
   attempt: Attempt,
   saver: CheckpointSaver | undefined,

@@ -1,9 +1,10 @@
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { splitArguments } from '../../adopt/split-arguments.ts';
 import { type SubmitFacts, fileList, parseQuantity } from '../../adopt/submit-facts.ts';
 import type { Submission } from '../../adopt/submission.ts';
 import { identifyProcess } from '../../base/process-identity.ts';
+import { replaceFile } from '../../base/replace-file.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { Fault } from '../../fault/fault.ts';
 import { runFiles, runsFolder } from '../../job/layout.ts';
@@ -59,10 +60,7 @@ export async function plannedRun(
   return { ...wanted, run, added, isResumed: earlier !== undefined };
 }
 
-/**
- * The run of this exact text that is active, or whose submission was not confirmed, or that the same command has made
- * since this one was started: HTCondor may have been slow to answer this one.
- */
+/** The run of this text that is active or unconfirmed, or that this command has made since: HTCondor may be slow. */
 async function findOpenRun(plan: Plan, text: string, wanted: WantedRun): Promise<string | undefined> {
   const { same } = await findEarlier(plan);
   if (same === undefined) return undefined;
@@ -129,7 +127,7 @@ async function submit(
   if (withPlugin) {
     await placePackedAgent(await findAgent(cli), path.join(folder, condorFiles.agent), cli.env);
     // The same for all runs from this folder, and read whenever a job starts.
-    await writeFile(path.join(path.dirname(file), condorFiles.plugin), pluginScript, { mode: 0o755 });
+    await replaceFile(path.join(path.dirname(file), condorFiles.plugin), pluginScript, { mode: 0o755 });
   }
   const args = ['-terse', path.basename(file), ...added.flatMap((statement) => ['-append', statement])];
   return await askCondorOnce(

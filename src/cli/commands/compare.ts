@@ -1,7 +1,8 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { type Command, Option } from 'commander';
 import { counted } from '../../base/counted.ts';
+import { replaceFile } from '../../base/replace-file.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { Fault } from '../../fault/fault.ts';
 import { comparisonCharts } from '../../report/compare/comparison-charts.ts';
@@ -117,7 +118,7 @@ async function writeCharts(cli: Cli, folder: string, grouped: GroupedReport): Pr
   const charts = comparisonCharts(grouped);
   try {
     await mkdir(target, { recursive: true });
-    for (const { file, svg } of charts) await writeFile(path.join(target, file), `${svg}\n`);
+    for (const { file, svg } of charts) await replaceFile(path.join(target, file), `${svg}\n`);
   } catch (cause) {
     throw cannotWrite(target, cause, 'name a folder that you can write to');
   }

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { type Command, Option } from 'commander';
 import { readAsset } from '../../base/assets.ts';
 import { isThere } from '../../base/error-reason.ts';
+import { replaceFile } from '../../base/replace-file.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { Fault } from '../../fault/fault.ts';
 import { pools } from '../../job/choices.ts';
@@ -140,7 +141,7 @@ async function writeAll(
   const missing: string[] = [];
   try {
     await mkdir(target, { recursive: true });
-    await writeFile(path.join(target, fileName), text);
+    await replaceFile(path.join(target, fileName), text);
     cli.out(`${shown(fileName)}\n`);
     for (const name of readSpec(text, fileName).train.files) {
       const result = await copyStarter(starterNames(template, name), path.join(target, name));

@@ -1,7 +1,8 @@
-import { readdir, writeFile } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { readAsset } from '../../base/assets.ts';
 import type { Env } from '../../base/env.ts';
+import { replaceFile } from '../../base/replace-file.ts';
 import { Fault } from '../../fault/fault.ts';
 import { jobFileNames } from '../../job/layout.ts';
 import { withSchemaHere } from '../text/schema-line.ts';
@@ -28,7 +29,7 @@ export async function schemaLine(env: Env): Promise<string> {
 }
 
 export async function writeJobFile(file: string, text: string): Promise<void> {
-  await writeFile(file, text).catch((error: unknown) => {
+  await replaceFile(file, text).catch((error: unknown) => {
     throw cannotWrite(file, error);
   });
 }

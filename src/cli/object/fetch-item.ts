@@ -107,6 +107,7 @@ async function toFile(
 ): Promise<Pick<GetResult, 'fetched' | 'isOld'>> {
   const { url, target, listed } = item;
   await makeFolder(path.dirname(target));
+  await item.checkFolder?.();
   const earlier = listed && (await compareEarlier(item, access, overwrite));
   if (earlier !== undefined && 'same' in earlier) return { fetched: earlier.same, isOld: true };
   try {
@@ -135,10 +136,7 @@ export const wholeSeconds = (ms: number): number => Math.floor(ms / 1000);
 export const isProven = ({ verified }: Pick<Fetched, 'verified'>): boolean =>
   verified === 'digest' || verified === 'manifest';
 
-/**
- * Names an object so that its owner answers: caches may still have what was there before. `isOwner` is false where only
- * caches may be read.
- */
+/** Names an object so that its owner answers, not an old cache; `isOwner` is false where only caches may be read. */
 export async function atOwner(
   url: string,
   { locator, ...how }: FetchOptions,
@@ -184,12 +182,13 @@ async function compareEarlier(
 }
 
 async function toFolder(
-  { url, target }: GetItem,
+  { url, target, checkFolder }: GetItem,
   access: FetchOptions,
   mode: UnpackerOptions['mode'],
 ): Promise<Pick<GetResult, 'fetched' | 'unpacked'>> {
   const into = path.dirname(target);
   await makeFolder(into);
+  await checkFolder?.();
   // Not loaded when nothing is unpacked.
   const { openUnpacker } = await import('../../unpack/open-unpacker.ts');
   const { unpackFetched } = await import('../../unpack/unpack-fetched.ts');

@@ -14,6 +14,8 @@ export interface GetItem {
   target: string;
   /** What the listing says about it, if it was found in one. */
   listed?: Pick<CollectionEntry, 'size' | 'modified'>;
+  /** Throws if a link has taken the place of a folder above the target since the listing. */
+  checkFolder?: () => Promise<void>;
 }
 
 export interface GetRequest {
@@ -55,14 +57,16 @@ export async function listItems(
       const root = isWhole
         ? path.resolve(cli.cwd, target)
         : path.join(folder ?? cli.cwd, objectName(url, cli.env));
+      const listed = await walkCollection(url, { ...access, signal: cli.signal });
       // What the user names may be a link.
-      const names = new Set<string>(isWhole ? [] : ['']);
-      for (const entry of await walkCollection(url, { ...access, signal: cli.signal })) {
-        items.push({ url: entry.url, target: path.join(root, entry.name), listed: entry });
-        for (let at = path.dirname(entry.name); at !== '.' && !names.has(at); at = path.dirname(at))
-          names.add(at);
+      const top = isWhole ? root : path.dirname(root);
+      for (const folder of new Set(listed.map(({ name }) => path.dirname(path.join(root, name)))))
+        await refuseLinks(folder, top);
+      for (const entry of listed) {
+        const target = path.join(root, entry.name);
+        const checkFolder = (): Promise<void> => refuseLinks(path.dirname(target), top);
+        items.push({ url: entry.url, target, listed: entry, checkFolder });
       }
-      for (const name of names) await refuseLink(path.join(root, name));
     } else
       items.push({
         url,
@@ -75,8 +79,10 @@ export async function listItems(
   return withoutClashes(items);
 }
 
-/** A folder that is a link leads to a place that the user did not name. */
-async function refuseLink(folder: string): Promise<void> {
+/** A folder below `top` that is a link leads to a place that the user did not name. */
+async function refuseLinks(folder: string, top: string): Promise<void> {
+  if (folder.length <= top.length) return;
+  await refuseLinks(path.dirname(folder), top);
   const found = await lstat(folder).catch(() => undefined);
   if (found?.isSymbolicLink() !== true) return;
   const to = await realpath(folder).catch(() => 'nowhere');

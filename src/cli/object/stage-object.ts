@@ -1,9 +1,10 @@
 import { hash } from 'node:crypto';
-import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { defined } from '../../base/defined.ts';
 import { isThere } from '../../base/error-reason.ts';
+import { replaceFile } from '../../base/replace-file.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { FederationLocator } from '../../federation/locator.ts';
 import { parseObjectUrl } from '../../federation/object-url.ts';
@@ -158,9 +159,7 @@ async function stageList(
 async function keepText({ manifests }: Staging, name: string, text: string): Promise<void> {
   if (manifests === undefined) return;
   await mkdir(manifests, { recursive: true });
-  const file = path.join(manifests, name);
-  await writeFile(`${file}.part`, text, { mode: 0o600 });
-  await rename(`${file}.part`, file);
+  await replaceFile(path.join(manifests, name), text, { mode: 0o600 });
 }
 
 async function hasManifest({ manifests }: Staging, name: string): Promise<boolean> {

@@ -1,5 +1,6 @@
-import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
+import { replaceFile } from '../../base/replace-file.ts';
 import { jobLabel } from '../../job/describe-parameters.ts';
 import { agentJournals } from '../../journal/load-run.ts';
 import { eachProgress } from '../../journal/tail.ts';
@@ -9,10 +10,7 @@ import { readRunState } from '../../run/run-states.ts';
 import { crc32cOf } from '../../transfer/proof/crc32c.ts';
 import { cannotWrite } from '../write-named.ts';
 
-/**
- * Writes the curves of a run's jobs for TensorBoard: a folder per job, named by the parameters in which the jobs differ.
- * Written again, they replace the earlier ones. Returns how many jobs have curves.
- */
+/** Writes, or replaces, curves for TensorBoard: a folder per job, named by what differs. Returns how many there are. */
 export async function writeTensorboard(runFolder: string, target: string): Promise<number> {
   const { jobs } = await readRunState(runFolder);
   const names = new Map(jobs.map(({ id, name }) => [id, name]));
@@ -48,30 +46,22 @@ const folderName = (id: string, name: string | undefined): string =>
     .replaceAll(/[^\p{L}\p{N} ._=+-]/gu, '_')
     .slice(0, 120);
 
-/**
- * Removes a folder with this curve alone: an earlier version named the job otherwise, and TensorBoard would show it
- * twice. The curve of another run's job began at another time, so its file has another name.
- */
+/** Removes a folder with this curve alone: it has the job's former name, and TensorBoard would show it twice. */
 async function removeRenamed(folder: string, file: string): Promise<void> {
   const files = await readdir(folder).catch(() => []);
   if (files.length === 1 && files[0] === file) await rm(folder, { recursive: true, force: true });
 }
 
 async function writeWhole(file: string, content: Buffer): Promise<void> {
-  const draft = path.join(path.dirname(file), '.updraft.draft');
   try {
     await mkdir(path.dirname(file), { recursive: true });
-    await writeFile(draft, content);
-    await rename(draft, file);
+    await replaceFile(file, content);
   } catch (error) {
     throw cannotWrite(file, error, 'name a folder that you can write to');
   }
 }
 
-/**
- * An event file of TensorBoard: records with checksums, each a protocol buffer. All is written into one buffer: a long
- * training has tens of thousands of points, and objects for each part of each would take most of the time.
- */
+/** TensorBoard's records, each a protocol buffer with checksums, in one buffer: objects would take most of the time. */
 export class EventFile implements Curve {
   #bytes = Buffer.allocUnsafe(1 << 16);
   #end = 0;

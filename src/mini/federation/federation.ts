@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { type Clock, systemClock } from '../../base/clock.ts';
+import { removeTree } from '../../base/remove-tree.ts';
 import { CacheStore } from './cache-store.ts';
 import { makeCache } from './cache.ts';
 import { makeDirector, type ServerUrls } from './director.ts';
@@ -256,7 +257,7 @@ async function makeStoringCache(
   started.defer(async () => {
     client.close();
     await store.clear();
-    await rm(content, { recursive: true, force: true });
+    await removeTree(content);
   });
   const parts = { store, origin: client, originUrl: origin.url };
   return { server: makeCache(name, context, { cert, key }, parts), store };

@@ -1,12 +1,13 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, rm } from 'node:fs/promises';
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { readJsonFile } from '../../base/error-reason.ts';
 import { identifyProcess, livenessOf, type ProcessIdentity } from '../../base/process-identity.ts';
+import { replaceFile } from '../../base/replace-file.ts';
 import {
   type Addresses,
   type FederationOptions,
@@ -94,11 +95,7 @@ async function writeToken(
   return { ...shown, tokenFile };
 }
 
-async function writeSecret(file: string, text: string): Promise<void> {
-  const draft = `${file}.draft`;
-  await writeFile(draft, text, { mode: 0o600 });
-  await rename(draft, file);
-}
+const writeSecret = (file: string, text: string): Promise<void> => replaceFile(file, text, { mode: 0o600 });
 
 /** How another process of this user controls a running federation. */
 interface AdminAccess {

@@ -7,6 +7,8 @@ import { promisify } from 'node:util';
 import type { Clock } from '../../base/clock.ts';
 import { readJsonFile } from '../../base/error-reason.ts';
 import { identifyProcess, livenessOf, type ProcessIdentity } from '../../base/process-identity.ts';
+import { removeTree } from '../../base/remove-tree.ts';
+import { replaceFile } from '../../base/replace-file.ts';
 import {
   condorConfig,
   gpuScript,
@@ -56,7 +58,9 @@ const stateFile = (home: string): string => path.join(home, 'state.json');
 export async function runningPool(home: string): Promise<MiniPoolState | undefined> {
   // Without one it was never started, or killed while writing it: then the pool did not come up.
   const state = await readJsonFile<MiniPoolState>(stateFile(home));
-  return state !== undefined && livenessOf(state.keeper) === 'alive' ? state : undefined;
+  if (state === undefined || livenessOf(state.keeper) !== 'alive') return undefined;
+  // What is removed with the pool is here, whatever the file says.
+  return { ...state, home, bin: poolFolders(home).bin };
 }
 
 /** Starts a real HTCondor with one startd per site and waits until every site has advertised its slots. */
@@ -74,7 +78,7 @@ export async function startPool(options: MiniPoolOptions): Promise<MiniPoolState
     bin: folders.bin,
   };
   await writeTools(folders, state);
-  await writeFile(stateFile(home), JSON.stringify(state, undefined, 2));
+  await replaceFile(stateFile(home), JSON.stringify(state, undefined, 2));
   try {
     await waitForSites(state, options);
   } catch (error) {
@@ -152,7 +156,7 @@ async function whyItEnded(folders: PoolFolders): Promise<string> {
 
 /** Links all HTCondor commands to one script that enters the pool's namespaces and runs the command there. */
 async function writeTools(folders: PoolFolders, state: MiniPoolState): Promise<void> {
-  await rm(folders.bin, { recursive: true, force: true });
+  await removeTree(folders.bin);
   await mkdir(folders.bin);
   const inside = path.join(folders.bin, '.inside');
   await writeProgram(inside, insideScript({ keeper: state.keeper.pid, master: state.master }));
@@ -197,5 +201,5 @@ export async function stopPool(state: MiniPoolState, { clock, kill }: MiniPoolCo
   while (livenessOf(state.keeper) === 'alive') await clock.sleep(20);
   await rm(stateFile(state.home), { force: true });
   // Leftover commands would pass for an HTCondor installed on this machine.
-  await rm(state.bin, { recursive: true, force: true });
+  await removeTree(state.bin);
 }

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { open } from 'node:fs/promises';
 import { once } from 'node:events';
 import type { Env } from '../../base/env.ts';
+import { appendHere } from '../../base/replace-file.ts';
 import { Fault } from '../../fault/fault.ts';
 
 /** How a process ended: either a code or a signal. */
@@ -29,7 +30,7 @@ export type StartAgent = (start: AgentStart) => Promise<AgentProcess>;
 /** Starts an agent in its own session, so that neither a closed terminal nor our exit affects it. */
 export const startAgent: StartAgent = async ({ command, env, log, cwd }) => {
   const [executable = '', ...args] = command;
-  await using file = await open(log, 'a', 0o600);
+  await using file = await open(log, appendHere, 0o600);
   const child = spawn(executable, args, {
     detached: true,
     stdio: ['ignore', file.fd, file.fd],

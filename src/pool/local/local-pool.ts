@@ -7,6 +7,7 @@ import type { Env } from '../../base/env.ts';
 import { errorReason, isThere } from '../../base/error-reason.ts';
 import { leaseHolder } from '../../base/lease.ts';
 import { livenessOf } from '../../base/process-identity.ts';
+import { appendHere } from '../../base/replace-file.ts';
 import { Fault } from '../../fault/fault.ts';
 import { kinds } from '../../fault/kinds.ts';
 import { readClaim } from '../../job/claim.ts';
@@ -147,14 +148,11 @@ const superviseCommand = '_supervise';
 
 const pollMs = 50;
 
-/**
- * Ensures that a living process supervises the run. It has its own session, to outlive the command that started it, its
- * terminal and the user's logout.
- */
+/** Ensures that a process supervises the run, in its own session: it outlives command, terminal and logout. */
 async function startSupervisor(runFolder: string, { self, env, clock }: PoolContext): Promise<void> {
   if (await isSupervised(runFolder)) return;
   const [executable = '', ...args] = self;
-  const log = await open(path.join(runFolder, runFiles.supervisorLog), 'a', 0o600);
+  const log = await open(path.join(runFolder, runFiles.supervisorLog), appendHere, 0o600);
   let ended: string | undefined;
   try {
     const child = spawn(executable, [...args, superviseCommand, runFolder], {
