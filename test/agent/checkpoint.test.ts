@@ -122,7 +122,7 @@ test('a training that exits with 85 without saving has failed, and is not restar
   assert.match(stderr, /exited with 85.*nothing new in ckpt/);
 });
 
-test('a training that exits with 85 twice with the checkpoint it started with has failed; progress counts anew', async (t) => {
+test('a training that exits with 85 twice with the checkpoint it started with has failed, unless it moved on in between', async (t) => {
   const harness = await AgentHarness.open(t);
   const stuck = { checkpoint: 'ckpt', command: 'touch ckpt/x; exit 85' };
   const { exit, stderr } = await harness.run({ train: stuck });
