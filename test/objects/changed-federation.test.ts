@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
@@ -10,9 +9,7 @@ import { fastClock } from '../fast-clock.ts';
 import { signedToken } from '../federation/signed-token.ts';
 import { testAuthority, webServer } from '../federation/web-server.ts';
 import { callPlugin } from '../plugin/call-plugin.ts';
-import { oneFile } from '../programs.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { ended } from './object-harness.ts';
 
 const issuer = 'https://issuer.example';
 let made = 0;
@@ -81,10 +78,6 @@ async function user(t: TestContext, confirmed: string) {
   };
   const updraft = async (words: string[], more: Record<string, string> = {}): Promise<string> => {
     const own = { ...env, ...more };
-    if (oneFile !== undefined)
-      return (
-        await ended(spawn(oneFile, words, { cwd: folder, env: own, stdio: ['ignore', 'pipe', 'pipe'] }))
-      ).err;
     let err = '';
     const [name = '', ...args] = words;
     const cli = { cwd: folder, env: own, uid: process.getuid?.() ?? 0, clock: fastClock(400) };
