@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 import { walkFiles } from '../../src/base/walk-tree.ts';
 import { ExampleHarness } from '../examples/example-harness.ts';
 
@@ -12,13 +12,16 @@ const pages = [...guides, 'docs/progress.md', 'docs/coming-from-a-submit-file.md
 /** Only this guide trains with PyTorch; the others need no more than Python itself. */
 const modulesOf = (page: string): string[] => (page.endsWith('pixi-pack.md') ? ['torch'] : []);
 
-for (const page of pages)
-  test(`${page}: its commands work as described`, async (t) => {
-    const harness = await ExampleHarness.open(t, undefined, modulesOf(page));
-    if (harness === undefined) return;
-    const { code, out, err } = await harness.followPage(page);
-    assert.equal(code, 0, `${out}\n${err}`);
-  });
+// Side by side: most of their time they wait for jobs.
+describe('pages of commands', { concurrency: 3 }, () => {
+  for (const page of pages)
+    test(`${page}: its commands work as described`, async (t) => {
+      const harness = await ExampleHarness.open(t, undefined, modulesOf(page));
+      if (harness === undefined) return;
+      const { code, out, err } = await harness.followPage(page);
+      assert.equal(code, 0, `${out}\n${err}`);
+    });
+});
 
 const readmes = (await walkFiles(path.join(root, 'examples')))
   .filter((name) => path.basename(name) === 'README.md')

@@ -103,8 +103,8 @@ export class ExampleHarness {
   }
 
   /** Makes the example's synthetic data, and serves the folder `published`, which takes uploads, for all later commands. */
-  async publish(prefix: string): Promise<void> {
-    const made = await this.run('make_data.py');
+  async publish(prefix: string, ...size: string[]): Promise<void> {
+    const made = await this.run('make_data.py', ...size);
     assert.equal(made.code, 0, made.err);
     const folder = path.join(this.folder, 'published');
     await mkdir(folder, { recursive: true });
