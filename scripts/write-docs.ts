@@ -1,7 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { format } from 'prettier';
-import { kinds, agentExits, type RetryRule } from '../src/fault/kinds.ts';
+import type { RetryRule } from '../src/fault/base.ts';
+import { kinds, agentExits } from '../src/fault/kinds.ts';
 import { defaultTransferLimits } from '../src/transfer/limits.ts';
 import { ruleTable } from '../src/check/check-facts.ts';
 import { codesTable } from './codes-table.ts';

@@ -1,7 +1,7 @@
 import { type Dirent, opendirSync, readFileSync, type Stats, statSync } from 'node:fs';
 import path from 'node:path';
 import { errorReason, tried } from '../base/error-reason.ts';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '../fault/htcondor.ts';
 import type { FileFact, ListedName, SubmitFiles } from './submit-files.ts';
 import type { SubmitFacts } from './submit-facts.ts';
 import { surveyWhereItFits, type SurveyOptions } from './survey.ts';

@@ -4,6 +4,7 @@ import { systemClock } from '../base/clock.ts';
 import type { Redact } from '../base/redact.ts';
 import { identifyProcess } from '../base/process-identity.ts';
 import { asFault, Fault } from '../fault/fault.ts';
+import { kinds } from '../fault/kinds.ts';
 import { makeClaim } from '../job/claim.ts';
 import type { WorkOrder } from '../job/job.ts';
 import { attemptFiles } from '../job/layout.ts';
@@ -232,7 +233,7 @@ async function end(): Promise<never> {
   } catch (thrown) {
     const fault = asFault(thrown);
     printFault(fault);
-    process.exit(fault.info.exit);
+    process.exit(kinds[fault.kind].exit);
   }
 }
 

@@ -1,4 +1,4 @@
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '../fault/htcondor.ts';
 import { Expression, setAttribute, type Ad, type AdValue } from './ad.ts';
 
 /** One attribute per line (`old`) or ads in brackets (`new`): in old strings a backslash escapes only a quote. */

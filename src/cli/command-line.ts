@@ -117,7 +117,7 @@ export async function runCommandLine(started: Started): Promise<number> {
     if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? 0 : 2;
     const fault = systemFault(thrown) ?? asFault(thrown);
     printFault(cli, fault, argv.includes('--json'));
-    return fault.info.exit;
+    return kinds[fault.kind].exit;
   }
 }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Fault } from '../fault/fault.ts';
+import { kinds } from '../fault/kinds.ts';
 import { assertSystem } from './commands.ts';
 
 test('on macOS, what runs jobs is refused with what to do; reading and checking works', () => {
@@ -12,7 +13,7 @@ test('on macOS, what runs jobs is refused with what to do; reading and checking 
       assert.ok(error instanceof Fault);
       assert.equal(error.message, 'updraft run needs Linux, and this is macOS');
       assert.match(error.fix ?? '', /^log in to an access point with ssh/);
-      return error.info.exit === 4;
+      return kinds[error.kind].exit === 4;
     },
   );
 });

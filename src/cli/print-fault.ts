@@ -3,6 +3,7 @@ import path from 'node:path';
 import { errorReason } from '../base/error-reason.ts';
 import { printableLines } from '../base/printable.ts';
 import { Fault } from '../fault/fault.ts';
+import { kinds } from '../fault/kinds.ts';
 import { describeFull, isFull } from '../job/full-disk.ts';
 import { SpecFault } from '../job/source-file.ts';
 import type { Cli } from './cli.ts';
@@ -13,7 +14,7 @@ export function printFault(cli: Cli, fault: Fault, json: boolean): void {
   if (json) {
     const { kind, message, fix, about } = fault;
     const problems = fault instanceof SpecFault ? fault.problems : undefined;
-    const error = { kind, message, fix, about, exit: fault.info.exit, problems };
+    const error = { kind, message, fix, about, exit: kinds[fault.kind].exit, problems };
     cli.out(`${JSON.stringify({ error })}\n`);
     return;
   }

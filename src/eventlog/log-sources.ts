@@ -4,7 +4,7 @@ import path from 'node:path';
 import { systemClock } from '../base/clock.ts';
 import { errorReason, isThere } from '../base/error-reason.ts';
 import { printable } from '../base/printable.ts';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '../fault/htcondor.ts';
 import { detectArchive } from '../unpack/kind-gate.ts';
 import { asUtf8 } from './as-utf8.ts';
 import {

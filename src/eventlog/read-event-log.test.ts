@@ -3,7 +3,7 @@ import { appendFile, utimes } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '../fault/htcondor.ts';
 import { logSources } from './log-sources.ts';
 import { readEventLog, scanEventLog } from './read-event-log.ts';
 

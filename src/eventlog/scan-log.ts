@@ -1,6 +1,6 @@
 import { counted } from '../base/counted.ts';
 import { firstFew, printable } from '../base/printable.ts';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '../fault/htcondor.ts';
 import type { Garbled, LogEvent } from './events.ts';
 import { latin1Text } from './log-text.ts';
 import { createParser, type Parser } from './parse.ts';

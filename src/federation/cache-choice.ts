@@ -1,5 +1,5 @@
 import { cacheNameForms, isAtCache, parseCacheName } from '../base/cache-name.ts';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '../fault/pelican.ts';
 import type { CacheChoice, ChosenCache, LeftOut, Locator, ObjectServer } from './located.ts';
 
 export const noChoice: CacheChoice = { preferred: [], only: false, avoided: [] };

@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { tried } from '../base/error-reason.ts';
 import type { Env } from '../base/env.ts';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '../fault/pelican.ts';
 import { avoidedList, noChoice, pelicanList } from './cache-choice.ts';
 import type { CacheChoice } from './located.ts';
 

@@ -1,4 +1,4 @@
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '../fault/pelican.ts';
 import { withBackOff, type Try } from './back-off.ts';
 import type { Located, ObjectServer } from './located.ts';
 import { afterRefusal, requestObject, afterSilence, type ObjectOptions } from './object-request.ts';

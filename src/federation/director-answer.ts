@@ -1,6 +1,6 @@
 import { defined } from '../base/defined.ts';
-import { Fault } from '../fault/fault.ts';
-import type { FaultKind } from '../fault/kinds.ts';
+import { Fault } from '../fault/pelican.ts';
+import type { FaultKind } from '../fault/pelican.ts';
 import { errorText } from '../http/error-text.ts';
 import { NoAnswer } from '../http/no-answer.ts';
 import type { ControlAnswer } from '../http/request.ts';

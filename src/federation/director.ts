@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '../fault/pelican.ts';
 import { NoAnswer } from '../http/no-answer.ts';
 import type { ControlAnswer, Request } from '../http/request.ts';
 import { Listeners, withBackOff, type OnWait } from './back-off.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { jumpingClock } from '../../test/federation/jumping-clock.ts';
 import { testAuthority, webServer } from '../../test/federation/web-server.ts';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '../fault/pelican.ts';
 import { ConnectionPool } from '../http/connections.ts';
 import { createRequest } from '../http/request.ts';
 import { readTrust } from '../http/trust.ts';

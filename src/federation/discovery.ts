@@ -2,7 +2,7 @@ import net from 'node:net';
 import type { Clock } from '../base/clock.ts';
 import type { Env } from '../base/env.ts';
 import { jsonTable } from '../base/shape.ts';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '../fault/pelican.ts';
 import { NoAnswer } from '../http/no-answer.ts';
 import type { ControlAnswer, Request } from '../http/request.ts';
 import { Listeners, retryAfterMs, withBackOff, type OnWait, type Try } from './back-off.ts';

@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { testFederation } from '../../test/federation/origin-server.ts';
 import { multistatus as miniMultistatus } from '../mini/federation/listing.ts';
-import { Fault } from '../fault/fault.ts';
-import type { FaultKind } from '../fault/kinds.ts';
+import { Fault } from '../fault/pelican.ts';
+import type { FaultKind } from '../fault/pelican.ts';
 import { listCollection, parseMultistatus, walkCollection } from './list-collection.ts';
 
 const isFault = (kind: FaultKind) => (error: unknown) => error instanceof Fault && error.kind === kind;

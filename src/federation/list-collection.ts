@@ -1,6 +1,6 @@
 import { defined } from '../base/defined.ts';
-import { Fault } from '../fault/fault.ts';
-import type { FaultKind } from '../fault/kinds.ts';
+import { Fault } from '../fault/pelican.ts';
+import type { FaultKind } from '../fault/pelican.ts';
 import { firstAnswer } from '../http/connections.ts';
 import type { ControlAnswer } from '../http/request.ts';
 import { escapePath, unescapePath } from './escape-path.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import path from 'node:path';
 import type { Env } from '../base/env.ts';
 import { defined } from '../base/defined.ts';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '../fault/pelican.ts';
 import { NoAnswer } from '../http/no-answer.ts';
 import type { Request } from '../http/request.ts';
 import { parseNamespaceHeaders, type DirectorAnswer, type Question } from './director-answer.ts';

@@ -1,5 +1,5 @@
-import { Fault } from '../fault/fault.ts';
-import type { FaultKind } from '../fault/kinds.ts';
+import { Fault } from '../fault/pelican.ts';
+import type { FaultKind } from '../fault/pelican.ts';
 import { NoAnswer } from '../http/no-answer.ts';
 import { createRequest, type ControlAnswer, type ControlRequest } from '../http/request.ts';
 import { retryAfterMs, withBackOff, type Try } from './back-off.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '../fault/pelican.ts';
 import { isSameHome, parseObjectUrl } from './object-url.ts';
 
 function federated(url: string, env = {}) {

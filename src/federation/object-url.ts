@@ -5,7 +5,7 @@ import { defined } from '../base/defined.ts';
 import type { Env } from '../base/env.ts';
 import { nearest } from '../base/nearest.ts';
 import { withoutSecrets } from '../base/printable.ts';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '../fault/pelican.ts';
 import { escapePath, unescapePath } from './escape-path.ts';
 
 interface Named {

@@ -1,6 +1,6 @@
 import { defined } from '../base/defined.ts';
 import { shellQuote } from '../base/shell-quote.ts';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '../fault/pelican.ts';
 import { withDeadline, type ConnectionPool } from '../http/connections.ts';
 import { NoAnswer } from '../http/no-answer.ts';
 import type { ControlAnswer } from '../http/request.ts';

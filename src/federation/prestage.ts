@@ -1,4 +1,4 @@
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '../fault/pelican.ts';
 import { withDeadline } from '../http/connections.ts';
 import { sendRequest, type HttpResponse } from '../http/exchange.ts';
 import { NoAnswer, noAnswer } from '../http/no-answer.ts';

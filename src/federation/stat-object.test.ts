@@ -5,8 +5,8 @@ import { test } from 'node:test';
 import type { ServerResponse } from 'node:http';
 import { pathToFileURL } from 'node:url';
 import { testFederation } from '../../test/federation/origin-server.ts';
-import { Fault } from '../fault/fault.ts';
-import type { FaultKind } from '../fault/kinds.ts';
+import { Fault } from '../fault/pelican.ts';
+import type { FaultKind } from '../fault/pelican.ts';
 import { statObject } from './stat-object.ts';
 
 const isFault = (kind: FaultKind) => (error: unknown) => error instanceof Fault && error.kind === kind;

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { defined } from '../base/defined.ts';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '../fault/pelican.ts';
 import { firstAnswer } from '../http/connections.ts';
 import { NoAnswer } from '../http/no-answer.ts';
 import type { ControlAnswer } from '../http/request.ts';

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { jumpingClock } from '../../test/federation/jumping-clock.ts';
 import { signedToken } from '../../test/federation/signed-token.ts';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '../fault/pelican.ts';
 import type { StoredLogin } from './login/login-store.ts';
 import { createTokens, readClaims, type TokenChoice, type TokenUse } from './token.ts';
 

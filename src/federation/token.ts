@@ -2,7 +2,7 @@ import type { Clock } from '../base/clock.ts';
 import { defined } from '../base/defined.ts';
 import type { Env } from '../base/env.ts';
 import { jsonTable } from '../base/shape.ts';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '../fault/pelican.ts';
 import { isUnder } from './escape-path.ts';
 import type { Verb } from './located.ts';
 import type { StoredLogin } from './login/login-store.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { objectBytes, serveObject } from '../../test/transfer/object-server.ts';
 import { jumpingClock } from '../../test/federation/jumping-clock.ts';
-import type { Fault } from '../fault/fault.ts';
+import type { Fault } from '../fault/pelican.ts';
 import { ConnectionPool } from './connections.ts';
 import { sendRequest, requestHead } from './exchange.ts';
 

@@ -1,6 +1,6 @@
 import { createRedact, type Redact } from '../base/redact.ts';
 import { withDeadline, type ConnectionPool } from './connections.ts';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '../fault/pelican.ts';
 import type { HttpConnection, Method } from './http-connection.ts';
 import { NoAnswer, noAnswer } from './no-answer.ts';
 import type { ResponseHead } from './response.ts';

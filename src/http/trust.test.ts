@@ -6,7 +6,7 @@ import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { testAuthority, webServer } from '../../test/federation/web-server.ts';
 import { systemClock } from '../base/clock.ts';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '../fault/pelican.ts';
 import { NoAnswer } from './no-answer.ts';
 import { ConnectionPool } from './connections.ts';
 import { createRequest } from './request.ts';

@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import tls from 'node:tls';
 import type { Env } from '../base/env.ts';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '../fault/pelican.ts';
 
 const variables = ['SSL_CERT_FILE', 'X509_CERT_DIR', 'NODE_EXTRA_CA_CERTS'];
 const certificate = /-----BEGIN (?:TRUSTED )?CERTIFICATE-----[^-]+-----END (?:TRUSTED )?CERTIFICATE-----/g;

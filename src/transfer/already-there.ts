@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import { defined } from '../base/defined.ts';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '../fault/pelican.ts';
 import type { Located, LocateOptions } from '../federation/located.ts';
 import { readOriginFacts } from '../federation/origin-facts.ts';
 import { ConnectionPool, firstAnswer } from '../http/connections.ts';

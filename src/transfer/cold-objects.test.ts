@@ -12,7 +12,7 @@ import {
   type RunningServer,
   type ServerOptions,
 } from '../../test/transfer/object-server.ts';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '../fault/pelican.ts';
 import { fetchToFile } from './fetch-to-file.ts';
 import type { FetchEvent, FetchOptions } from './fetch.ts';
 import { PartFile } from './sinks/part-file.ts';

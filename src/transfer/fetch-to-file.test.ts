@@ -16,8 +16,8 @@ import {
 } from '../../test/transfer/object-server.ts';
 import { fastClock } from '../../test/fast-clock.ts';
 import { systemClock } from '../base/clock.ts';
-import { Fault } from '../fault/fault.ts';
-import type { FaultKind } from '../fault/kinds.ts';
+import { Fault } from '../fault/pelican.ts';
+import type { FaultKind } from '../fault/pelican.ts';
 import type { FetchEvent, FetchOptions } from './fetch.ts';
 import { alreadyThere } from './already-there.ts';
 import { fetchToFile } from './fetch-to-file.ts';

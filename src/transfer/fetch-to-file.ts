@@ -1,5 +1,5 @@
 import { defined } from '../base/defined.ts';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '../fault/pelican.ts';
 import { lacksIdentity } from './engine/check-response.ts';
 import type { Source } from './engine/roster.ts';
 import { Transfer } from './engine/transfer.ts';

@@ -13,7 +13,8 @@ import {
 } from '../../test/transfer/object-server.ts';
 import { fastClock } from '../../test/fast-clock.ts';
 import { makeCertificateAuthority } from '../mini/federation/x509.ts';
-import { Fault } from '../fault/fault.ts';
+import { Fault as AnyFault } from '../fault/base.ts';
+import type { Fault } from '../fault/pelican.ts';
 import type { FetchEvent, FetchOptions } from './fetch.ts';
 import { fetchToStream } from './fetch-to-stream.ts';
 import type { Manifest } from './proof/manifest.ts';
@@ -228,7 +229,7 @@ test('an object that changes after bytes were passed on ends the stream', async 
 
 test('an error that the writer throws ends the fetch unchanged', async (t) => {
   const servers = await serveAll(t, [{ bytes: objectBytes(2 * mebibyte) }]);
-  const broken = new Fault('archive-damaged', 'the archive is cut off');
+  const broken = new AnyFault('archive-damaged', 'the archive is cut off');
   for (const write of [
     () => {
       throw broken;

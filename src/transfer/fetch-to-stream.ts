@@ -1,5 +1,5 @@
 import { defined } from '../base/defined.ts';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '../fault/pelican.ts';
 import { Transfer } from './engine/transfer.ts';
 import { digestWaitMs } from './limits.ts';
 import {

@@ -1,6 +1,6 @@
 import { systemClock, type Clock } from '../base/clock.ts';
 import { withoutSecrets } from '../base/printable.ts';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '../fault/pelican.ts';
 import type { Locator } from '../federation/located.ts';
 import type { IdleConnections } from '../http/connections.ts';
 import type { Identity } from './engine/check-response.ts';

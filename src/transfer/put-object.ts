@@ -1,6 +1,6 @@
 import { createReadStream, type ReadStream, type Stats } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '../fault/pelican.ts';
 import { withBackOff, type Try } from '../federation/back-off.ts';
 import { wantOf, type Digests } from '../federation/digest-header.ts';
 import type { Located, ObjectServer } from '../federation/located.ts';

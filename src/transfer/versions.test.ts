@@ -20,7 +20,7 @@ import {
 } from '../../test/transfer/object-server.ts';
 import { systemClock } from '../base/clock.ts';
 import { waitForChange } from '../base/wait-for-change.ts';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '../fault/pelican.ts';
 import { alreadyThere } from './already-there.ts';
 import { fetchToFile } from './fetch-to-file.ts';
 import type { FetchEvent, FetchOptions } from './fetch.ts';

@@ -1,4 +1,4 @@
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '../fault/archive.ts';
 import type { UnpackLimits } from './limits.ts';
 
 /** What the user says the archive holds: files, and bytes in those files. */

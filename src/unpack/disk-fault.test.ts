@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { tmpdir } from 'node:os';
 import { test } from 'node:test';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '../fault/archive.ts';
 import { diskFault } from './disk-fault.ts';
 
 const errno = (code: string): Error =>

@@ -1,7 +1,7 @@
 import { lstatSync, type Stats } from 'node:fs';
 import { isGone } from '../base/error-reason.ts';
 import { freeBytes } from '../base/free-bytes.ts';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '../fault/archive.ts';
 
 /** A failed file operation as a Fault; other errors are returned unchanged. */
 export function diskFault(error: unknown, folder: string, written: number): unknown {

@@ -18,7 +18,7 @@ import {
 import path from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { tried } from '../base/error-reason.ts';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '../fault/archive.ts';
 import type { Budget } from './budget.ts';
 import { diskFault, errorCode, lstatIfExists } from './disk-fault.ts';
 import type { EntrySink, FileEntry, FolderEntry, HardlinkEntry, SymlinkEntry } from './entry.ts';

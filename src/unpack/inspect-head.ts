@@ -1,4 +1,4 @@
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '../fault/archive.ts';
 import type { ArchiveKind } from '../base/archive-kinds.ts';
 import type { ByteSink, EntrySink } from './entry.ts';
 import { isLinkMode } from './file-writer.ts';

@@ -1,5 +1,5 @@
 import { archiveKinds, type ArchiveKind } from '../base/archive-kinds.ts';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '../fault/archive.ts';
 import type { ByteSink, MaybePromise } from './entry.ts';
 import { blockSize, parseTarHeader } from './tar-header.ts';
 

@@ -1,4 +1,4 @@
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '../fault/archive.ts';
 
 /** What an archive may contain before it is refused as hostile. */
 export interface UnpackLimits {

@@ -1,5 +1,5 @@
 import { createGunzip, createZstdDecompress } from 'node:zlib';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '../fault/archive.ts';
 import type { ArchiveKind } from '../base/archive-kinds.ts';
 import { chunkSize, Decompressor } from './decompressor.ts';
 import type { ByteSink, EntrySink } from './entry.ts';

@@ -1,6 +1,6 @@
 import type { ArchiveKind } from '../base/archive-kinds.ts';
 import { freeBytes } from '../base/free-bytes.ts';
-import { asFault, Fault } from '../fault/fault.ts';
+import { asFault, Fault } from '../fault/archive.ts';
 import { Budget, type Expected } from './budget.ts';
 import { andThen, type ByteSink, type EntrySink, type MaybePromise } from './entry.ts';
 import { FileWriter } from './file-writer.ts';

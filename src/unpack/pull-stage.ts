@@ -1,4 +1,4 @@
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '../fault/archive.ts';
 import type { ByteSink, MaybePromise } from './entry.ts';
 
 /** Bytes pushed in pieces and taken in pieces of other sizes. What is taken stays valid until the next push. */

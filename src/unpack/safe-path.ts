@@ -1,5 +1,5 @@
 import { printable } from '../base/printable.ts';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '../fault/archive.ts';
 
 declare const safe: unique symbol;
 /**

@@ -14,7 +14,7 @@ import path from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { identifySelf, livenessOf, type ProcessIdentity } from '../base/process-identity.ts';
 import { removeTree } from '../base/remove-tree.ts';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '../fault/archive.ts';
 import { diskFault, lstatIfExists } from './disk-fault.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '../fault/archive.ts';
 import type { EntrySink } from './entry.ts';
 import type { UnpackLimits } from './limits.ts';
 import { quoted, safePath, type SafePath } from './safe-path.ts';

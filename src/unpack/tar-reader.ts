@@ -1,4 +1,4 @@
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '../fault/archive.ts';
 import { andThen, type ByteSink, type EntrySink, type MaybePromise } from './entry.ts';
 import type { UnpackLimits } from './limits.ts';
 import { quoted } from './safe-path.ts';

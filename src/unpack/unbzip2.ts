@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import bzip2 from '@openpgp/unbzip2-stream/lib/bzip2.js';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '../fault/archive.ts';
 import { chunkSize } from './decompressor.ts';
 import type { ByteSink } from './entry.ts';
 import { checkRatio, type UnpackLimits } from './limits.ts';

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { asFault } from '../fault/fault.ts';
+import { asFault } from '../fault/archive.ts';
 import { tar } from '../../test/archives/make-tar.ts';
 import { openUnpacker } from './open-unpacker.ts';
 import { unpackFetched } from './unpack-fetched.ts';

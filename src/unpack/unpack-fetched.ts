@@ -1,4 +1,4 @@
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '../fault/archive.ts';
 import type { MaybePromise } from './entry.ts';
 import type { Unpacked, Unpacker } from './open-unpacker.ts';
 

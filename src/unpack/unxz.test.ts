@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '../fault/archive.ts';
 import { defaultUnpackLimits } from './limits.ts';
 import { UnxzStage } from './unxz.ts';
 

@@ -1,5 +1,5 @@
 import xz from 'xz-decompress';
-import { asFault, Fault } from '../fault/fault.ts';
+import { asFault, Fault } from '../fault/archive.ts';
 import type { ByteSink } from './entry.ts';
 import { checkRatio, type UnpackLimits } from './limits.ts';
 

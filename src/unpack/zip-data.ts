@@ -1,5 +1,5 @@
 import { crc32, createInflateRaw } from 'node:zlib';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '../fault/archive.ts';
 import { chunkSize, Decompressor } from './decompressor.ts';
 import type { ByteSink, EntrySink, MaybePromise } from './entry.ts';
 import type { UnpackLimits } from './limits.ts';

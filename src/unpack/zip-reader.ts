@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '../fault/archive.ts';
 import type { EntrySink } from './entry.ts';
 import type { UnpackLimits } from './limits.ts';
 import type { ByteQueue, Pull } from './pull-stage.ts';

@@ -9,6 +9,7 @@ import { test, type TestContext } from 'node:test';
 import { findProgram } from '../../src/base/find-program.ts';
 import { configure } from '../../src/cli/commands/check.ts';
 import { Fault } from '../../src/fault/fault.ts';
+import { kinds } from '../../src/fault/kinds.ts';
 import { runCommand } from '../cli/run-command.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
@@ -61,7 +62,7 @@ async function check(cwd: string, { env, isFull }: Job = {}): Promise<{ said: st
     return { said, exit: 0 };
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    return { said: `${said}${error.message}`, exit: error.info.exit };
+    return { said: `${said}${error.message}`, exit: kinds[error.kind].exit };
   }
 }
 

@@ -16,6 +16,7 @@ import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { configureOf } from '../../src/cli/commands.ts';
 import { asFault } from '../../src/fault/fault.ts';
+import { kinds } from '../../src/fault/kinds.ts';
 import { loadRun } from '../../src/journal/load-run.ts';
 import { runCommand } from '../cli/run-command.ts';
 import { RunHarness } from '../run/run-harness.ts';
@@ -52,7 +53,7 @@ async function check({ folder, env }: RunHarness): Promise<{ code: number; out: 
     return { code: 0, ...said };
   } catch (thrown) {
     const fault = asFault(thrown);
-    return { code: fault.info.exit, out: said.out, err: said.err + fault.message };
+    return { code: kinds[fault.kind].exit, out: said.out, err: said.err + fault.message };
   }
 }
 

@@ -10,6 +10,7 @@ import type { Cli } from '../../src/cli/cli.ts';
 import { configureOf } from '../../src/cli/commands.ts';
 import { printFault } from '../../src/cli/print-fault.ts';
 import { asFault } from '../../src/fault/fault.ts';
+import { kinds } from '../../src/fault/kinds.ts';
 import { startFederation, type MiniFederation } from '../../src/mini/federation/federation.ts';
 import type { ServerModel } from '../../src/mini/federation/server-traits.ts';
 import { runCommand } from '../cli/run-command.ts';
@@ -153,7 +154,7 @@ export async function updraftIn(
   } catch (thrown) {
     const fault = asFault(thrown);
     printFault(cli as Cli, fault, args.includes('--json'));
-    said.exit = (thrown as Error).name === 'CommanderError' ? 2 : fault.info.exit;
+    said.exit = (thrown as Error).name === 'CommanderError' ? 2 : kinds[fault.kind].exit;
   }
   return said;
 }

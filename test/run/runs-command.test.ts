@@ -8,6 +8,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import * as runs from '../../src/cli/commands/runs.ts';
 import { findRun } from '../../src/cli/find-run.ts';
 import type { Fault } from '../../src/fault/fault.ts';
+import { kinds } from '../../src/fault/kinds.ts';
 import { attemptFolder } from '../../src/job/layout.ts';
 import { loadPlan } from '../../src/job/load-plan.ts';
 import { openJournal } from '../../src/journal/file.ts';
@@ -50,7 +51,7 @@ async function project(t: TestContext, jobs = 2): Promise<string> {
 }
 
 const refusal = (pattern: RegExp) => (fault: Fault) =>
-  fault.info.exit === 2 && pattern.test(`${fault.message}\n${fault.fix ?? ''}`);
+  kinds[fault.kind].exit === 2 && pattern.test(`${fault.message}\n${fault.fix ?? ''}`);
 
 test('runs lists every run, the latest first, and marks rehearsals', async (t) => {
   const cwd = await project(t);

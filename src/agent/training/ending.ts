@@ -12,7 +12,9 @@ export const checkpointExit = 85;
 /** The agent's exit code: 0 for a valid result, the training's own if it failed, otherwise that of the fault. */
 export function exitCodeOf(fault: Fault | undefined, ended: CommandEnd | undefined): number {
   if (fault === undefined) return 0;
-  return fault.kind === 'training-failed' && ended !== undefined ? commandExit(ended) : fault.info.exit;
+  return fault.kind === 'training-failed' && ended !== undefined
+    ? commandExit(ended)
+    : kinds[fault.kind].exit;
 }
 
 function commandExit({ status, signal }: CommandEnd): number {

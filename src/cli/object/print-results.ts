@@ -2,7 +2,7 @@ import path from 'node:path';
 import { counted } from '../../base/counted.ts';
 import { printable, withoutSecrets } from '../../base/printable.ts';
 import type { Fault } from '../../fault/fault.ts';
-import type { FaultKind } from '../../fault/kinds.ts';
+import { type FaultKind, kinds } from '../../fault/kinds.ts';
 import { formatSize } from '../../job/units.ts';
 import type { Fetched } from '../../transfer/fetch.ts';
 import type { Cli } from '../cli.ts';
@@ -77,8 +77,8 @@ function resultJson({ url, target, fetched, unpacked, setbacks, fault, isOld: sk
   return { url, target, ...how, setbacks, unpacked, skipped };
 }
 
-export function faultJson({ kind, message, fix, info }: Fault): object {
-  return { kind, message, fix, exit: info.exit };
+export function faultJson({ kind, message, fix }: Fault): object {
+  return { kind, message, fix, exit: kinds[kind].exit };
 }
 
 /** The result of one item as a line of JSON. */
@@ -116,7 +116,7 @@ export function throwWorstFault(
 const lastingKinds = new Set<FaultKind>(['object-missing', 'token-expired', 'scratch-unusable']);
 
 /** Whether running the same command again may help. */
-const retryMayHelp = ({ kind, info }: Fault): boolean => info.retry !== 'never' && !lastingKinds.has(kind);
+const retryMayHelp = ({ kind }: Fault): boolean => kinds[kind].retry !== 'never' && !lastingKinds.has(kind);
 
 /** The shortest path from here, safe on a terminal: servers choose names. */
 export function displayPath(cli: Cli, file: string): string {

@@ -6,6 +6,7 @@ import { runCommand } from '../../../test/cli/run-command.ts';
 import { growingRun, type GrowingRun } from '../../../test/growing-run.ts';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import { Fault } from '../../fault/fault.ts';
+import { kinds } from '../../fault/kinds.ts';
 import { runFiles } from '../../job/layout.ts';
 import { loadPlan } from '../../job/load-plan.ts';
 import * as status from '../commands/status.ts';
@@ -117,7 +118,7 @@ test('a run with a job that has no valid result ends the watch with exit 1 and n
   await growing.run({ kind: 'job-ended', job: '0000', outcome: 'failed' });
   await assert.rejects(runCommand(watch, [], { cwd }), (thrown) => {
     assert.ok(thrown instanceof Fault);
-    assert.equal(thrown.info.exit, 1);
+    assert.equal(kinds[thrown.kind].exit, 1);
     assert.match(
       thrown.fix ?? '',
       /`updraft why cifar10-k3v9q1` explains it, `updraft retry cifar10-k3v9q1`/,
@@ -206,6 +207,6 @@ test('a signal leaves the view too, with exit 5, and restores the terminal', asy
       if (text.includes('0000')) stop.abort(new Fault('interrupted', 'stopped'));
     },
   });
-  await assert.rejects(watching, (thrown) => thrown instanceof Fault && thrown.info.exit === 5);
+  await assert.rejects(watching, (thrown) => thrown instanceof Fault && kinds[thrown.kind].exit === 5);
   assert.ok(fake.isReleased());
 });

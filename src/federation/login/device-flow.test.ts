@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Clock } from '../../base/clock.ts';
-import type { Fault } from '../../fault/fault.ts';
+import type { Fault } from '../../fault/pelican.ts';
 import { NoAnswer } from '../../http/no-answer.ts';
 import type { ControlRequest } from '../../http/request.ts';
 import { askForCode, awaitApproval } from './device-flow.ts';

@@ -1,4 +1,4 @@
-import { Fault } from '../../fault/fault.ts';
+import { Fault } from '../../fault/pelican.ts';
 import type { Clock } from '../../base/clock.ts';
 import { printable } from '../../base/printable.ts';
 import type { OAuthClient } from './login-store.ts';

@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts';
 import { defined } from '../../base/defined.ts';
 import type { Env } from '../../base/env.ts';
-import { Fault } from '../../fault/fault.ts';
+import { Fault } from '../../fault/pelican.ts';
 import { isUnder, unescapePath } from '../escape-path.ts';
 import type { Issuance, Locator } from '../located.ts';
 import { parseObjectUrl } from '../object-url.ts';

@@ -8,7 +8,7 @@ import { withLease } from '../../base/lease.ts';
 import { identifySelf } from '../../base/process-identity.ts';
 import { listOf, optional, shape, text, field, Mismatch } from '../../base/shape.ts';
 import { stateFolder } from '../../base/user-folders.ts';
-import { Fault } from '../../fault/fault.ts';
+import { Fault } from '../../fault/pelican.ts';
 
 /** Our client registration at an issuer: made once, then reused. */
 export interface OAuthClient {

@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
 import { defined } from '../../base/defined.ts';
-import { asFault, Fault } from '../../fault/fault.ts';
+import { asFault, Fault } from '../../fault/pelican.ts';
 import { covers, type LoginTokens, readClaims } from '../token.ts';
 import type { StoredLogin, LoginStore } from './login-store.ts';
 import { type Granted, grantedIn, OAuthRefusal, postForm, type Wire } from './oauth.ts';

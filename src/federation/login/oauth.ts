@@ -1,8 +1,8 @@
 import { tried } from '../../base/error-reason.ts';
 import { createRedact } from '../../base/redact.ts';
 import { defined } from '../../base/defined.ts';
-import { Fault } from '../../fault/fault.ts';
-import type { FaultKind } from '../../fault/kinds.ts';
+import { Fault } from '../../fault/pelican.ts';
+import type { FaultKind } from '../../fault/pelican.ts';
 import { NoAnswer } from '../../http/no-answer.ts';
 import type { ControlAnswer, ControlRequest, Request } from '../../http/request.ts';
 import { isTrustworthy, type PlainHttpRule } from '../discovery.ts';

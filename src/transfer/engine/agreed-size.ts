@@ -1,4 +1,4 @@
-import { Fault } from '../../fault/fault.ts';
+import { Fault } from '../../fault/pelican.ts';
 import { askObject } from '../proof/digest.ts';
 import { expectWrong } from '../proof/expect-wrong.ts';
 import { describeVersion } from './check-response.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { FaultKind } from '../../fault/kinds.ts';
+import type { FaultKind } from '../../fault/pelican.ts';
 import type { OriginFacts } from '../../federation/origin-facts.ts';
 import { parseHead } from '../../http/response.ts';
 import {

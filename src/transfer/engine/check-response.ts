@@ -1,4 +1,4 @@
-import { Fault } from '../../fault/fault.ts';
+import { Fault } from '../../fault/pelican.ts';
 import { retryAfterMs } from '../../federation/back-off.ts';
 import { tokenFaultKind } from '../../federation/object-request.ts';
 import { folderFault, type OriginFacts } from '../../federation/origin-facts.ts';

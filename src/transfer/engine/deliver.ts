@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
 import { abortable } from '../../base/map-limited.ts';
-import { asFault, type Fault } from '../../fault/fault.ts';
+import { asFault, type Fault } from '../../fault/pelican.ts';
 import type { ConnectionPool } from '../../http/connections.ts';
 import type { TransferLimits } from '../limits.ts';
 import type { Sink } from '../sinks/sink.ts';

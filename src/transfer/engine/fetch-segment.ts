@@ -2,7 +2,7 @@ import type { Stats } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { abortable } from '../../base/map-limited.ts';
-import { Fault } from '../../fault/fault.ts';
+import { Fault, isFinal } from '../../fault/pelican.ts';
 import { sendWithToken } from '../../federation/object-request.ts';
 import { readErrorText } from '../../http/error-text.ts';
 import { sendRequest, type HttpResponse } from '../../http/exchange.ts';
@@ -204,7 +204,7 @@ function asSetback(error: unknown, source: Source, segment: Segment): Error {
   const { host } = source.server;
   if (error instanceof NoAnswer) return new Setback('broken', noAnswerFault(error));
   if (error instanceof Fault) {
-    if (error.info.retry === 'never') return error;
+    if (isFinal(error)) return error;
     return new Setback(error.kind === 'token-expired' ? 'expired' : 'broken', error);
   }
   const what = `${host}: ${(error as Error).message} after ${segment.position - segment.start} bytes`;

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ManualClock } from '../../../test/agent/manual-clock.ts';
 import { abortable } from '../../base/map-limited.ts';
-import { Fault } from '../../fault/fault.ts';
+import { Fault } from '../../fault/pelican.ts';
 import { defaultTransferLimits } from '../limits.ts';
 import { judgeSegment, Fetchers, speedFloor, type SpeedContext, type FetcherStatus } from './fetchers.ts';
 import { Roster, type Source } from './roster.ts';

@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.ts';
-import { Fault } from '../../fault/fault.ts';
+import { Fault } from '../../fault/pelican.ts';
 import { raceWidth } from '../../http/connections.ts';
 import { stallSeconds, type TransferLimits } from '../limits.ts';
 import type { Source } from './roster.ts';

@@ -1,6 +1,6 @@
 import type { Located } from '../../federation/located.ts';
 import { readOriginFacts, type OriginFacts, type OriginOptions } from '../../federation/origin-facts.ts';
-import { Fault } from '../../fault/fault.ts';
+import { Fault } from '../../fault/pelican.ts';
 
 /**
  * What the origin says about the object, whatever caches say: asked once, as soon as a server's answer leaves something

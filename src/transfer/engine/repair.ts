@@ -1,4 +1,4 @@
-import { Fault } from '../../fault/fault.ts';
+import { Fault } from '../../fault/pelican.ts';
 import { expectWrong } from '../proof/expect-wrong.ts';
 import type { SegmentContext } from './deliver.ts';
 import type { Range, SegmentMap } from './segments.ts';

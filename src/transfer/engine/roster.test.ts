@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { defined } from '../../base/defined.ts';
-import { Fault } from '../../fault/fault.ts';
-import type { FaultKind } from '../../fault/kinds.ts';
+import { Fault } from '../../fault/pelican.ts';
+import type { FaultKind } from '../../fault/pelican.ts';
 import type { Located, ObjectServer } from '../../federation/located.ts';
 import { clearestFault, closedBreaker, RateMeter, Roster, tripped, type Source } from './roster.ts';
 import { Setback, type SetbackKind } from './setback.ts';

@@ -1,6 +1,6 @@
 import { defined } from '../../base/defined.ts';
-import { Fault } from '../../fault/fault.ts';
-import type { FaultKind } from '../../fault/kinds.ts';
+import { Fault } from '../../fault/pelican.ts';
+import type { FaultKind } from '../../fault/pelican.ts';
 import type { Located, ObjectServer } from '../../federation/located.ts';
 import type { TransferLimits } from '../limits.ts';
 import type { Identity } from './check-response.ts';

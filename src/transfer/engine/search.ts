@@ -1,5 +1,5 @@
 import { defined } from '../../base/defined.ts';
-import { asFault } from '../../fault/fault.ts';
+import { asFault } from '../../fault/pelican.ts';
 import type { Located, LocateOptions } from '../../federation/located.ts';
 import type { Roster } from './roster.ts';
 import type { Setback } from './setback.ts';

@@ -1,4 +1,4 @@
-import type { Fault } from '../../fault/fault.ts';
+import type { Fault } from '../../fault/pelican.ts';
 
 /**
  * What a failed try says about the server:

@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.ts';
-import { Fault } from '../../fault/fault.ts';
+import { Fault } from '../../fault/pelican.ts';
 import { folderFault, type OriginFacts } from '../../federation/origin-facts.ts';
 import type { LocateOptions } from '../../federation/located.ts';
 import { ConnectionPool } from '../../http/connections.ts';

@@ -1,4 +1,5 @@
-import { Fault } from '../../fault/fault.ts';
+import { Fault as AnyFault } from '../../fault/base.ts';
+import { Fault } from '../../fault/pelican.ts';
 import type { FetchOptions } from '../fetch.ts';
 
 const wrongKinds = ['data-corrupt', 'data-wrong', 'archive-damaged', 'archive-kind', 'data-unexpected'];
@@ -27,9 +28,9 @@ export async function deliverAgainIfWrong<Options extends FetchOptions, Delivere
   try {
     return await deliver(own, false);
   } catch (error) {
-    const isWrong = error instanceof Fault && wrongKinds.includes(error.kind);
+    const isWrong = error instanceof AnyFault && wrongKinds.includes(error.kind);
     // Verified bytes will be the same again, and so will a file that no server sent.
-    const isVerified = manifest !== undefined || (isWrong && error.cause instanceof Fault);
+    const isVerified = manifest !== undefined || (isWrong && error.cause instanceof AnyFault);
     if (!isWrong || isVerified || sent.length === 0) throw error;
     const first = sent;
     options.onEvent?.({ kind: 'setback', server: first.join(', '), fault: error });
@@ -37,7 +38,7 @@ export async function deliverAgainIfWrong<Options extends FetchOptions, Delivere
     return await deliver(own, true).catch((again: unknown) => {
       const isExpected =
         error.kind === 'data-unexpected' || (error.kind === 'data-corrupt' && sha256 !== undefined);
-      const isSame = again instanceof Fault && again.kind === error.kind && again.message === error.message;
+      const isSame = again instanceof AnyFault && again.kind === error.kind && again.message === error.message;
       throw isExpected && isSame ? expectWrong(about, error.message, [...first, ...sent]) : again;
     });
   }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Fault } from '../../fault/fault.ts';
+import { Fault } from '../../fault/pelican.ts';
 import { chunkRange, parseManifest } from './manifest.ts';
 
 const hash = 'a'.repeat(64);

@@ -1,5 +1,5 @@
 import { createCipheriv } from 'node:crypto';
-import { Fault } from '../../fault/fault.ts';
+import { Fault } from '../../fault/pelican.ts';
 import { hasher } from './digest.ts';
 import type { Hasher } from './hasher.ts';
 

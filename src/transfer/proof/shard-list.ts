@@ -1,4 +1,4 @@
-import { Fault } from '../../fault/fault.ts';
+import { Fault } from '../../fault/pelican.ts';
 import { type Manifest, type ManifestSource, manifestProblem, readJson, withoutKey } from './manifest.ts';
 
 /** One archive of a data set, beside the list that names it. */

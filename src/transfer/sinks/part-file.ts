@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileUser, isPrivate } from '../../base/own-file.ts';
-import { Fault } from '../../fault/fault.ts';
+import { Fault } from '../../fault/pelican.ts';
 import type { Hasher } from '../proof/hasher.ts';
 
 const readBytes = 1 << 20;
