@@ -80,5 +80,6 @@ export const hideInFindings = (findings: readonly Finding[], hide: (sentence: st
     ...finding,
     message: hide(finding.message),
     fix: hide(finding.fix),
+    ...(finding.about && { about: [hide(finding.about[0]), ...finding.about.slice(1)] as const }),
     ...(finding.excerpt === undefined ? {} : { excerpt: finding.excerpt.map(textWithoutSecrets) }),
   }));

@@ -15,7 +15,6 @@ import { transferRules } from './rules/transfer.ts';
 import { valueRules } from './rules/values.ts';
 import { worthAddingRules } from './rules/worth-adding.ts';
 import { wrapperRules } from './rules/wrapper.ts';
-import { canonicalCommand } from './submit-commands.ts';
 import { readWrapper } from './shell-commands.ts';
 
 /** Every rule about submit files. */
@@ -50,7 +49,7 @@ export function lintWrapper(file: string, text: string): Finding[] {
 export function lintSubmission(facts: SubmitFacts, hide = hideSecretsOf(quotedTexts(facts))): Finding[] {
   const { wrapper } = facts;
   const findings = [
-    ...alikeAsOne(oncePerFile(inOrder(withoutFollowing(applyRules(submitRules, facts))))),
+    ...alikeAsOne(inOrder(withoutFollowing(applyRules(submitRules, facts))), 1),
     ...(wrapper === undefined ? [] : lintWrapper(wrapper.file, wrapper.text).map(inImageOf(facts))),
   ];
   return sortFindings(hideInFindings(findings, hide));
@@ -73,50 +72,28 @@ const inImageOf =
       ? { ...finding, level: 'warning', message: `${finding.message}, unless its image starts with a shell` }
       : finding;
 
-/** The same finding at many queue statements becomes one, at the first of them. */
-const oncePerFile = (findings: readonly Finding[]): Finding[] =>
-  [
-    ...Map.groupBy(findings, ({ rule, message, fix }) => JSON.stringify([rule, message, fix])).values(),
-  ].flatMap(asOne);
-
-/** More findings than these that differ in one value are one. */
+/** More findings than these that differ in one value, or are the same in different files, are one. */
 const maxAlike = 3;
-/** Each name is a mistake of its own; common advice is one line anyway. */
-const apart = new Set(['unused-name', 'worth-adding']);
 
-/** Findings that differ in one value only are one, with the first few: `(likewise b.dat, c.dat and 37 more)`. */
-export function alikeAsOne(findings: readonly Finding[]): Finding[] {
-  const kinds = new Map<string, Finding[][]>();
-  for (const finding of findings.filter(({ rule }) => !apart.has(rule))) {
-    const kind = JSON.stringify([finding.rule, finding.level, finding.message.split(' ').length]);
-    const groups = kinds.get(kind) ?? [];
-    kinds.set(kind, groups);
-    const group = groups.find(([first = finding]) => otherValue(first, finding) !== undefined);
-    if (group === undefined) groups.push([finding]);
-    else group.push(finding);
+/**
+ * Findings that differ in one value only are one, with the first few: `(likewise b.dat, c.dat and 37 more)`. So are more
+ * than `maxSame` that do not differ at all.
+ */
+export function alikeAsOne(findings: readonly Finding[], maxSame = maxAlike): Finding[] {
+  const groups = Map.groupBy(findings, ({ rule, level, about }) =>
+    JSON.stringify([rule, level, about?.slice(1)]),
+  );
+  const groupOf = new Map<Finding, readonly Finding[]>();
+  for (const group of groups.values()) {
+    const values = new Set(group.flatMap(({ about }) => about?.[0] ?? []));
+    const same = Map.groupBy(group, ({ message, fix, about }) => JSON.stringify(about ?? [message, fix]));
+    const joined = values.size > maxAlike ? [group] : same.values().filter(({ length }) => length > maxSame);
+    for (const one of joined) for (const finding of one) groupOf.set(finding, one);
   }
-  const many = [...kinds.values()].flat().filter(({ length }) => length > maxAlike);
-  const groupOf = new Map(many.flatMap((group) => group.map((finding) => [finding, group] as const)));
   return findings.flatMap((finding) => {
     const group = groupOf.get(finding) ?? [finding];
     return group[0] === finding ? asOne(group) : [];
   });
-}
-
-/** The value in which a finding and its fix differ from another: '' if they do not; undefined if in more, or in the command. */
-function otherValue(first: Finding, other: Finding): string | undefined {
-  const [words = [], others = []] = [first, other].map(({ message, fix }) =>
-    `${message} ${fix}`.split(/[ \n]/),
-  );
-  const bare = (word: string): string => word.replaceAll(/[^\w./-]/g, '');
-  const pairs = words
-    .map((word, at) => [word, others[at] ?? ''] as const)
-    .filter(([word, value]) => word !== value);
-  const [from = '', to = ''] = pairs[0]?.map(bare) ?? [];
-  const isCommand = [from, to].some((word) => canonicalCommand(word) !== undefined);
-  const isOne = pairs.length === 1 || pairs.every(([word, value]) => word.replaceAll(from, to) === value);
-  if (words.length !== others.length || isCommand || !isOne) return undefined;
-  return first.message === other.message ? '' : (pairs[0]?.[1].replace(/[:,;]$/, '') ?? '');
 }
 
 /** All, if only a few would be left out. */
@@ -125,9 +102,9 @@ const someOf = (names: ReadonlySet<unknown>): string =>
 
 /** The first of alike findings, with the values and places of the others. */
 function asOne([first, ...others]: readonly Finding[]): Finding[] {
-  if (first === undefined) return [];
-  const values = new Set(others.map((one) => otherValue(first, one) ?? ''));
-  values.delete('');
+  if (first === undefined || others.length === 0) return first === undefined ? [] : [first];
+  const values = new Set(others.flatMap(({ about }) => about?.[0] ?? []));
+  values.delete(first.about?.[0] ?? '');
   const files = new Set(others.flatMap(({ file }) => (file === first.file ? [] : (file ?? []))));
   const lines = new Set(others.flatMap(({ file, line }) => (file === first.file ? (line ?? []) : [])));
   lines.delete(first.line ?? 0);
@@ -140,6 +117,7 @@ function asOne([first, ...others]: readonly Finding[]): Finding[] {
   return [
     {
       ...first,
+      about: undefined,
       message: more === '' ? first.message : `${first.message} (${more})`,
       fix: isSameFix ? first.fix : `${first.fix}\n(the others in the same way)`,
       ...(lines.size === 0 ? {} : { alsoAt: [...lines] }),

@@ -198,6 +198,15 @@ test('findings of one cause are one, with the first few values and how many more
   const bad = await found(['executable = run.sh', ...switches.map((name) => `${name} = yes`), 'queue']);
   assert.equal(bad.filter(({ rule }) => rule === 'bad-value').length, 5, 'different commands are apart');
   assert.deepEqual(findings.find(({ rule }) => rule === 'input-missing')?.alsoAt?.slice(0, 2), [9, 13]);
+  const five = 'transfer_input_files = v 1.dat, v 2.dat, v 3.dat, v 4.dat, v 5.dat';
+  const twice = await found(['executable = run.sh', five, 'queue', five, 'queue']);
+  assert.deepEqual(
+    twice.filter(({ rule }) => rule === 'input-missing').map(({ message }) => message),
+    [
+      'the input v 1.dat does not exist: the job would be held with code 13 (likewise v 2.dat, v 3.dat, v 4.dat, v 5.dat; also at line 4)',
+    ],
+    'a value may have spaces, and be at several places',
+  );
   const inputs = await found(['executable = run.sh', 'transfer_input_files = a, bb, ccc, dd, e', 'queue']);
   assert.match(
     inputs.map(({ message }) => message).join('\n'),

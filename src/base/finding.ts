@@ -19,6 +19,8 @@ export interface Found {
   level?: Level;
   /** Lines of the file, shown as they are. */
   excerpt?: readonly string[];
+  /** The value it is about, as the message has it, then what others that are shown with it must have in common. */
+  about?: readonly [value: string, ...common: string[]];
 }
 
 /** One rule. The documentation is generated from the rules. */
@@ -44,6 +46,7 @@ export interface Finding {
   /** Other lines of the file with the same finding. */
   alsoAt?: readonly number[];
   excerpt?: readonly string[];
+  about?: Found['about'] | undefined;
 }
 
 /** All findings, in the order of the rules. */

@@ -182,7 +182,12 @@ function missingFiles({ dag, files, groups, waits }: DagFacts, later: boolean): 
   if (!later)
     for (const { file, place } of dag.configs)
       if (gone(file))
-        found.push({ message: `the configuration ${file} is not there`, fix: 'correct its name', place });
+        found.push({
+          message: `the configuration ${file} is not there`,
+          fix: 'correct its name',
+          place,
+          about: [file],
+        });
   return found;
 }
 
@@ -371,6 +376,7 @@ function idleCategories({ dag }: DagFacts): Found[] {
       found.push({
         message: `MAXJOBS limits the category ${category}, which no node has`,
         fix: `add CATEGORY NODE ${category}, or delete the line`,
+        about: [category, 'limit'],
         place,
       });
   return found;

@@ -143,7 +143,9 @@ function oneFinding(
       (outcomesOf.get(group) ?? []).every((one) => concerned.has(one)),
     );
     const who = nodesText([...concerned].flatMap(({ nodes }) => nodes));
-    return isAll ? mine : mine.map((one) => ({ ...one, message: `${one.message} (${who})` }));
+    return isAll
+      ? mine
+      : mine.map((one) => ({ ...one, message: `${one.message} (${who})`, about: undefined }));
   }
   const others = messages.size - 1;
   const likewise = ` (${outcome.nodes[0]?.name ?? ''}; ${counted(others, 'other node')} likewise)`;

@@ -105,6 +105,7 @@ function missingImage(batch: Batch, facts: SubmitFacts): RuleResult {
     message: `the image ${image} does not exist: the job would be held with code 13`,
     fix: imageFix(image),
     place: whereSet(batch, 'container_image'),
+    about: [image],
   };
 }
 

@@ -164,6 +164,7 @@ function fixedNames(batch: Batch): RuleResult {
     message: `\`${fixed.join('` and `')}\` ${fixed.length === 1 ? 'has a fixed name' : 'have fixed names'}: the next submission overwrites ${fixed.length === 1 ? 'it' : 'them'}`,
     fix: `${first} = ${withNumber(name)}`,
     place: whereSet(batch, first),
+    about: [fixed.join(' ')],
   };
 }
 
@@ -178,6 +179,7 @@ function missingFolders(batch: Batch, facts: SubmitFacts): RuleResult {
       message: `the folder ${folder} of \`${command}\` does not exist: HTCondor before 24.12 refuses the file or holds the jobs`,
       fix: `mkdir -p ${folder}`,
       place: whereSet(batch, command),
+      about: [folder, command],
     };
   });
 }

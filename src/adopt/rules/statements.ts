@@ -283,12 +283,14 @@ function undefinedMacros({ submission }: SubmitFacts): Found[] {
       message: `the environment variable ${name} is not set here: HTCondor replaces \`$ENV(${name})\` with the word UNDEFINED`,
       fix: `export ${name} before you submit, or give it a default: \`$ENV(${name}:value)\``,
       place,
+      about: [name, 'environment'] as const,
     })),
   );
   const names = undefinedNames(submission).map(({ name, place }) => ({
     message: `\`$(${name})\` is not defined: HTCondor replaces it with nothing`,
     fix: `define it, give it a default: \`$(${name}:value)\`, or pass it: \`condor_submit ${name}=value\` or VARS in a DAG`,
     place,
+    about: [`\`$(${name})\``] as const,
   }));
   return [...names, ...unset];
 }

@@ -228,6 +228,7 @@ function missingInputs(first: Batch, facts: SubmitFacts): RuleResult {
       message: `the input ${name} does not exist: the job would be held with code 13`,
       fix: blanks ? `separate files by commas: ${words.join(', ')}` : 'create it, or correct its name',
       place: whereSet(batch, 'transfer_input_files'),
+      about: [name, ...(blanks ? ['blanks'] : [])],
     };
   });
 }
@@ -243,6 +244,7 @@ function missingFiles(batch: Batch, facts: SubmitFacts): RuleResult {
       message: `\`${command}\`: ${name} does not exist: ${command === 'input' ? 'the job would be held with code 13' : 'HTCondor refuses the file'}`,
       fix: 'create it, or correct its name',
       place: whereSet(batch, command),
+      about: [name, command],
     };
   });
 }
@@ -373,6 +375,7 @@ function mutableObjects(batch: Batch): RuleResult {
     .map((url) => ({
       message: `${url} has no version in its name: if the object is replaced, caches still serve the old bytes to some jobs`,
       fix: 'publish each version under a new name, for example with a date or part of its hash',
+      about: [url],
       place: whereSet(
         batch,
         url === valueOf(batch, 'container_image') ? 'container_image' : 'transfer_input_files',
