@@ -8,7 +8,11 @@ import { fold } from '../journal/fold.ts';
 import { loadRun } from '../journal/load-run.ts';
 import type { AgentBody, Entry, RunEntry } from '../journal/entry.ts';
 import { lossColumns, sumOver } from '../report/columns.ts';
+import { formatSeconds } from '../report/format.ts';
 import { readRun } from '../report/read-run.ts';
+import { sectionHtml } from '../report/report-html.ts';
+import { withoutEmptyColumns } from '../report/section.ts';
+import { sections } from '../report/sections.ts';
 import { boardOf } from './board.ts';
 
 const standing = { place: '', trouble: null, stop: null, retry: null };
@@ -46,21 +50,24 @@ test('the page knows which metrics there are, in which order, and which way is b
   ]);
 });
 
-test('every second on a slot is counted once, and the loss is that of the report', async (t) => {
+test('the board shows the figures and tables of the report, whose causes explain all of the loss', async (t) => {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'updraft-test-'));
   t.after(() => rm(folder, { recursive: true, force: true }));
   await imagenetRun(folder, Date.now(), 40);
-  const { waste, counts, jobs } = boardOf(await loadRun(folder), standing, Date.now());
-  const lost = waste.lost.reduce((sum, { millis }) => sum + millis, 0);
-  const { useful, moving, waiting, overhead, unknown, open } = waste;
-  assert.equal(useful + moving + waiting + overhead + unknown + open + lost, waste.slot);
-  const { slotSeconds } = readRun(folder, await loadRun(folder)).report;
-  assert.equal(lost / 1000, sumOver(slotSeconds, lossColumns));
-  assert.deepEqual(waste.lost.map(({ cause }) => cause).toSorted(), [
+  const state = await loadRun(folder);
+  const { wasted, tables, counts, jobs } = boardOf(state, standing, Date.now());
+  const { report } = readRun(folder, state);
+  const lost = sumOver(report.slotSeconds, lossColumns);
+  const explained = report.setbacks.reduce((sum, { lostSeconds }) => sum + lostSeconds, 0);
+  assert.equal(Math.round(explained * 1000), Math.round(lost * 1000));
+  assert.deepEqual(report.setbacks.map(({ cause }) => cause).toSorted(), [
     'evicted',
     'transfer-stalled',
     'wrong-output',
   ]);
+  assert.ok(wasted.headline.startsWith(`${formatSeconds(lost)} of `), wasted.headline);
+  for (const section of sections(report).filter(({ id }) => ['time', 'sites', 'caches'].includes(id)))
+    assert.ok(tables.includes(sectionHtml(withoutEmptyColumns(section), [])), section.id);
   assert.equal(
     counts.reduce((sum, count) => sum + count.jobs, 0),
     jobs,
@@ -71,9 +78,9 @@ test('training up to a checkpoint that another attempt resumed from is not waste
   const folder = await mkdtemp(path.join(os.tmpdir(), 'updraft-test-'));
   t.after(() => rm(folder, { recursive: true, force: true }));
   await imagenetRun(folder, Date.now(), 3);
-  const { waste } = boardOf(await loadRun(folder), standing, Date.now());
-  const evicted = waste.lost.find(({ cause }) => cause === 'evicted');
-  assert.deepEqual([evicted?.attempts, Math.round((evicted?.millis ?? 0) / 1000)], [1, 375]);
+  const { setbacks } = readRun(folder, await loadRun(folder)).report;
+  const evicted = setbacks.find(({ cause }) => cause === 'evicted');
+  assert.deepEqual([evicted?.attempts, Math.round(evicted?.lostSeconds ?? 0)], [1, 375]);
 });
 
 test('time in which a fetch stalled is lost, however the attempt ends', () => {
@@ -87,21 +94,20 @@ test('time in which a fetch stalled is lost, however the attempt ends', () => {
     ...body,
   });
   const fault = { kind: 'transfer-stalled', message: 'nothing came' } as const;
-  const { waste } = boardOf(
-    fold([
-      created([job]),
-      { ...at, seq: 1, kind: 'attempt-started', job, attempt: 1, why: '' },
-      agent(0, { kind: 'phase', phase: 'fetching' }),
-      agent(20, { kind: 'fetch-setback', object: 'x', server: 's', fault }),
-      agent(30, { kind: 'phase', phase: 'training' }),
-    ]),
-    standing,
-    0,
-  );
+  const state = fold([
+    created([job]),
+    { ...at, seq: 1, kind: 'attempt-started', job, attempt: 1, why: '' },
+    agent(0, { kind: 'phase', phase: 'fetching' }),
+    agent(20, { kind: 'fetch-setback', object: 'x', server: 's', fault }),
+    agent(30, { kind: 'phase', phase: 'training' }),
+  ]);
+  const { setbacks, slotSeconds } = readRun('', state).report;
   assert.deepEqual(
-    [waste.lost[0]?.cause, waste.lost[0]?.millis, waste.open],
-    ['transfer-stalled', 20_000, 10_000],
+    [setbacks[0]?.cause, setbacks[0]?.lostSeconds, slotSeconds.underWay],
+    ['transfer-stalled', 20, 10],
   );
+  const [trouble] = boardOf(state, standing, 0).wrong;
+  assert.deepEqual([trouble?.cause, trouble?.message], ['transfer-stalled', 'nothing came']);
 });
 
 test('a missing file of the run is reported, with its fix', () => {
@@ -114,9 +120,9 @@ test('setbacks count for their cache, and rates come from finished fetches only'
   const folder = await mkdtemp(path.join(os.tmpdir(), 'updraft-test-'));
   t.after(() => rm(folder, { recursive: true, force: true }));
   await imagenetRun(folder, Date.now(), 8);
-  const { caches } = boardOf(await loadRun(folder), standing, Date.now());
+  const { caches } = readRun(folder, await loadRun(folder)).report;
   assert.equal(caches.length, 3);
-  for (const { meanRate } of caches) assert.ok(meanRate !== null && meanRate > 8e8 && meanRate < 1e9);
+  for (const { bytesPerSecond: rate } of caches) assert.ok(rate !== null && rate > 8e8 && rate < 1e9);
   assert.ok(caches.some(({ setbacks, lastSetback }) => setbacks > 0 && lastSetback === 'transfer-stalled'));
 });
 

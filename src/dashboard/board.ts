@@ -1,18 +1,29 @@
 import { counted } from '../base/counted.ts';
 import { byImportance, isLowerBetter } from '../base/metric-direction.ts';
+import { clip } from '../base/text-table.ts';
+import { causeTitle, sentence, type Cause } from '../codes/causes.ts';
+import { kinds, type FaultKind } from '../fault/kinds.ts';
+import type { JobHistory } from '../history/history.ts';
+import { causeOfAttempt } from '../history/run-jobs.ts';
+import { silence } from '../journal/silence.ts';
+import { describeDamage, type AttemptState, type JobState, type RunState } from '../journal/state.ts';
 import { jobMetrics } from '../journal/training-curve.ts';
-import { describeDamage, type FetchState, type RunState } from '../journal/state.ts';
-import { formatMillis } from '../report/format.ts';
-import { phaseRowsOf } from './job-row.ts';
-import type { Board, CacheFigures, Problem, SiteFigures, Tone } from './page-data.ts';
-import { activitiesOf, problemsOf } from './problems.ts';
-import { wasteOf } from './waste.ts';
+import { lossColumns, sumOver } from '../report/columns.ts';
+import { formatMillis, formatSeconds, formatShare } from '../report/format.ts';
+import { isFailed, jobsByCause, type LogReport } from '../report/log-report.ts';
+import { readRun } from '../report/read-run.ts';
+import { sectionHtml } from '../report/report-html.ts';
+import { withoutEmptyColumns } from '../report/section.ts';
+import { sections, timeSummary } from '../report/sections.ts';
+import { remedyFor } from '../report/verdict.ts';
+import type { Board, Problem, Tone } from './page-data.ts';
 
 export type BoardContext = Pick<Board, 'place' | 'trouble' | 'stop' | 'retry'>;
 
 /** Pure. */
 export function boardOf(state: RunState, context: BoardContext, now: number): Board {
-  const wrong = problemsOf(state, now);
+  const { jobs, report } = readRun(context.place, state);
+  const wrong = [...problemsOf(jobs), ...troublesNow(state, now)];
   return {
     run: state.run,
     name: state.name,
@@ -26,9 +37,8 @@ export function boardOf(state: RunState, context: BoardContext, now: number): Bo
     verdict: verdictOf(state, wrong, now),
     wrong,
     doing: activitiesOf(state),
-    waste: wasteOf(state),
-    sites: sitesOf(state),
-    caches: cachesOf(state),
+    wasted: wastedOf(report),
+    tables: tablesOf(report),
     damage: describeDamage(state) ?? null,
     account: state.trouble ?? null,
     ...context,
@@ -94,81 +104,110 @@ function pace(state: RunState, now: number): string {
   return `; ${state.endedAt === undefined ? 'running for' : 'took'} ${formatMillis(Math.max(0, to - from))}`;
 }
 
-/** Only the largest are shown. */
-const maxRows = 50;
+const maxMessageChars = 600;
+const maxExamples = 5;
 
-/** By site, or by machine if the pool names no site. Pure. */
-function sitesOf({ jobs }: RunState): SiteFigures[] {
-  const sites = new Map<string, SiteFigures>();
-  for (const row of jobs.flatMap(phaseRowsOf)) {
-    const site = row.site || row.host || 'unknown';
-    const empty = { site, attempts: 0, success: 0, running: 0, lost: 0, training: 0, slot: 0 };
-    const figures = sites.get(site) ?? empty;
-    sites.set(site, figures);
-    figures.attempts += 1;
-    figures[row.outcome === 'success' || row.outcome === 'running' ? row.outcome : 'lost'] += 1;
-    figures.training += row.millis.training ?? 0;
-    figures.slot += Object.values(row.millis).reduce((sum, millis) => sum + millis, 0);
-  }
-  return [...sites.values()].sort((a, b) => b.attempts - a.attempts).slice(0, maxRows);
-}
-
-interface ServerTotals extends CacheFigures {
-  doneBytes: number;
-  doneSeconds: number;
-}
-
-/**
- * Figures by cache or origin. A finished fetch counts what each server delivered; a running one counts all its bytes
- * for its current server. Pure.
- */
-function cachesOf(state: RunState): CacheFigures[] {
-  const servers = new Map<string, ServerTotals>();
-  for (const job of state.jobs)
-    for (const attempt of job.attempts)
-      for (const fetch of attempt.agent?.fetches ?? [])
-        countFetch(servers, fetch, attempt.endedAt === undefined);
-  return [...servers.values()]
-    .sort((a, b) => b.bytes - a.bytes || b.setbacks - a.setbacks)
-    .slice(0, maxRows)
-    .map(({ doneBytes, doneSeconds, ...figures }) => ({
-      ...figures,
-      meanRate: doneSeconds > 0 ? doneBytes / doneSeconds : null,
-    }));
-}
-
-function countFetch(servers: Map<string, ServerTotals>, fetch: FetchState, live: boolean): void {
-  const { done, seconds = 0, bytes } = fetch;
-  const given = done ? (fetch.servers ?? []) : fetch.server === '' ? [] : [{ server: fetch.server, bytes }];
-  for (const part of given) {
-    const server = totalsOf(servers, part.server);
-    server.fetches += 1;
-    server.bytes += part.bytes;
-    if (live && !done) server.rate += fetch.rate;
-    if (done && seconds > 0) {
-      server.doneBytes += part.bytes;
-      server.doneSeconds += seconds;
+/** What is wrong with the run: each cause of the report once, and what is tried again after those that need the user. */
+function problemsOf(jobs: readonly JobHistory[]): Problem[] {
+  const isStopped = ({ outcome, cause }: JobHistory): boolean => outcome === 'removed' && cause === 'user';
+  const again = jobs.flatMap((job) => {
+    const last = job.attempts.at(-1);
+    if (job.outcome === 'waiting' && last !== undefined) {
+      const { cause = 'silent-end', reason = '' } = last;
+      return [{ ...job, cause, reason }];
     }
-  }
-  for (const setback of fetch.setbacks) {
-    const server = totalsOf(servers, setback.server);
-    server.setbacks += 1;
-    server.lastSetback = setback.fault.kind;
-  }
+    return job.outcome === 'running' && job.cause !== undefined ? [job] : [];
+  });
+  const needing = jobs.filter((job) => isFailed(job) && !isStopped(job));
+  return [
+    ...jobsByCause(needing).map(([cause, same]) => problemOf(cause, same, true)),
+    ...jobsByCause(again).map(([cause, same]) => problemOf(cause, same, false)),
+  ];
 }
 
-function totalsOf(servers: Map<string, ServerTotals>, name: string): ServerTotals {
-  const known = servers.get(name) ?? {
-    server: name,
-    fetches: 0,
-    bytes: 0,
-    meanRate: null,
-    rate: 0,
-    setbacks: 0,
-    lastSetback: '',
-    doneBytes: 0,
-    doneSeconds: 0,
-  };
-  servers.set(name, known);
-  return known;
+const problemOf = (cause: Cause, same: readonly JobHistory[], needsYou: boolean): Problem => ({
+  cause,
+  what: sentence(causeTitle(cause)),
+  jobs: same.length,
+  examples: same.slice(0, maxExamples).map(({ id }) => id),
+  message: clip(same.find(({ reason }) => reason)?.reason ?? '', maxMessageChars),
+  fix: clip(remedyFor(same, cause, 'run'), maxMessageChars),
+  needsYou,
+});
+
+/** What troubles running attempts at this moment, which no report has. */
+function troublesNow({ jobs }: RunState, now: number): Problem[] {
+  const found = jobs.flatMap((job) => {
+    const last = job.attempts.at(-1);
+    if (job.status !== 'running' || last === undefined || last.pool?.disconnected !== undefined) return [];
+    const setback = openSetbacks(last).at(-1)?.fault;
+    return [
+      ...(silence(last, now) === undefined ? [] : [{ id: job.id, cause: 'silent' as const, message: '' }]),
+      ...(setback === undefined ? [] : [{ id: job.id, cause: setback.kind, message: setback.message }]),
+    ];
+  });
+  return [...Map.groupBy(found, ({ cause }) => cause)].map(([cause, same]) => ({
+    cause,
+    what: cause === 'silent' ? silentWords : sentence(causeTitle(cause)),
+    jobs: same.length,
+    examples: same.slice(0, maxExamples).map(({ id }) => id),
+    message: clip(same[0]?.message ?? '', maxMessageChars),
+    fix: '',
+    needsYou: false,
+  }));
 }
+
+const silentWords =
+  'The agent has not reported for more than a minute: the machine or the network may be down.';
+
+const openSetbacks = ({ agent }: AttemptState) =>
+  (agent?.fetches ?? []).filter(({ done }) => !done).flatMap(({ setbacks }) => setbacks);
+
+/** What Updraft and the pool are doing about it. Pure. */
+function activitiesOf(state: RunState): Board['doing'] {
+  const all = state.jobs.flatMap((job) => activityOf(job) ?? []);
+  return [...Map.groupBy(all, (what) => what)]
+    .map(([what, { length }]) => ({ what, jobs: length }))
+    .sort((a, b) => b.jobs - a.jobs);
+}
+
+function activityOf(job: JobState): string | undefined {
+  const last = job.attempts.at(-1);
+  if (job.status === 'ended') return undefined;
+  if (job.stopRequested) return 'being stopped';
+  if (job.held !== undefined)
+    return canPass(job.held.kind) ? 'held; a rule of the run releases it after a wait' : 'held until you act';
+  if (last === undefined) return undefined;
+  if (job.status === 'waiting') return `waiting for another attempt (last one: ${after(last)})`;
+  if (openSetbacks(last).length > 0) return 'resuming a transfer, possibly from another server';
+  const before = job.attempts.at(-2);
+  return before === undefined ? undefined : `running again (last attempt: ${after(before)})`;
+}
+
+const after = (attempt: AttemptState): string => causeOfAttempt(attempt) ?? 'success';
+
+const canPass = (kind: FaultKind): boolean => kinds[kind].retry !== 'never';
+
+function wastedOf(report: LogReport): Board['wasted'] {
+  const { slotTotalSeconds: slot, slotSeconds, setbacks, verdict } = report;
+  if (slot === 0) return { headline: 'No time on a slot yet.', detail: '', verdict: '' };
+  const lost = sumOver(slotSeconds, lossColumns);
+  const [worst] = setbacks;
+  const share = `${formatSeconds(lost)} of ${formatSeconds(slot)} on slots (${formatShare(lost / slot)})`;
+  const most = worst === undefined ? '' : `Most of it: ${worst.cause}, ${formatSeconds(worst.lostSeconds)}.`;
+  return {
+    headline: lost === 0 ? 'Nothing was lost.' : share,
+    detail: `${timeSummary(report)
+      .map(({ words, share: part }) => `${words} ${formatShare(part)}`)
+      .join(', ')}.`,
+    verdict: verdict?.text ?? (lost === 0 ? '' : most),
+  };
+}
+
+const shown: ReadonlySet<string> = new Set(['time', 'setbacks', 'sites', 'broken', 'caches']);
+
+const tablesOf = (report: LogReport): string =>
+  sections(report)
+    .filter(({ id }) => shown.has(id))
+    .map((section) => sectionHtml(withoutEmptyColumns(section), []))
+    .join('');

@@ -2,9 +2,9 @@ import { defined } from '../base/defined.ts';
 import { startAndEnd } from '../base/shorten.ts';
 import { clip } from '../base/text-table.ts';
 import { jobMetrics } from '../journal/training-curve.ts';
-import type { JobState, RunState } from '../journal/state.ts';
+import type { JobState } from '../journal/state.ts';
 import type { AttemptHistory, Activity } from '../history/history.ts';
-import { runJobs } from '../history/run-jobs.ts';
+import { runJob } from '../history/run-jobs.ts';
 import type { AttemptBar, BoardRow, ParameterValue, Tone } from './page-data.ts';
 
 /** A job in one line, in the words of the command line. */
@@ -69,24 +69,20 @@ function toneOf({ status, outcome, held, attempts }: JobState): Tone {
   return outcome === 'stopped' ? 'idle' : 'bad';
 }
 
-/** Milliseconds of one attempt by phase; `total` includes its wait. */
-export interface PhaseRow {
+/** Milliseconds of one attempt by phase. */
+interface PhaseRow {
   outcome: string;
   host: string;
   site: string;
   millis: Partial<Record<Phase, number>>;
-  total: number;
 }
 
 export function phaseRowsOf(job: JobState): PhaseRow[] {
-  const alone: Pick<RunState, 'jobs'> = { jobs: [job] };
-  const [history] = runJobs(alone as RunState);
-  return (history?.attempts ?? []).map((attempt, index) => ({
+  return runJob(job).attempts.map((attempt, index) => ({
     outcome: job.attempts[index]?.outcome ?? 'running',
     host: attempt.machine,
     site: attempt.site,
     millis: phaseMillis(attempt),
-    total: [...attempt.waits, ...attempt.spans].reduce((sum, { from, to }) => sum + to - from, 0),
   }));
 }
 

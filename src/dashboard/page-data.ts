@@ -24,9 +24,9 @@ export interface Board {
   verdict: { tone: Tone; headline: string; detail: string };
   wrong: Problem[];
   doing: { what: string; jobs: number }[];
-  waste: Waste;
-  sites: SiteFigures[];
-  caches: CacheFigures[];
+  wasted: { headline: string; detail: string; verdict: string };
+  /** Tables of the report as markup. */
+  tables: string;
   /** What could not be read of the journals. */
   damage: string | null;
   /** Why the figures may be outdated: the run's folder cannot be read now. */
@@ -60,46 +60,6 @@ export interface Problem {
   fix: string;
   /** Only the user can fix it. */
   needsYou: boolean;
-}
-
-/** Time on slots in milliseconds; all but `queued` add up to `slot`. */
-export interface Waste {
-  slot: number;
-  useful: number;
-  /** Data, checkpoints and results. */
-  moving: number;
-  /** Training that waited for data. */
-  waiting: number;
-  /** Set-up and clean-up by Updraft and the pool. */
-  overhead: number;
-  /** Not covered by any entry or event. */
-  unknown: number;
-  /** Attempts still under way. */
-  open: number;
-  lost: { cause: string; what: string; millis: number; attempts: number }[];
-  queued: number;
-}
-
-export interface SiteFigures {
-  site: string;
-  attempts: number;
-  success: number;
-  running: number;
-  lost: number;
-  training: number;
-  slot: number;
-}
-
-export interface CacheFigures {
-  server: string;
-  fetches: number;
-  bytes: number;
-  /** Bytes per second over all finished fetches; null before the first. */
-  meanRate: number | null;
-  /** Bytes per second now. */
-  rate: number;
-  setbacks: number;
-  lastSetback: string;
 }
 
 export type ParameterValue = string | number | boolean;

@@ -66,6 +66,8 @@ export interface AttemptHistory {
   ending: Ending;
   /** Undefined after a success. */
   cause?: Cause;
+  /** What went wrong, in the words of a run's own journals. */
+  reason?: string;
   /** Whether the work was saved when the slot was left. */
   checkpointed: boolean;
   site: string;
@@ -135,8 +137,11 @@ export interface CacheShare extends Pick<ServerShare, 'warmBytes' | 'coldBytes'>
   bytes: number;
   /** Duration of the whole fetch; 0 if it did not end. */
   seconds: number;
-  /** How often it was given up. */
+  /** How often it was given up, and why the last time. */
   setbacks: number;
+  lastSetback?: Cause;
+  /** Bytes per second now, while it is the only server of a fetch. */
+  rate?: number;
   /** Which setting prefers or avoids it. */
   wanted?: string;
 }

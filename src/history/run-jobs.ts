@@ -55,7 +55,7 @@ export function runJobs(state: RunState, context: RunContext = {}): JobHistory[]
   }));
 }
 
-function runJob(job: JobState, createdAt: string | undefined, context: RunContext): JobHistory {
+export function runJob(job: JobState, createdAt?: string, context: RunContext = {}): JobHistory {
   const [first] = job.attempts;
   const from = Date.parse(first?.waitingSince ?? first?.startedAt ?? createdAt ?? '') || 0;
   const planned = context.plannedFor?.(job.id);
@@ -168,10 +168,11 @@ function runAttempt(
     ...runSpans(attempt, begun, isKept),
     ending,
     checkpointed: false,
-    caches: [...cacheShares(agent), ...givenUpShares(attempt)],
+    caches: [...cacheShares(attempt), ...givenUpShares(attempt)],
     stalls: stallsOf(attempt),
     resources: usedMemory(agent, planned),
     ...defined({ cause: causeOfAttempt(attempt), gpus: planned?.gpus, saved: savedBy(agent) }),
+    ...(outcome === 'success' ? {} : defined({ reason: faultOf(attempt)?.message })),
     site: agent?.site ?? pool?.site ?? '',
     machine: agent?.host ?? pool?.host ?? '',
     gpu: [...new Set(agent?.gpus)].sort().join(', '),
@@ -199,7 +200,8 @@ function stallsOf(attempt: AttemptState): number {
 const isStall = ({ fault }: { fault: FaultRecord }): boolean => fault.kind === 'transfer-stalled';
 
 /** What each server sent to an attempt, and how often it was given up. Until a fetch ends, only one server is known. */
-const cacheShares = (agent: AgentState | undefined): CacheShare[] => (agent?.fetches ?? []).flatMap(sharesOf);
+const cacheShares = ({ agent, outcome }: AttemptState): CacheShare[] =>
+  (agent?.fetches ?? []).flatMap((fetch) => sharesOf(fetch, outcome === undefined && !fetch.done));
 
 /** If the input did not arrive, no agent ran: the reason of the hold names the servers that the plugin gave up. */
 const givenUpShares = ({ agent, fault }: AttemptState): CacheShare[] =>
@@ -212,8 +214,8 @@ const givenUpShares = ({ agent, fault }: AttemptState): CacheShare[] =>
         setbacks,
       }));
 
-function sharesOf(fetch: FetchState): CacheShare[] {
-  const { done, server, servers, bytes, seconds = 0, setbacks, leftOut = [] } = fetch;
+function sharesOf(fetch: FetchState, isLive: boolean): CacheShare[] {
+  const { done, server, servers, bytes, rate, seconds = 0, setbacks, leftOut = [] } = fetch;
   const isSingle = server !== '' && !server.includes(',');
   const sources: ServerShare[] = done ? (servers ?? []) : isSingle ? [{ server, bytes }] : [];
   const none = { bytes: 0, seconds: 0, setbacks: 0 };
@@ -225,14 +227,15 @@ function sharesOf(fetch: FetchState): CacheShare[] {
         name,
         bytes: sent,
         seconds: done ? seconds : 0,
+        ...(isLive && { rate }),
         ...(by === undefined ? {} : { wanted: describePreference(by) }),
         ...defined({ warmBytes, coldBytes }),
       },
     ]),
   );
-  for (const { server: name } of setbacks) {
+  for (const { server: name, fault } of setbacks) {
     const share = shares.get(name) ?? { ...none, name };
-    shares.set(name, { ...share, setbacks: share.setbacks + 1 });
+    shares.set(name, { ...share, setbacks: share.setbacks + 1, lastSetback: fault.kind });
   }
   const others = leftOut.map((one) => ({ ...none, name: one.server, wanted: describeLeftOut(one) }));
   return [...shares.values(), ...others];

@@ -1,28 +1,13 @@
 import { causeInfo, type Cause } from '../codes/causes.ts';
 import type { AttemptHistory, JobHistory } from '../history/history.ts';
-import { CauseTally } from './groups.ts';
-import type { AttemptRow, JobRow } from './ledger.ts';
-import { hostOf, lostMillis } from './sites.ts';
+import type { AttemptRow } from './ledger.ts';
+import { type CountedJobs, forEachAttempt, lostMillis, LossTally } from './losses.ts';
+import { hostOf } from './sites.ts';
 
 interface AttemptAt {
   job: JobHistory;
   attempt: AttemptHistory;
   row: AttemptRow;
-}
-
-export function forEachAttempt(
-  jobs: readonly JobHistory[],
-  rows: readonly JobRow[],
-  visit: (job: JobHistory, attempt: AttemptHistory, row: AttemptRow) => void,
-): void {
-  jobs.forEach((job, index) => {
-    // A loop, because a function for each of many jobs takes memory.
-    for (let at = 0; at < job.attempts.length; at++) {
-      const attempt = job.attempts[at];
-      const row = rows[index]?.attempts[at];
-      if (attempt !== undefined && row !== undefined) visit(job, attempt, row);
-    }
-  });
 }
 
 /** A machine on which attempts failed in a row. */
@@ -59,8 +44,8 @@ export function isEverywhere(cause: Cause): boolean {
   return fromElsewhere.has(cause) || (change !== 'retry' && change !== 'staff');
 }
 
-export function brokenMachines(jobs: readonly JobHistory[], rows: readonly JobRow[]): BrokenMachine[] {
-  return [...attemptsOfFailing(jobs, rows)]
+export function brokenMachines(counted: CountedJobs): BrokenMachine[] {
+  return [...attemptsOfFailing(counted)]
     .flatMap(([name, here]) => {
       const failed = longestFailure(here);
       const cause = mainCauseOf(failed);
@@ -73,9 +58,9 @@ export function brokenMachines(jobs: readonly JobHistory[], rows: readonly JobRo
 }
 
 /** The attempts on each machine with enough failures to be broken: few of a pool's. */
-function attemptsOfFailing(jobs: readonly JobHistory[], rows: readonly JobRow[]): Map<string, AttemptAt[]> {
+function attemptsOfFailing(counted: CountedJobs): Map<string, AttemptAt[]> {
   const failures = new Map<string, number>();
-  forEachAttempt(jobs, rows, (_, { machine }, { cause }) => {
+  forEachAttempt(counted, (_, { machine }, { cause }) => {
     if (cause === undefined || blameless.has(cause)) return;
     const name = hostOf(machine);
     failures.set(name, (failures.get(name) ?? 0) + 1);
@@ -83,16 +68,16 @@ function attemptsOfFailing(jobs: readonly JobHistory[], rows: readonly JobRow[])
   const failing = new Map<string, AttemptAt[]>();
   for (const [name, count] of failures) if (count >= minStreak) failing.set(name, []);
   if (failing.size > 0)
-    forEachAttempt(jobs, rows, (job, attempt, row) => {
+    forEachAttempt(counted, (job, attempt, row) => {
       failing.get(hostOf(attempt.machine))?.push({ job, attempt, row });
     });
   return failing;
 }
 
 function mainCauseOf(failed: readonly AttemptAt[]): Cause | null {
-  const causes = new CauseTally();
-  for (const { row } of failed) causes.add(row.cause, lostMillis(row));
-  return causes.main();
+  const causes = new LossTally<Cause>();
+  for (const { row } of failed) causes.add(row.cause, row);
+  return causes.worst()?.name ?? null;
 }
 
 /** The longest series of failed attempts without a success between them. */

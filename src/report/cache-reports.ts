@@ -1,3 +1,4 @@
+import type { Cause } from '../codes/causes.ts';
 import type { CacheShare, JobHistory } from '../history/history.ts';
 import { siteNames } from './sites.ts';
 
@@ -21,6 +22,10 @@ export interface CacheReport extends Delivery {
   share: number | null;
   /** Who preferred or avoided it. */
   wanted: string | null;
+  /** Why it was last given up. */
+  lastSetback: Cause | null;
+  /** While attempts fetch from it. */
+  bytesPerSecondNow: number;
 }
 
 /** What a cache or origin delivered to the attempts at a site. */
@@ -42,6 +47,8 @@ export function cacheReports(jobs: readonly JobHistory[]): CacheReport[] {
         ...delivery,
         share: all === 0 ? null : delivery.bytes / all,
         wanted: [...new Set(own.flatMap((one) => one.wanted ?? []))].join('; ') || null,
+        lastSetback: own.findLast(({ lastSetback }) => lastSetback)?.lastSetback ?? null,
+        bytesPerSecondNow: sumOf(own, ({ rate = 0 }) => rate),
       };
     })
     .sort(byBytes);

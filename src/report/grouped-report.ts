@@ -18,7 +18,8 @@ import type { Interval } from '../statistics/intervals.ts';
 import { groupingOf, type Grouping } from './groupings.ts';
 import { type GroupKey, type GroupReport, groupReports } from './groups.ts';
 import type { ReadLogs } from './read-logs.ts';
-import { hasSites, lostMillis, unknownSite } from './sites.ts';
+import { lostMillis } from './losses.ts';
+import { hasSites, unknownSite } from './sites.ts';
 import { remedyFor } from './verdict.ts';
 
 /** A group of jobs or attempts: where its time went, and what a valid result costs. */

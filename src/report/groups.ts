@@ -10,7 +10,8 @@ import {
   type Amounts,
 } from './columns.ts';
 import type { AttemptRow, JobRow } from './ledger.ts';
-import { lostMillis, secondsOf, transferRate } from './sites.ts';
+import { causeOfLoss, LossTally } from './losses.ts';
+import { secondsOf, transferRate } from './sites.ts';
 import { ascending, mean, quantile, standardDeviation } from '../statistics/describe.ts';
 
 /** Attempts with something in common, such as a site or an owner. The times are those of successful attempts. */
@@ -88,7 +89,9 @@ export function groupReports(
 /** Adds up a group; of successful attempts it keeps the figures that medians need. */
 class Tally {
   readonly sum = noAmounts();
-  readonly #causes = new CauseTally();
+  readonly #causes = new LossTally<Cause>();
+  /** Of jobs that never had a slot. */
+  #cause: Cause | undefined;
   readonly #compute: number[] = [];
   readonly #transfer: number[] = [];
   readonly #rates: number[] = [];
@@ -101,13 +104,13 @@ class Tally {
   addJob(job: JobHistory, { millis }: JobRow): void {
     this.#meet(job);
     addAmounts(this.sum, millis);
-    if (job.attempts.length === 0) this.#causes.add(job.cause, 0);
+    if (job.attempts.length === 0) this.#cause ??= job.cause;
   }
 
   addAttempt(job: JobHistory, attempt: AttemptHistory, row: AttemptRow): void {
     this.#meet(job);
     this.#attempts += 1;
-    this.#causes.add(row.cause, lostMillis(row));
+    this.#causes.add(causeOfLoss(job, row), row);
     if (!row.good) return;
     this.#compute.push(secondsOf(attempt, 'executing'));
     this.#transfer.push(secondsOf(attempt, 'input'));
@@ -138,7 +141,7 @@ class Tally {
       slotTotalSeconds,
       usefulShare: slotTotalSeconds === 0 ? null : slotSeconds.usefulCompute / slotTotalSeconds,
       lostSeconds: sumOver(slotSeconds, lossColumns),
-      cause: this.#causes.main(),
+      cause: this.#causes.worst()?.name ?? this.#cause ?? null,
       computeMeanSeconds: mean(compute),
       computeMedianSeconds: quantile(compute, 0.5),
       computeDeviationSeconds: standardDeviation(compute),
@@ -150,19 +153,5 @@ class Tally {
       epochSeconds: this.#medianSpeed('epochSeconds'),
       gpuUse: this.#medianSpeed('gpuUse'),
     };
-  }
-}
-
-/** What was lost to each cause. */
-export class CauseTally {
-  readonly #millis = new Map<Cause, number>();
-
-  /** A cause that cost nothing still counts, a little. */
-  add(cause: Cause | undefined, millis: number): void {
-    if (cause !== undefined) this.#millis.set(cause, (this.#millis.get(cause) ?? 0) + millis + 1);
-  }
-
-  main(): Cause | null {
-    return [...this.#millis].sort(([, a], [, b]) => b - a)[0]?.[0] ?? null;
   }
 }

@@ -9,7 +9,7 @@ import { type CheckpointReport, checkpointReport } from './checkpoint-report.ts'
 import { groupings, type GroupingName } from './groupings.ts';
 import { type GroupReport, groupReports } from './groups.ts';
 import { jobName, type JobName } from './section.ts';
-import { lostMillis } from './sites.ts';
+import { type CountedJobs, lossByCause, lostMillis } from './losses.ts';
 import { resourceReports, type ResourceReport } from './resource-reports.ts';
 import { ascending, largest, mean, quantile } from '../statistics/describe.ts';
 import type { DagRun } from '../dag/not-submitted.ts';
@@ -51,7 +51,7 @@ export interface LogReport {
   suspicious: Suspect[];
   /** Jobs that ended without a valid result or are held, by cause; the shares add up to 1. */
   failures: FailureReport[];
-  /** Attempts without a valid result, by cause, also of jobs that succeeded later. */
+  /** What was lost to each cause, and in how many attempts, also of jobs that succeeded later. */
   setbacks: { cause: Cause; attempts: number; lostSeconds: number; remedy: string }[];
   /** Attempts by site, and below by machine and by GPU model where they are known; the largest loss first. */
   sites: GroupReport[];
@@ -100,7 +100,7 @@ export function logReport(jobs: readonly JobHistory[], ledger: Ledger, extras: E
   const { facts, sum, rows, slotMillis } = ledger;
   const { logs, notes, source = 'log', suspects = [], resources = resourceReports(jobs) } = extras;
   const when = (time: number | undefined) => (time === undefined ? null : new Date(time).toISOString());
-  const [broken, caches] = [brokenMachines(jobs, rows), cacheReports(jobs)];
+  const [broken, caches] = [brokenMachines({ jobs, rows }), cacheReports(jobs)];
   const groups = (by: GroupingName) =>
     groupReports(jobs, rows, groupings[by].key(jobs, logs), facts.hasTransfers);
   return {
@@ -126,7 +126,7 @@ export function logReport(jobs: readonly JobHistory[], ledger: Ledger, extras: E
     sent: sentBytes(jobs),
     suspicious: suspects,
     failures: failureReports(jobs, source),
-    setbacks: setbacks(jobs, rows, source),
+    setbacks: setbacks({ jobs, rows }, source),
     sites: groups('site'),
     machines: groups('machine'),
     brokenMachines: broken,
@@ -172,44 +172,36 @@ function completion(rows: readonly JobRow[]): LogReport['completion'] {
   };
 }
 
+/** Jobs by cause, the most frequent first. */
+export const jobsByCause = (jobs: readonly JobHistory[]): [Cause, JobHistory[]][] =>
+  [...Map.groupBy(jobs, ({ cause = 'unknown' }) => cause)].sort(
+    ([a, some], [b, others]) => others.length - some.length || a.localeCompare(b),
+  );
+
 function failureReports(jobs: readonly JobHistory[], source: SourceKind): FailureReport[] {
   const failed = jobs.filter(isFailed);
-  return [...Map.groupBy(failed, ({ cause = 'unknown' }) => cause)]
-    .map(([cause, same]): FailureReport => {
-      const example = same.find(({ reason }) => reason !== undefined);
-      return {
-        cause,
-        jobs: same.length,
-        share: same.length / failed.length,
-        what: causeTitle(cause),
-        remedy: remedyFor(same, cause, source),
-        example: example === undefined ? null : { ...jobName(example), reason: example.reason ?? '' },
-      };
-    })
-    .sort((a, b) => b.jobs - a.jobs || a.cause.localeCompare(b.cause));
+  return jobsByCause(failed).map(([cause, same]): FailureReport => {
+    const example = same.find(({ reason }) => reason !== undefined);
+    return {
+      cause,
+      jobs: same.length,
+      share: same.length / failed.length,
+      what: causeTitle(cause),
+      remedy: remedyFor(same, cause, source),
+      example: example === undefined ? null : { ...jobName(example), reason: example.reason ?? '' },
+    };
+  });
 }
 
-const isFailed = ({ outcome }: JobHistory): boolean =>
+/** Whether a job ended without a valid result or is held. */
+export const isFailed = ({ outcome }: JobHistory): boolean =>
   outcome === 'wrongOutput' || outcome === 'failed' || outcome === 'held' || outcome === 'removed';
 
-function setbacks(
-  jobs: readonly JobHistory[],
-  rows: readonly JobRow[],
-  source: SourceKind,
-): LogReport['setbacks'] {
-  const byCause = new Map<Cause, { cause: Cause; attempts: number; lostSeconds: number }>();
-  for (const { attempts } of rows)
-    for (const attempt of attempts) {
-      const { cause } = attempt;
-      if (cause === undefined) continue;
-      const setback = byCause.get(cause) ?? { cause, attempts: 0, lostSeconds: 0 };
-      byCause.set(cause, setback);
-      setback.attempts += 1;
-      setback.lostSeconds += lostMillis(attempt) / 1000;
-    }
-  return [...byCause.values()]
+function setbacks(counted: CountedJobs, source: SourceKind): LogReport['setbacks'] {
+  return [...lossByCause(counted).losses]
+    .map(([cause, { attempts, millis }]) => ({ cause, attempts, lostSeconds: millis / 1000 }))
     .sort((a, b) => b.lostSeconds - a.lostSeconds || a.cause.localeCompare(b.cause))
-    .map((setback) => ({ ...setback, remedy: remedyFor(jobs, setback.cause, source) }));
+    .map((setback) => ({ ...setback, remedy: remedyFor(counted.jobs, setback.cause, source) }));
 }
 
 function slowest(rows: readonly JobRow[]): LogReport['slowest'] {

@@ -9,7 +9,8 @@ import type { JobRow, Ledger } from './ledger.ts';
 import type { AttemptHistory, JobHistory } from '../history/history.ts';
 import type { LogReport } from './log-report.ts';
 import { historyLabel, rowLabel } from './section.ts';
-import { lostMillis, secondsOf, siteNames, transferRate } from './sites.ts';
+import { lostMillis } from './losses.ts';
+import { secondsOf, siteNames, transferRate } from './sites.ts';
 import { formatBytesPerSecond, formatSeconds } from './format.ts';
 
 export interface Chart {

@@ -54,7 +54,8 @@ function verdictHtml({ verdict }: HtmlPage['report']): string {
   return element('p', { class: 'verdict' }, prose(verdict.text)) + line;
 }
 
-function sectionHtml({ id, title, head, rows, bars, after = [] }: Section, charts: string[]): string {
+/** A table with its heading and sentences, and these charts. */
+export function sectionHtml({ id, title, head, rows, bars, after = [] }: Section, charts: string[]): string {
   const heads = head.map(({ title: text, align }) =>
     element('th', { scope: 'col', class: align }, escapeMarkup(text)),
   );

@@ -60,47 +60,15 @@ test('time lost to a stalled server is retried transfer, also in an attempt that
 test('each server has its bytes, how often it was given up, and who preferred or avoided it', () => {
   const { report } = readRun('r', stalledRun());
   const { caches } = report;
+  const none = { fetches: 0, bytes: 0, share: 0, bytesPerSecond: null, setbacks: 0, coldShare: null };
+  const idle = { wanted: null, lastSetback: null, bytesPerSecondNow: 0 };
+  const delivered = { ...none, ...idle, fetches: 1 };
+  const wanted = 'preferred by NEAREST_CACHE';
   assert.deepEqual(caches, [
-    {
-      name: 'cache-b',
-      fetches: 1,
-      bytes: 3e9,
-      share: 0.75,
-      bytesPerSecond: 1e8,
-      setbacks: 0,
-      coldShare: null,
-      wanted: 'preferred by NEAREST_CACHE',
-    },
-    {
-      name: 'cache-c',
-      fetches: 1,
-      bytes: 1e9,
-      share: 0.25,
-      bytesPerSecond: 1e9 / 30,
-      setbacks: 0,
-      coldShare: null,
-      wanted: null,
-    },
-    {
-      name: 'cache-a',
-      fetches: 0,
-      bytes: 0,
-      share: 0,
-      bytesPerSecond: null,
-      setbacks: 1,
-      coldShare: null,
-      wanted: null,
-    },
-    {
-      name: 'cache-d',
-      fetches: 0,
-      bytes: 0,
-      share: 0,
-      bytesPerSecond: null,
-      setbacks: 0,
-      coldShare: null,
-      wanted: 'avoided by the job file',
-    },
+    { ...delivered, name: 'cache-b', bytes: 3e9, share: 0.75, bytesPerSecond: 1e8, wanted },
+    { ...delivered, name: 'cache-c', bytes: 1e9, share: 0.25, bytesPerSecond: 1e9 / 30 },
+    { ...none, ...idle, name: 'cache-a', setbacks: 1, lastSetback: 'transfer-stalled' },
+    { ...none, ...idle, name: 'cache-d', wanted: 'avoided by the job file' },
   ]);
   const table = sections(report).find(({ id }) => id === 'caches');
   assert.deepEqual(

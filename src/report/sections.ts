@@ -221,7 +221,7 @@ function setbackSection({ setbacks, failures }: LogReport): Section {
     causeTitle(cause),
   ]);
   const after = costly.map(({ cause, remedy }) => `${cause}: ${remedy}`);
-  return sectionTable('setbacks', 'Attempts without a valid result, by cause', head, rows, { after });
+  return sectionTable('setbacks', 'Setbacks of attempts, by cause', head, rows, { after });
 }
 
 const worst = (machines: readonly GroupReport[], all: boolean): GroupReport[] =>
@@ -293,13 +293,21 @@ function slowestSection(report: LogReport): Section {
 function cacheSection({ caches }: LogReport): Section {
   const isWanted = caches.some(({ wanted }) => wanted !== null);
   const hasAges = caches.some(({ coldShare }) => coldShare !== null);
+  const isLive = caches.some(({ bytesPerSecondNow }) => bytesPerSecondNow > 0);
+  const isGivenUp = caches.some(({ lastSetback }) => lastSetback !== null);
   const rows = caches.map((cache) => [
     ...[cache.name, cache.fetches, formatSize(cache.bytes), formatShare(cache.share)],
-    ...[formatBytesPerSecond(cache.bytesPerSecond), cache.setbacks],
+    formatBytesPerSecond(cache.bytesPerSecond),
+    ...(isLive ? [formatBytesPerSecond(cache.bytesPerSecondNow || null)] : []),
+    cache.setbacks,
+    ...(isGivenUp ? [cache.lastSetback ?? ''] : []),
     ...(hasAges ? [formatShare(cache.coldShare)] : []),
     ...(isWanted ? [cache.wanted ?? ''] : []),
   ]);
-  const head = `server | fetches> | delivered> | share> | rate> | given up>${hasAges ? ' | cold>' : ''}${isWanted ? ' | preference' : ''}`;
+  const head = [
+    `server | fetches> | delivered> | share> | rate> |${isLive ? ' now> |' : ''} given up>`,
+    ...[isGivenUp ? 'last because' : [], hasAges ? 'cold>' : [], isWanted ? 'preference' : []].flat(),
+  ].join(' | ');
   return sectionTable('caches', 'Caches and origins', head, rows, { after: hasAges ? [coldNote] : [] });
 }
 

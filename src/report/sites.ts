@@ -1,5 +1,4 @@
 import type { AttemptHistory, Activity, JobHistory } from '../history/history.ts';
-import { lossIn, type Amounts } from './columns.ts';
 
 /** Smaller transfers are just the scripts of a job that gets its data in another way. */
 const minRateBytes = 1_000_000;
@@ -30,9 +29,6 @@ export function secondsOf({ spans }: AttemptHistory, wanted?: Activity, orElse?:
     if (wanted === undefined || doing === wanted || doing === orElse) millis += to - from;
   return millis / 1000;
 }
-
-/** The slot time of an attempt, or of a job, that led to nothing. */
-export const lostMillis = ({ millis }: { millis: Amounts }): number => lossIn(millis);
 
 /** Bytes per second of an attempt's input, if known. */
 export function transferRate(attempt: AttemptHistory): number[] {

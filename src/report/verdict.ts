@@ -2,10 +2,17 @@ import { counted } from '../base/counted.ts';
 import { adviceFor, causeTitle, type Cause, isCheaperWithCheckpoints } from '../codes/causes.ts';
 import type { AttemptHistory, JobHistory } from '../history/history.ts';
 import { savesCheckpoints } from '../history/saved-work.ts';
-import type { AttemptRow, JobRow } from './ledger.ts';
-import { type BrokenMachine, forEachAttempt, isEverywhere, measured } from './broken-machines.ts';
+import { type BrokenMachine, isEverywhere, measured } from './broken-machines.ts';
 import type { CacheReport } from './cache-reports.ts';
-import { hostOf, lostMillis, siteNames, unknownSite } from './sites.ts';
+import {
+  causeOfLoss,
+  type CountedJobs,
+  forEachAttempt,
+  lossByCause,
+  lostMillis,
+  LossTally,
+} from './losses.ts';
+import { hostOf, siteNames, unknownSite } from './sites.ts';
 import type { ResourceReport } from './resource-reports.ts';
 import { formatAmount, formatShare } from './format.ts';
 
@@ -24,10 +31,8 @@ export interface Verdict {
 /** Where the jobs come from: an HTCondor event log of any submit file, or a run with a job file. */
 export type SourceKind = 'log' | 'run';
 
-interface VerdictInput {
+interface VerdictInput extends CountedJobs {
   source: SourceKind;
-  jobs: readonly JobHistory[];
-  rows: readonly JobRow[];
   slotMillis: number;
   broken: readonly BrokenMachine[];
   caches: readonly CacheReport[];
@@ -70,40 +75,6 @@ function lossOf({ rows }: VerdictInput): { lost: number; bad: number } {
   return loss;
 }
 
-/** Saved work that was lost with its job was lost to what ended the job. */
-function causeOfLoss(job: JobHistory, { cause, ending, millis }: AttemptRow): Cause | undefined {
-  if (millis.lostToRemoval > 0 && ending !== 'removed') return job.cause ?? cause;
-  return cause ?? (millis.retriedTransfer > 0 ? 'transfer-stalled' : undefined);
-}
-
-/** Attempts with something in common, and what they lost. */
-interface Loss {
-  attempts: number;
-  good: number;
-  millis: number;
-}
-
-/** Losses by name; a log may have a million attempts, so nothing is kept of each. */
-class LossTally<Name> {
-  readonly losses = new Map<Name, Loss>();
-
-  add(name: Name, { good }: AttemptRow, millis: number): void {
-    let loss = this.losses.get(name);
-    if (loss === undefined) this.losses.set(name, (loss = { attempts: 0, good: 0, millis: 0 }));
-    loss.attempts += 1;
-    loss.millis += millis;
-    if (good) loss.good += 1;
-  }
-
-  /** The first of the largest. */
-  worst(): (Loss & { name: Name }) | undefined {
-    let worst: (Loss & { name: Name }) | undefined;
-    for (const [name, loss] of this.losses)
-      if (worst === undefined || loss.millis > worst.millis) worst = { name, ...loss };
-    return worst;
-  }
-}
-
 interface SiteLoss {
   name: string;
   share: number;
@@ -118,8 +89,8 @@ type NameOf = (attempt: AttemptHistory) => string;
 function worstSite({ jobs, rows }: VerdictInput, lost: number, nameOf: NameOf): SiteLoss | null {
   const bySite = new LossTally<string>();
   let [count, allGood] = [0, 0];
-  forEachAttempt(jobs, rows, (_, attempt, row) => {
-    bySite.add(nameOf(attempt), row, lostMillis(row));
+  forEachAttempt({ jobs, rows }, (_, attempt, row) => {
+    bySite.add(nameOf(attempt), row);
     count += 1;
     if (row.good) allGood += 1;
   });
@@ -148,32 +119,21 @@ function worstSite({ jobs, rows }: VerdictInput, lost: number, nameOf: NameOf): 
 /** The jobs that failed at a site, how often they succeeded elsewhere, and the main cause. */
 function whatFailedAt(
   name: string,
-  { jobs, rows }: Pick<VerdictInput, 'jobs' | 'rows'>,
+  counted: CountedJobs,
   nameOf: NameOf,
 ): { failed: number; healed: number; cause: Cause | undefined } {
   const failed = new Set<JobHistory>();
   const causes = new LossTally<Cause>();
-  forEachAttempt(jobs, rows, (job, attempt, row) => {
+  forEachAttempt(counted, (job, attempt, row) => {
     if (nameOf(attempt) !== name) return;
     if (!row.good) failed.add(job);
-    const cause = causeOfLoss(job, row);
-    if (cause !== undefined) causes.add(cause, row, lostMillis(row));
+    causes.add(causeOfLoss(job, row), row);
   });
   let healed = 0;
-  forEachAttempt(jobs, rows, (job, attempt, { good }) => {
+  forEachAttempt(counted, (job, attempt, { good }) => {
     if (good && failed.has(job) && nameOf(attempt) !== name) healed += 1;
   });
   return { failed: failed.size, healed, cause: causes.worst()?.name };
-}
-
-/** What was lost to each cause. */
-function lossByCause({ jobs, rows }: VerdictInput): LossTally<Cause> {
-  const causes = new LossTally<Cause>();
-  forEachAttempt(jobs, rows, (job, _, row) => {
-    const cause = causeOfLoss(job, row);
-    if (cause !== undefined) causes.add(cause, row, lostMillis(row));
-  });
-  return causes;
 }
 
 const isAddress = (name: string): boolean => /^[\d.]+$|:/.test(name);

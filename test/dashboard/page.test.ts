@@ -65,7 +65,7 @@ for (const [device, width, height] of [
     assert.match(await tab.text('#wrong'), /3 jobs: wrong-output\s+needs you/);
     assert.match(await tab.text('#doing'), /3 jobs: running again \(last attempt: evicted\)/);
     assert.match(await tab.text('#wasted'), /of .* on slots \(\d+\.\d %\)/);
-    assert.match(await tab.text('#waste'), /lost: transfer-stalled/);
+    assert.match(await tab.text('#setbacks'), /transfer-stalled/);
     assert.match(await tab.text('.legend'), /stalled/);
     const wide = await tab.read<number>('document.documentElement.scrollWidth');
     assert.ok(wide <= width, `${wide} pixels wide`);

@@ -55,6 +55,3 @@ export function show(element: Element, ...children: Child[]): void {
 /** Colour is never the only sign. */
 const marks: Record<Tone, string> = { good: '✓', busy: '▶', idle: '○', warn: '‖', bad: '✗' };
 export const symbolOf = (tone: Tone) => html('span', { class: 'mark', 'aria-hidden': 'true' }, marks[tone]);
-
-export const shareOf = (part: number, whole: number): string =>
-  whole > 0 ? `${((100 * part) / whole).toFixed(1)} %` : '–';

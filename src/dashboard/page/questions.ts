@@ -1,7 +1,6 @@
 import { counted } from '../../base/counted.ts';
-import { formatMillis } from '../../report/format.ts';
 import type { Board, Problem } from '../page-data.ts';
-import { html, prose, symbolOf, show, shareOf } from './dom.ts';
+import { html, prose, symbolOf, show } from './dom.ts';
 
 /** The four questions of a reader with ten seconds, with their answers. */
 export function questions(acts: { openJob: (id: string) => void; labelOf: (id: string) => string }) {
@@ -24,7 +23,7 @@ export function questions(acts: { openJob: (id: string) => void; labelOf: (id: s
     for (const button of wrong.querySelectorAll('button'))
       button.onclick = () => acts.openJob(button.dataset.job ?? '');
     show(doing, ...doingOf(board));
-    show(wasted, ...wasteOf(board));
+    show(wasted, ...wastedOf(board));
   };
   return { element, update };
 }
@@ -106,21 +105,8 @@ function doingOf({ doing, wrong, endedAt }: Board) {
   return [html('ul', {}, ...items), rest(doing.length - 6)];
 }
 
-function wasteOf({ waste }: Board) {
-  const lost = waste.lost.reduce((sum, { millis }) => sum + millis, 0);
-  const [worst] = waste.lost;
-  if (waste.slot === 0) return [html('p', {}, 'No time on a slot yet.')];
-  const share = `${formatMillis(lost)} of ${formatMillis(waste.slot)} on slots (${shareOf(lost, waste.slot)})`;
-  const sentences = [
-    `Training that led to a result: ${formatMillis(waste.useful)} (${shareOf(waste.useful, waste.slot)}).`,
-    `Data and overhead: ${formatMillis(waste.moving + waste.overhead)}.`,
-    ...(waste.waiting === 0 ? [] : [`Waiting for data: ${formatMillis(waste.waiting)}.`]),
-    ...(waste.unknown === 0 ? [] : [`Unknown: ${formatMillis(waste.unknown)}.`]),
-    ...(waste.open === 0 ? [] : [`Still under way: ${formatMillis(waste.open)}.`]),
-  ];
-  return [
-    html('p', { class: 'headline' }, lost === 0 ? 'Nothing was lost.' : share),
-    html('p', {}, sentences.join(' ')),
-    worst === undefined ? null : html('p', {}, `Most of it: ${worst.cause}, ${formatMillis(worst.millis)}.`),
-  ];
-}
+const wastedOf = ({ wasted: { headline, detail, verdict } }: Board) => [
+  html('p', { class: 'headline' }, headline),
+  html('p', {}, detail),
+  verdict === '' ? null : html('p', {}, ...prose(verdict)),
+];
