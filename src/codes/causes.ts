@@ -13,6 +13,8 @@ export type RequiredChange = 'memory' | 'disk' | 'time' | 'files' | 'you' | 'sta
 interface CauseInfo {
   /** In a few words. */
   title: string;
+  /** The same of several jobs, if it differs. */
+  titles?: string;
   advice: string;
   /** Instead, for a job that resumes from checkpoints. */
   resumed?: string;
@@ -39,6 +41,7 @@ const causes = {
   none: { title: 'nothing is wrong', advice: 'Nothing is wrong.', change: 'nothing' },
   'waits-for-slot': {
     title: 'it has no slot yet',
+    titles: 'they have no slot yet',
     advice: 'Wait, or request less: fewer CPUs, less memory or disk, a smaller GPU.',
     change: 'nothing',
   },
@@ -137,12 +140,14 @@ const causes = {
   },
   'memory-exceeded': {
     title: 'it used more memory than requested',
+    titles: 'they used more memory than requested',
     advice: 'Request more memory than was measured: it was probably stopped before its peak.',
     submit: 'Raise request_memory; retry_request_memory (HTCondor 25.2 or newer) does so by itself.',
     change: 'memory',
   },
   'disk-exceeded': {
     title: 'it used more disk than requested',
+    titles: 'they used more disk than requested',
     advice: 'Request more disk: it must hold the archive, its unpacked files, the outputs and the image.',
     submit: 'Raise request_disk in the submit file.',
     fault: 'disk-full',
@@ -150,6 +155,7 @@ const causes = {
   },
   'cpu-exceeded': {
     title: 'it used more CPUs than requested',
+    titles: 'they used more CPUs than requested',
     advice: 'Request as many CPUs as it keeps busy, or start fewer threads (OMP_NUM_THREADS).',
     isSubmitted: true,
   },
@@ -199,6 +205,7 @@ const causes = {
   },
   'machine-broken': {
     title: 'the machine could not run it',
+    titles: 'the machine could not run them',
     advice: 'Another machine may work. If the same machine or site fails often, exclude it.',
     fault: 'self-test-failed',
     change: 'retry',
@@ -229,8 +236,16 @@ const causes = {
   },
   'node-blocked': {
     title: 'DAGMan did not submit it',
+    titles: 'DAGMan did not submit them',
     advice: 'Once that is fixed, run condor_submit_dag again: its rescue file runs only what is left.',
     change: 'files',
+  },
+  'agent-killed': {
+    title: 'the agent was killed by a signal',
+    advice: 'Its machine or its staff ended it, often for memory: request more, or try another machine.',
+    fault: 'training-killed',
+    change: 'retry',
+    outlook: 'unclear',
   },
   signal: {
     title: 'the program was killed by a signal',
@@ -256,6 +271,7 @@ const causes = {
   },
   user: {
     title: 'a user removed or held it',
+    titles: 'a user removed or held them',
     advice:
       'If you still want it, release a held job (condor_release) or submit a removed one again (`updraft retry` in an Updraft run).',
     fault: 'interrupted',
@@ -348,6 +364,12 @@ export const sentence = (text: string): string =>
 
 export const causeTitle = (cause: Cause): string => causeInfo(cause).title;
 
+/** The title of one job, and that of several. */
+export function causeTitles(cause: Cause): { title: string; titles?: string } {
+  const { title, titles } = causeInfo(cause);
+  return { title, ...(titles === undefined ? {} : { titles }) };
+}
+
 /** What helps against a cause in general. Jobs of Updraft's own runs have no submit file that the user wrote. */
 export function adviceFor(cause: Cause, source: 'log' | 'run' = 'log', resumes = false): string {
   const info = causeInfo(cause);
@@ -358,12 +380,3 @@ export function adviceFor(cause: Cause, source: 'log' | 'run' = 'log', resumes =
 
 /** Whether the general advice is to save checkpoints. */
 export const isCheaperWithCheckpoints = (cause: Cause): boolean => causeInfo(cause).resumed !== undefined;
-
-const resumedAdvice = new Map<string, string>(
-  Object.values<CauseInfo>(causes).flatMap(({ advice, resumed }) =>
-    resumed === undefined ? [] : [[advice, resumed] as const],
-  ),
-);
-
-/** The same advice for a job that resumes from checkpoints. */
-export const adviceForResumed = (advice: string): string => resumedAdvice.get(advice) ?? advice;

@@ -112,7 +112,7 @@ export function readPolicyHold({ code, subcode, reason }: ReportedReason): Polic
 
 export function causeOfReason(said: ReportedReason): Cause {
   const own = readPolicyHold(said);
-  if (own?.by === 'exit') return own.kind ?? 'signal';
+  if (own?.by === 'exit') return own.kind ?? 'agent-killed';
   if (own?.by === 'late') return 'time-limit';
   return codeRowOf(own?.said ?? said)?.cause ?? 'unknown';
 }

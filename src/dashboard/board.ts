@@ -113,8 +113,8 @@ function problemsOf(jobs: readonly JobHistory[]): Problem[] {
   const again = jobs.flatMap((job) => {
     const last = job.attempts.at(-1);
     if (job.outcome === 'waiting' && last !== undefined) {
-      const { cause = 'silent-end', reason = '' } = last;
-      return [{ ...job, cause, reason }];
+      const { cause = 'silent-end', fault } = last;
+      return [{ ...job, cause, reason: fault?.message ?? '' }];
     }
     return job.outcome === 'running' && job.cause !== undefined ? [job] : [];
   });

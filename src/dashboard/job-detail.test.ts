@@ -27,7 +27,10 @@ test('an attempt shows what it saved, what it resumed from, and what its machine
   const [first, second] = (await detailOf(folderRun(folder), state, job)).attempts;
   assert.match(first?.notes[0] ?? '', /^The machine failed the self-test "gpu": nvidia-smi: no/);
   assert.doesNotMatch(first?.notes[0] ?? '', /\u001b/);
-  assert.match(first?.notes[1] ?? '', /^Its last checkpoint \(epoch 2\) was saved at .*98 MB\.$/);
+  assert.match(
+    first?.notes[1] ?? '',
+    /^Its last checkpoint \(epoch 2\) was saved at .*98 MB; 6m14s of work after it were lost\.$/,
+  );
   assert.match(second?.notes[0] ?? '', /^It resumed from epoch 2 of attempt 1, and has passed it\.$/);
 });
 

@@ -29,7 +29,7 @@ export function causeOf(code: number | undefined, subcode: number | undefined, r
  * others they mean nothing in particular.
  */
 export function exitCause(termination: Termination | undefined, ours: boolean): Cause {
-  if (termination?.normal !== true) return 'signal';
+  if (termination?.normal !== true) return ours && termination !== undefined ? 'agent-killed' : 'signal';
   if (termination.returnValue === 0) return 'none';
   return kindOfExit(termination.returnValue, ours) ?? 'exit-code';
 }

@@ -1,4 +1,4 @@
-import { causeInfo, type Cause, type Outlook } from '../codes/causes.ts';
+import { causeInfo, sentence, type Cause, type Outlook } from '../codes/causes.ts';
 import { readPolicyHold, codeRowOf } from '../codes/codes.ts';
 import { isEmpty, type ReportedReason } from '../codes/row.ts';
 import type { Resource } from '../eventlog/details.ts';
@@ -13,10 +13,12 @@ export interface Diagnosis {
   because: string[];
   /** Whether another try will end the same way. */
   outlook: Outlook;
-  /** What anyone could do. */
+  /** What helps against this one, before the general advice for its cause. */
   advice: string[];
-  /** What the author of a submit file could do in it. */
-  submitAdvice?: string[];
+  /** Whether that general advice would be wrong here. */
+  isAllAdvice?: true;
+  /** HTCondor's own words, if Updraft does not know them. */
+  said?: string;
 }
 
 type HoldAccount = ReportedReason & { resources: readonly Resource[] };
@@ -28,8 +30,7 @@ type HoldAccount = ReportedReason & { resources: readonly Resource[] };
 export function diagnose(account: HoldAccount, seenMb = 0): Diagnosis {
   const own = readPolicyHold(account);
   if (own?.by === 'exit') return ownRuleDiagnosis(account.reason, own.kind);
-  if (own?.by === 'late')
-    return diagnosisOf('time-limit', [`${safeLine(account.reason)}.`.replace(/^g/, 'G')]);
+  if (own?.by === 'late') return diagnosisOf('time-limit', [sentence(safeLine(account.reason))]);
   const row = codeRowOf(own?.said ?? account);
   const fullAccount = { ...account, ...own?.said };
   const facts = factsOf(fullAccount, seenMb);
@@ -38,37 +39,34 @@ export function diagnose(account: HoldAccount, seenMb = 0): Diagnosis {
   const again =
     own && `It was started ${own.starts} times and never succeeded; the policy of the run held it.`;
   const advice = row?.advice === undefined ? undefined : fill(row.advice, facts);
-  return diagnosisOf(row?.cause ?? 'unknown', [...because, ...(again === undefined ? [] : [again])], {
+  return {
+    ...diagnosisOf(row?.cause ?? 'unknown', [...because, ...(again === undefined ? [] : [again])]),
     advice: advice === undefined ? [] : [advice],
     ...(row?.outlook === undefined ? {} : { outlook: row.outlook }),
-  });
+    ...(row === undefined ? { said: fullAccount.reason } : {}),
+  };
 }
 
-/** A diagnosis whose own advice comes before the general advice of its cause. */
-export function diagnosisOf(
-  cause: Cause,
-  because: string[],
-  { advice = [], outlook }: { advice?: string[]; outlook?: Outlook } = {},
-): Diagnosis {
-  const info = causeInfo(cause);
-  return {
-    cause,
-    because,
-    outlook: outlook ?? info.outlook,
-    advice: [...advice, info.advice],
-    ...(info.submit === undefined ? {} : { submitAdvice: [info.submit] }),
-  };
+export const diagnosisOf = (cause: Cause, because: string[], advice: string[] = []): Diagnosis => ({
+  ...{ cause, because, outlook: causeInfo(cause).outlook, advice },
+});
+
+/** What to do about a diagnosis. Advice about a submit file is only for those who wrote one. */
+export function adviceOn(
+  { cause, advice, isAllAdvice }: Diagnosis,
+  { isOurs, resumes = false }: { isOurs: boolean; resumes?: boolean },
+): string[] {
+  if (isAllAdvice) return advice;
+  const { advice: general, resumed = general, submit } = causeInfo(cause);
+  const usual = [resumes ? resumed : general, ...(submit === undefined || isOurs ? [] : [submit])];
+  return [...new Set([...advice, ...usual])].filter((one) => one !== '');
 }
 
 /** Our own rule that holds a job after an attempt that failed, until the next try. */
 function ownRuleDiagnosis(reason: string, kind: keyof typeof kinds | undefined): Diagnosis {
-  const meaning = kind === undefined ? '.' : ` (${kind}): ${kinds[kind].what}`;
-  return {
-    cause: kind ?? 'signal',
-    because: [`${reason.trim().replace(/^t/, 'T')}${meaning}`],
-    outlook: 'passing',
-    advice: [],
-  };
+  const because = kind === undefined ? reason.trim() : `${reason.trim()} (${kind}): ${kinds[kind].what}`;
+  const diagnosis = diagnosisOf(kind ?? 'agent-killed', [sentence(because)]);
+  return { ...diagnosis, outlook: 'passing', ...(kind === undefined ? {} : { isAllAdvice: true }) };
 }
 
 function unknown({ code, subcode, reason }: HoldAccount): string {

@@ -43,6 +43,8 @@ export interface Headline {
   cause: Cause;
   /** The cause in a few words, the same for all jobs that have it. */
   title: string;
+  /** The title of several such jobs, if it differs. */
+  titles?: string;
 }
 
 /** Why a job is in its state. Plain data, printed unchanged with `--json`. */

@@ -3,7 +3,7 @@ import type { ReportedReason } from '../codes/row.ts';
 import type { Account, Evidence } from '../diagnosis/explanation.ts';
 import type { Resource, Termination } from '../eventlog/details.ts';
 import type { MetricDirections } from '../base/metric-direction.ts';
-import type { ServerShare } from '../journal/entry.ts';
+import type { FaultRecord, ServerShare } from '../journal/entry.ts';
 import type { Metrics } from '../journal/metrics.ts';
 
 /**
@@ -66,8 +66,8 @@ export interface AttemptHistory {
   ending: Ending;
   /** Undefined after a success. */
   cause?: Cause;
-  /** What went wrong, in the words of a run's own journals. */
-  reason?: string;
+  /** What went wrong, if an agent or the access point of a run recorded it. */
+  fault?: FaultRecord;
   /** Whether the work was saved when the slot was left. */
   checkpointed: boolean;
   site: string;

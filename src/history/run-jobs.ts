@@ -55,6 +55,7 @@ export function runJobs(state: RunState, context: RunContext = {}): JobHistory[]
   }));
 }
 
+/** One job of a run, without what its training measured. */
 export function runJob(job: JobState, createdAt?: string, context: RunContext = {}): JobHistory {
   const [first] = job.attempts;
   const from = Date.parse(first?.waitingSince ?? first?.startedAt ?? createdAt ?? '') || 0;
@@ -171,8 +172,8 @@ function runAttempt(
     caches: [...cacheShares(attempt), ...givenUpShares(attempt)],
     stalls: stallsOf(attempt),
     resources: usedMemory(agent, planned),
-    ...defined({ cause: causeOfAttempt(attempt), gpus: planned?.gpus, saved: savedBy(agent) }),
-    ...(outcome === 'success' ? {} : defined({ reason: faultOf(attempt)?.message })),
+    ...(outcome === 'success' ? {} : defined({ cause: causeOfAttempt(attempt), fault: faultOf(attempt) })),
+    ...defined({ gpus: planned?.gpus, saved: savedBy(agent) }),
     site: agent?.site ?? pool?.site ?? '',
     machine: agent?.host ?? pool?.host ?? '',
     gpu: [...new Set(agent?.gpus)].sort().join(', '),

@@ -1,15 +1,45 @@
-import type { Cause } from '../codes/causes.ts';
+import { isPoolCause, sentence, type Cause } from '../codes/causes.ts';
 import { diagnosisOf, diagnose, type Diagnosis } from '../diagnosis/diagnose.ts';
 import { exitMeaning } from '../diagnosis/exit-meaning.ts';
 import { safeLine } from '../diagnosis/quote-event.ts';
-import type { Termination } from '../eventlog/details.ts';
 import type { AttemptEnd, AttemptHistory } from '../history/history.ts';
+import { endings } from '../history/endings.ts';
+import { keptUntil, returningSpan } from '../history/saved-work.ts';
+import { formatDuration } from '../job/units.ts';
+import type { FaultRecord } from '../journal/entry.ts';
 
 /** Why an attempt ended; undefined while it runs, and if it only ended because its job was removed. */
 export function attemptDiagnosis(attempt: AttemptHistory): Diagnosis | undefined {
-  const diagnosis = endDiagnosis(attempt);
-  if (!attempt.details?.saves || diagnosis?.cause !== 'evicted') return diagnosis;
-  return { ...diagnosis, because: [...diagnosis.because, 'Its files were saved first.'], advice: [] };
+  const { fault, details } = attempt;
+  if (fault !== undefined) return faultDiagnosis(fault);
+  const diagnosis = details === undefined ? unloggedEnd(attempt) : endDiagnosis(attempt);
+  if (diagnosis?.cause !== 'evicted') return diagnosis;
+  const { because } = diagnosis;
+  if (!details?.saves) return { ...diagnosis, because: [...because, ...lostWork(attempt)] };
+  return { ...diagnosis, because: [...because, 'Its files were saved first.'], isAllAdvice: true };
+}
+
+/** By what an agent or the access point recorded. For our own faults, the general advice is their fix again. */
+function faultDiagnosis({ kind, message, fix = '', cause = kind }: FaultRecord): Diagnosis {
+  const own = sentence(safeLine(fix));
+  const diagnosis = diagnosisOf(cause, [safeLine(message)], own === '' ? [] : [own]);
+  return own === '' || isPoolCause(cause) ? diagnosis : { ...diagnosis, isAllAdvice: true };
+}
+
+/** An attempt that nobody reported on, by a run's journals. */
+function unloggedEnd({ ending, cause = 'silent-end' }: AttemptHistory): Diagnosis | undefined {
+  if (ending === 'running' || ending === 'success' || ending === 'removed') return undefined;
+  return diagnosisOf(cause, [endings[ending].said]);
+}
+
+/** What an eviction cost: the time that the program ran since its work was last saved. */
+function lostWork(attempt: AttemptHistory): string[] {
+  const kept = keptUntil(attempt, returningSpan(attempt));
+  const lost = attempt.spans
+    .filter(({ doing, to }) => doing === 'executing' && to > kept)
+    .reduce((sum, { from, to }) => sum + to - Math.max(from, kept), 0);
+  const since = kept > 0 ? ' since its last checkpoint' : '';
+  return lost < 1000 ? [] : [`It lost ${formatDuration(Math.round(lost / 1000))} of work${since}.`];
 }
 
 function endDiagnosis({ details, cause }: AttemptHistory): Diagnosis | undefined {
@@ -38,43 +68,30 @@ function reasonDiagnosis(end: AttemptEnd, memoryMb: number): Diagnosis {
 }
 
 function exitDiagnosis({ termination, resources }: AttemptEnd, cause: Cause, memoryMb: number): Diagnosis {
-  if (termination?.normal === true && termination.returnValue === 0)
-    return { ...diagnosisOf('none', ['It exited with code 0.']), advice: [] };
-  if (termination?.normal === true)
-    return diagnosisOf(cause, [
-      `The program exited with code ${termination.returnValue}.`,
-      ...meaningOf(termination),
-    ]);
+  const meaning = (termination && exitMeaning(termination)) ?? [];
+  if (termination?.normal === true) {
+    if (termination.returnValue === 0)
+      return { ...diagnosisOf('none', ['It exited with code 0.']), isAllAdvice: true };
+    return diagnosisOf(cause, [`The program exited with code ${termination.returnValue}.`].concat(meaning));
+  }
   const row = resources.find(({ name }) => name === 'Memory');
   const used = Math.max(row?.usage ?? 0, memoryMb);
-  return signalDiagnosis(termination, row?.request, used);
-}
-
-function meaningOf(termination: Termination | undefined): string[] {
-  const meaning = termination && exitMeaning(termination);
-  return meaning === undefined ? [] : [meaning];
-}
-
-function signalDiagnosis(
-  termination: Termination | undefined,
-  asked: number | undefined,
-  used: number,
-): Diagnosis {
-  const signal = termination?.normal === false ? termination.signal : undefined;
+  const signal = termination?.signal;
+  const who = cause === 'agent-killed' ? 'The agent' : 'The program';
   const how =
     signal === undefined
       ? 'The log does not say how the program ended.'
-      : `The program was killed by signal ${signal}.`;
-  const meaning = meaningOf(termination);
-  if (signal !== 9 || asked === undefined) return diagnosisOf('signal', [how, ...meaning]);
+      : `${who} was killed by signal ${signal}.`;
+  const asked = row?.request;
+  if (signal !== 9 || asked === undefined) return diagnosisOf(cause, [how].concat(meaning));
   const seen = `It requested ${asked} MB of memory and used up to ${used} MB, as far as the log shows.`;
-  if (used > asked)
-    return diagnosisOf('signal', [how, ...meaning, seen], {
-      advice: ['Request more memory: the machine may have killed it for that.'],
-    });
-  if (used >= asked / 2) return diagnosisOf('signal', [how, ...meaning, seen]);
+  if (used >= asked / 2) {
+    const advice = 'Request more memory: the machine may have killed it for that.';
+    return diagnosisOf(cause, [how].concat(meaning, seen), used > asked ? [advice] : []);
+  }
   return {
-    ...diagnosisOf('signal', [how, seen, 'A lack of memory is unlikely; the log does not show who sent it.']),
+    ...diagnosisOf(cause, [how, seen, 'A lack of memory is unlikely; the log does not show who sent it.']),
     advice: ['Read what the program printed, or ask the staff of the machine what sent the signal.'],
+    isAllAdvice: true,
   };
 }

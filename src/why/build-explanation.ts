@@ -1,7 +1,8 @@
-import { causeTitle } from '../codes/causes.ts';
-import type { Diagnosis } from '../diagnosis/diagnose.ts';
+import { causeTitle, causeTitles } from '../codes/causes.ts';
+import { adviceOn, type Diagnosis } from '../diagnosis/diagnose.ts';
 import type { Evidence, Explanation, JobStatus } from '../diagnosis/explanation.ts';
 import type { Activity, JobHistory } from '../history/history.ts';
+import { savesCheckpoints } from '../history/saved-work.ts';
 import { detailsOf } from './past-attempts.ts';
 import { releasesByRule, times, type RunRules } from './describe-action.ts';
 
@@ -10,7 +11,7 @@ export const explained = (
   standing: JobStatus,
   { cause }: Diagnosis,
   parts: { because: string[]; evidence: Evidence[]; doing: string[]; advice: string[] },
-): Explanation => ({ job: id, standing, cause, title: causeTitle(cause), ...parts });
+): Explanation => ({ job: id, standing, cause, ...causeTitles(cause), ...parts });
 
 /** What an attempt is or was doing. */
 export const activityText: Record<Activity, string> = {
@@ -27,11 +28,13 @@ export const activityText: Record<Activity, string> = {
   'cut-off': 'disconnected from its machine',
 };
 
-/** Advice about the submit file is only for those who wrote it. */
-export const adviceOf = ({ advice, submitAdvice = [] }: Diagnosis, rules: RunRules | undefined): string[] =>
-  rules === undefined ? [...advice, ...submitAdvice] : advice;
+/** What helps; advice about the submit file is only for those who wrote it. */
+export const adviceOf = (diagnosis: Diagnosis, job: JobHistory, rules: RunRules | undefined): string[] =>
+  adviceOn(diagnosis, { isOurs: rules !== undefined, resumes: savesCheckpoints(job) });
 
-export const nothingWrong: Diagnosis = { cause: 'none', because: [], outlook: 'lasting', advice: [] };
+export const nothingWrong: Diagnosis = {
+  ...{ cause: 'none', because: [], outlook: 'lasting', advice: [], isAllAdvice: true },
+};
 
 /** The title of a job that succeeded, or runs, in its nth attempt. */
 export const goodTitle = (attempt: number): string =>

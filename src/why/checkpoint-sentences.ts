@@ -1,4 +1,4 @@
-import { formatSize } from '../job/units.ts';
+import { formatDuration, formatSize } from '../job/units.ts';
 import { describePosition, describeResume } from '../journal/describe-attempt.ts';
 import { refusedSentence } from '../journal/metrics.ts';
 import type { AttemptState } from '../journal/state.ts';
@@ -14,14 +14,22 @@ export function attemptSentences(attempt: AttemptState | undefined): string[] {
     if (resumed.otherCode === true)
       sentences.push('That checkpoint was saved by a different command or with different files.');
   }
-  if (checkpoint !== undefined) {
+  if (attempt !== undefined && checkpoint !== undefined) {
     const where = describePosition(checkpoint);
     const size = formatSize(checkpoint.bytes);
-    sentences.push(
-      `Its last checkpoint${where === '' ? '' : ` (${where})`} was saved at ${timeText(checkpoint.savedAt)}, ${size}.`,
-    );
+    const named = `Its last checkpoint${where === '' ? '' : ` (${where})`}`;
+    sentences.push(`${named} was saved at ${timeText(checkpoint.savedAt)}, ${size}${lostAfter(attempt)}.`);
   }
   return [...sentences, ...(training?.refused ?? []).map((one) => safeLine(refusedSentence(one)))];
+}
+
+/** What an attempt that was cut short did after its last checkpoint, by its agent's clock. */
+function lostAfter({ outcome, agent }: AttemptState): string {
+  const isCut = (outcome === 'evicted' || outcome === 'lost') && agent?.phase === 'training';
+  const since = Date.parse(agent?.lastAt ?? '') - Date.parse(agent?.checkpoint?.savedAt ?? '');
+  return isCut && since >= 1000
+    ? `; ${formatDuration(Math.floor(since / 1000))} of work after it were lost`
+    : '';
 }
 
 /** A journal's time, to the second. */

@@ -1,4 +1,4 @@
-import { adviceFor, causeTitle, sentence, type Cause } from '../codes/causes.ts';
+import { adviceFor, causeTitles, sentence, type Cause } from '../codes/causes.ts';
 import { shellQuote } from '../base/shell-quote.ts';
 import type { DagNode } from '../dag/dag.ts';
 import type { DagmanEnd, FailedScript } from '../dag/dagman-log.ts';
@@ -15,7 +15,7 @@ export function explainNode(run: DagRun, node: DagNode, reason: NotSubmitted, fi
     node: node.name,
     standing,
     cause,
-    title: causeTitle(cause),
+    ...causeTitles(cause),
     because: [sentence(why)],
     evidence: [],
     doing: [],

@@ -37,6 +37,7 @@ function inDag({ ends }: DagRun, { type, dagman }: DagNode, one: Explanation): E
   return {
     ...one,
     title: 'it was removed with its DAG',
+    titles: 'they were removed with their DAG',
     because: [`DAGMan ${end.how}: the job was removed with its DAG.`, ...one.because.slice(1)],
     advice: [toContinue(end)],
   };

@@ -1,14 +1,13 @@
 import { unnamedJob } from './explanation-view.ts';
 import { firstFew } from '../base/printable.ts';
-import { causeTitle } from '../codes/causes.ts';
+import { causeTitles } from '../codes/causes.ts';
 import { codeRowOf, codeRows } from '../codes/codes.ts';
 import type { ReportedReason } from '../codes/row.ts';
-import { diagnose } from '../diagnosis/diagnose.ts';
+import { adviceOn, diagnose } from '../diagnosis/diagnose.ts';
 import type { Explanation } from '../diagnosis/explanation.ts';
 import { safeLine } from '../diagnosis/quote-event.ts';
 import { historyOfAd, parseLongAds } from '../history/ad-history.ts';
 import { isJobAds } from '../history/read-ads.ts';
-import { adviceOf } from './build-explanation.ts';
 import { explainStory } from './explain-story.ts';
 
 /**
@@ -80,11 +79,11 @@ export function explainReason(pasted: string): Explanation {
     job: unnamedJob,
     standing: 'held',
     cause: diagnosis.cause,
-    title: causeTitle(diagnosis.cause),
+    ...causeTitles(diagnosis.cause),
     because: diagnosis.because,
     evidence: [{ file: 'as pasted', at: '', lines: [safeLine(said.reason)] }],
     doing: [],
-    advice: adviceOf(diagnosis, undefined),
+    advice: adviceOn(diagnosis, { isOurs: false }),
   };
 }
 

@@ -1,9 +1,9 @@
-import { causeTitle, type Cause } from '../codes/causes.ts';
-import { diagnose, type Diagnosis } from '../diagnosis/diagnose.ts';
-import { activityText, holdCount } from './build-explanation.ts';
+import { causeTitle, causeTitles, type Cause } from '../codes/causes.ts';
+import { diagnose, diagnosisOf, type Diagnosis } from '../diagnosis/diagnose.ts';
+import { activityText, adviceOf, holdCount } from './build-explanation.ts';
 import type { Evidence, Explanation } from '../diagnosis/explanation.ts';
 import type { JobDetails, JobHistory } from '../history/history.ts';
-import { detailsOf, streaksOf, describeStreaks, midSentence } from './past-attempts.ts';
+import { detailsOf, streaksOf, describeStreaks } from './past-attempts.ts';
 import { causeOfRemoved, removalCause } from '../diagnosis/cause-of.ts';
 import { formatSpan } from './format-span.ts';
 import type { RunRules } from './describe-action.ts';
@@ -19,22 +19,29 @@ export function explainRemoval(
   const [removal, because] = removalCause(reason);
   const before = beforeRemoval(story, wasHeld);
   const cause = causeOfRemoved(removal, wasHeld ? before.diagnosis?.cause : undefined);
+  const [one, several] =
+    reason.trim() === '' ? (['it was removed', 'they were removed'] as const) : titlesOf(removal);
+  const trouble = describeTrouble(before);
+  const again =
+    rules === undefined ? 'Submit it again if you still want it.' : 'If you still want it: updraft retry';
   return {
     job: story.id,
     standing: 'removed',
     cause,
-    title: `${reason.trim() === '' ? 'it was removed' : (removalTitles[removal] ?? causeTitle(removal))}${describeTrouble(before)}`,
+    title: `${one}${trouble}`,
+    titles: `${several}${trouble}`,
     because: [because, ...before.because],
     evidence: [...before.evidence, evidence],
     doing: ['Nothing: it has left the queue.'],
     advice: [
-      ...(before.diagnosis === undefined
-        ? []
-        : [...before.diagnosis.advice, ...(rules ? [] : (before.diagnosis.submitAdvice ?? []))]),
-      rules === undefined ? 'Submit it again if you still want it.' : 'If you still want it: updraft retry',
+      ...(before.diagnosis === undefined ? [] : adviceOf(before.diagnosis, story, rules)),
+      // A rule would remove it again.
+      ...(isChoice(removal) ? [again] : adviceOf(diagnosisOf(removal, []), story, rules)),
     ],
   };
 }
+
+const isChoice = (removal: Cause): boolean => removal === 'user' || removal === 'unknown';
 
 /** What was wrong before, unless another try could have succeeded. */
 function describeTrouble({ diagnosis }: Before): string {
@@ -45,12 +52,24 @@ function describeTrouble({ diagnosis }: Before): string {
 
 const harmlessCauses = new Set<Cause>(['none', 'user']);
 
-const removalTitles: Partial<Record<Cause, string>> = {
-  user: 'a user removed it',
-  'job-policy': 'a rule of the job removed it',
-  'pool-policy': 'a rule of the access point removed it',
-  'time-limit': 'a rule of the access point removed it: the time limit was reached',
-  unknown: 'it was removed for a reason that Updraft does not know',
+function titlesOf(removal: Cause): readonly [one: string, several: string] {
+  const { title, titles = title } = causeTitles(removal);
+  return removalTitles[removal] ?? [title, titles];
+}
+
+const ofAccessPoint = 'a rule of the access point removed';
+const removalTitles: Partial<Record<Cause, readonly [one: string, several: string]>> = {
+  user: ['a user removed it', 'a user removed them'],
+  'job-policy': ['a rule of the job removed it', 'a rule of the job removed them'],
+  'pool-policy': [`${ofAccessPoint} it`, `${ofAccessPoint} them`],
+  'time-limit': [
+    `${ofAccessPoint} it: the time limit was reached`,
+    `${ofAccessPoint} them: the time limit was reached`,
+  ],
+  unknown: [
+    'it was removed for a reason that Updraft does not know',
+    'they were removed for a reason that Updraft does not know',
+  ],
 };
 
 interface Before {
@@ -65,7 +84,7 @@ function beforeRemoval(story: JobHistory, wasHeld: boolean): Before {
   if (hold !== undefined) {
     const diagnosis = diagnose(hold, story.attempts.at(-1)?.details?.memoryMb);
     const because = [
-      `Before that it was held: ${midSentence(diagnosis.because[0] ?? '')}`,
+      `Before that it was held: ${diagnosis.because[0] ?? ''}`,
       ...diagnosis.because.slice(1),
       ...holdCount(story),
     ];

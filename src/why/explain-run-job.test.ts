@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { explanationText } from '../cli/commands/why.ts';
 import { causeInfo } from '../codes/causes.ts';
-import type { Explanation } from '../diagnosis/explanation.ts';
+import type { AttemptDetails, JobHistory } from '../history/history.ts';
 import type { AttemptState, JobState } from '../journal/state.ts';
+import type { RunRules } from './describe-action.ts';
 import { explainRunJob } from './explain-run-job.ts';
 
 const time = '2026-03-04T10:00:00.250Z';
@@ -18,7 +19,8 @@ function attempt(number: number, message: string | undefined): AttemptState {
     outcome: 'failed',
     endedAt: time,
     agent: {
-      phase: 'ended',
+      phase: 'training',
+      millis: {},
       lastAt: time,
       spoke: [],
       fetches: [],
@@ -35,60 +37,71 @@ function attempt(number: number, message: string | undefined): AttemptState {
 const job = (attempts: AttemptState[], outcome: JobState['outcome'] = 'failed'): JobState =>
   ({ id: '0000', status: 'ended', outcome, attempts, stopRequested: false }) as unknown as JobState;
 
-const fromLog = (changes: Partial<Explanation>): Explanation => ({
-  job: '1.0',
-  standing: 'failed',
-  cause: 'object-missing',
-  title: 'an input was not found (404)',
-  because: [
-    'The program exited with code 96.',
-    'Attempt 1 at Site-1: The attempt ended with exit code 96 (object-missing): The object is not there.',
-    'It was reconnected once.',
-  ],
-  evidence: [],
-  doing: [],
-  advice: ['Try again after a pause.'],
-  ...changes,
-});
+const evidence = { file: 'job.log', at: '', lines: [] };
+
+/** The same job by HTCondor's log: attempts that exited with code 96, and were put back into the queue. */
+function logged(count: number, changes: Partial<JobHistory> = {}, rules?: RunRules) {
+  const end = (returnValue: number): AttemptDetails['end'] => ({
+    ...{ how: 'exited', reason: '', code: undefined, subcode: undefined, resources: [], evidence },
+    termination: { normal: true, returnValue },
+  });
+  const attempts = Array.from({ length: count }, (_, index) => ({
+    ...{ number: index + 1, waits: [], spans: [], ending: 'failed', cause: 'object-missing' },
+    ...{ checkpointed: false, site: `Site-${index + 1}`, machine: '', gpu: '', resources: [] },
+    details: { began: evidence, saves: 0, reconnects: index === 0 ? 1 : 0, end: end(96) },
+  }));
+  const details = { first: evidence, last: evidence, holds: [], releases: [] };
+  const history = { id: '1.0', from: 0, to: 1, attempts, after: [], outcome: 'failed', details, ...changes };
+  return { history: history as unknown as JobHistory, rules };
+}
 
 test("an attempt that the agent and HTCondor both describe is described once, without the agent's own exit code", () => {
   const both = explainRunJob({
     job: job([attempt(1, 'd.bin is gone'), attempt(2, 'd.bin is gone')]),
     entries: [],
-    fromLog: fromLog({}),
+    logged: logged(2),
   });
   assert.deepEqual(both.because, [
     'Attempt 2 at Site-2: d.bin is gone',
+    'Attempt 1 at Site-1 ended like the last one.',
+    'The connection to its machine was lost and restored once; the job continued.',
     'Its last checkpoint was saved at 2026-03-04 10:00:00 UTC, 5 B.',
-    'Attempt 1 ended like the last one.',
-    'It was reconnected once.',
   ]);
   assert.deepEqual(both.advice, ['List its folder.', causeInfo('object-missing').advice]);
   const silent = explainRunJob({
     job: job([attempt(1, undefined), attempt(2, 'd.bin is gone')]),
     entries: [],
-    fromLog: fromLog({}),
+    logged: logged(2),
   });
   assert.deepEqual(
     silent.because.filter((one) => one.startsWith('Attempt 1')),
-    [fromLog({}).because[1]],
+    ['Attempt 1 at Site-1: The program exited with code 96.'],
   );
 });
 
 test('a removed job says once who removed it, and how to retry it', () => {
+  const removal = { reason: 'via condor_rm (by user ann)', evidence, wasHeld: false };
+  const details = { first: evidence, last: evidence, holds: [], releases: [], removal };
+  const rules = { file: 'job.sub', policy: {} } as unknown as RunRules;
   const { because, advice } = explainRunJob({
     job: job([attempt(1, 'stopped')], 'stopped'),
     entries: [],
-    fromLog: fromLog({
-      standing: 'removed',
-      cause: 'user',
-      because: ['ann removed it with condor_rm.'],
-      advice: ['If you still want it: updraft retry'],
-    }),
+    logged: logged(0, { outcome: 'removed', details }, rules),
   });
-  assert.ok(because.includes('ann removed it with condor_rm.'));
+  assert.ok(because.includes('ann removed it with condor_rm.'), because.join('\n'));
   assert.ok(!because.includes('A user stopped it.'));
   assert.deepEqual(advice, ['If you still want it: updraft retry']);
+});
+
+test('an eviction says how much work was lost after the last checkpoint', () => {
+  const one = attempt(1, undefined);
+  const agent = { ...one.agent, lastAt: '2026-03-04T10:03:20.250Z' };
+  const evicted = { ...one, outcome: 'evicted', agent } as unknown as AttemptState;
+  const { because } = explainRunJob({ job: job([evicted], 'evicted'), entries: [] });
+  assert.match(
+    because.join('\n'),
+    /saved at 2026-03-04 10:00:00 UTC, 5 B; 3m20s of work after it were lost\./,
+  );
 });
 
 test('an expired token is explained in ten lines, without repeating a sentence', () => {

@@ -1,13 +1,19 @@
-import { causeInfo, causeTitle, isPoolCause, sentence, type Cause } from '../codes/causes.ts';
-import { causeOfJob, faultOf } from '../history/run-jobs.ts';
-import type { Entry, FaultRecord } from '../journal/entry.ts';
-import type { AttemptState, JobState } from '../journal/state.ts';
-import { attemptSentences, checkpointAdvice, timeText } from './checkpoint-sentences.ts';
-import { explainSilence, type SilentRecord } from './explain-silence.ts';
-import { goodTitle } from './build-explanation.ts';
-import type { Decision } from '../recovery/decide.ts';
+import { causeTitles } from '../codes/causes.ts';
+import { adviceOn, type Diagnosis } from '../diagnosis/diagnose.ts';
 import type { Evidence, Explanation, JobStatus } from '../diagnosis/explanation.ts';
 import { safeLine } from '../diagnosis/quote-event.ts';
+import type { AttemptHistory, JobHistory } from '../history/history.ts';
+import { causeOfJob, faultOf, runJob } from '../history/run-jobs.ts';
+import type { Entry } from '../journal/entry.ts';
+import type { AttemptState, JobState } from '../journal/state.ts';
+import type { Decision } from '../recovery/decide.ts';
+import { attemptDiagnosis } from './attempt-diagnosis.ts';
+import { goodTitle, nothingWrong } from './build-explanation.ts';
+import { attemptSentences, checkpointAdvice, timeText } from './checkpoint-sentences.ts';
+import type { RunRules } from './describe-action.ts';
+import { explainSilence, type SilentRecord } from './explain-silence.ts';
+import { explainStory } from './explain-story.ts';
+import { attemptAt, describeStreaks, streaksOf } from './past-attempts.ts';
 
 export interface FiledEntry {
   file: string;
@@ -21,148 +27,144 @@ export interface RunJobRecord extends Omit<SilentRecord, 'entries'> {
   decision?: Decision | undefined;
   /** Whether the run has a supervisor; undefined on other pools than the local one. */
   isSupervised?: boolean;
-  fromLog?: Explanation | undefined;
+  /** The job by HTCondor's event log, and the rules of its submit file. */
+  logged?: { history: JobHistory; rules: RunRules | undefined } | undefined;
 }
 
 /** Explains a job of a run by Updraft's own journals and, on HTCondor, by the event log. Pure. */
 export function explainRunJob(record: RunJobRecord): Explanation {
-  const { job } = record;
+  const { job, logged } = record;
   // A job that was removed while its results were returned has them nevertheless.
-  const isLate = job.outcome === 'success' && record.fromLog?.standing === 'removed';
-  const fromLog = isLate ? undefined : record.fromLog;
+  const isLate = job.outcome === 'success' && logged?.history.details?.removal !== undefined;
+  const isByLog = logged !== undefined && !isLate;
   const last = job.attempts.at(-1);
-  const found = faultOf(last);
-  // A hold has its own cause, unless a rule of the run held the job for the agent's fault.
-  const fault = job.held === undefined || job.held.message === found?.message ? found : undefined;
-  const [resumed, advice] = [attemptSentences(last), checkpointAdvice(last)];
   const silent = explainSilence(record);
-  if (fromLog !== undefined && (fault === undefined || !isByAgent(last)))
-    return {
-      ...fromLog,
-      ...(silent && { cause: silent.cause, title: silent.title }),
-      job: job.id,
-      because: [...(silent?.because ?? []), ...fromLog.because, ...resumed],
-      advice: [...(silent?.advice ?? []), ...advice, ...fromLog.advice],
-    };
-  const standing = fromLog?.standing ?? standingOf(job);
-  const isGood = standing === 'succeeded' || (standing === 'running' && last?.outcome === undefined);
-  const own = isGood ? (silent ?? describeSuccess(record, last)) : describeFailure(record, last, fault);
-  const log = isGood ? undefined : fromLog;
-  const cause = isGood ? own.cause : (causeOfJob(job) ?? own.cause);
+  const own = isByLog ? explainStory(withAgents(logged.history, job), logged.rules) : explainUnlogged(record);
+  const isQuoted = !isByLog || isByAgent(last);
   return {
+    ...own,
+    ...(silent && { cause: silent.cause, title: silent.title }),
     job: job.id,
-    standing,
-    cause,
-    title: own.title,
-    because: [...own.because, ...resumed, ...fromLogToo(job, own, fromLog)],
-    evidence: [...evidenceOf(record), ...(fromLog?.evidence ?? [])],
-    doing: fromLog?.doing ?? describeActivity(record),
-    advice: [
-      ...new Set([
-        ...own.advice,
-        ...advice,
-        ...(isOwnEnd(log, own) && own.advice.length > 0 ? [] : (log?.advice ?? [])),
-      ]),
+    because: [
+      ...(silent?.because ?? []),
+      ...own.because,
+      ...setbackSentences(last),
+      ...attemptSentences(last),
     ],
+    evidence: [...(isQuoted ? evidenceOf(record) : []), ...own.evidence],
+    advice: [...new Set([...(silent?.advice ?? []), ...checkpointAdvice(last), ...own.advice])],
   };
-}
-
-type OwnExplanation = Pick<Explanation, 'cause' | 'title' | 'because' | 'advice'>;
-
-/** Whether HTCondor knows no more than the agent's exit code. */
-const isOwnEnd = (log: Explanation | undefined, own: OwnExplanation): boolean =>
-  log?.cause === 'exit-code' || log?.cause === own.cause;
-
-const isAboutPast = (sentence: string): boolean => /^Attempts? \d/.test(sentence);
-const isExitCode = (sentence: string): boolean => /^The program exited with code/.test(sentence);
-
-/**
- * How earlier attempts ended, and what HTCondor's log adds. Nothing twice: if the agent reported every end, its own
- * sentences replace the log's, and its message replaces its exit code.
- */
-function fromLogToo(job: JobState, own: OwnExplanation, log: Explanation | undefined): string[] {
-  if (log === undefined) return pastSentences(job);
-  const isAgents = job.attempts.slice(0, -1).every(isByAgent);
-  const said = log.because.filter(
-    (sentence) => !(isAgents && isAboutPast(sentence)) && !(isOwnEnd(log, own) && isExitCode(sentence)),
-  );
-  return [...(isAgents ? pastSentences(job) : []), ...said];
-}
-
-function standingOf({ status, outcome, held }: JobState): JobStatus {
-  if (held !== undefined) return 'held';
-  if (status !== 'ended') return status;
-  if (outcome === 'success') return 'succeeded';
-  return outcome === 'stopped' ? 'removed' : 'failed';
 }
 
 /** Whether the agent itself reported the fault. */
 const isByAgent = (attempt: AttemptState | undefined): boolean => (attempt?.agent?.faults.length ?? 0) > 0;
 
-function describeSuccess(
-  { job: { status, attempts }, isSupervised }: RunJobRecord,
-  last: AttemptState | undefined,
-): OwnExplanation {
-  if (status === 'ended')
+/** The same job with what its agents reported; the last attempts of both are the same. */
+function withAgents(history: JobHistory, { attempts: own }: JobState): JobHistory {
+  const attempts = history.attempts.map((attempt, index): AttemptHistory => {
+    const same = own.at(index - history.attempts.length);
+    const fault = isByAgent(same) && attempt.ending !== 'removed' ? faultOf(same) : undefined;
+    return fault === undefined || same === undefined ? attempt : { ...attempt, number: same.attempt, fault };
+  });
+  return { ...history, attempts };
+}
+
+/** A job of a pool without a log: what its own journals say. */
+function explainUnlogged(record: RunJobRecord): Explanation {
+  const { job } = record;
+  const history = runJob(job);
+  const standing = statuses[history.outcome];
+  const last = history.attempts.at(-1);
+  const isGood = standing === 'succeeded' || (standing === 'running' && last?.ending === 'running');
+  const diagnosis = isGood ? nothingWrong : last && attemptDiagnosis(last);
+  const past = describeStreaks(streaksOf(history.attempts.slice(0, -1)), isGood ? undefined : diagnosis);
+  const own = isGood ? describeGood(record, last) : describeBad(record, history, diagnosis);
+  return {
+    ...{ job: job.id, standing, cause: own.cause, title: own.title },
+    ...(own.titles === undefined ? {} : { titles: own.titles }),
+    because: [...own.because, ...past.because],
+    evidence: [],
+    doing: describeActivity(record),
+    advice: own.advice,
+  };
+}
+
+const statuses: Record<JobHistory['outcome'], JobStatus> = {
+  ...{ success: 'succeeded', wrongOutput: 'failed', failed: 'failed', removed: 'removed' },
+  ...{ held: 'held', running: 'running', waiting: 'waiting' },
+};
+
+type OwnExplanation = Pick<Explanation, 'cause' | 'title' | 'titles' | 'because' | 'advice'>;
+
+function describeGood({ job, isSupervised }: RunJobRecord, last: AttemptHistory | undefined): OwnExplanation {
+  const state = job.attempts.at(-1);
+  const number = last?.number ?? 1;
+  if (job.status === 'ended')
     return {
       cause: 'none',
-      title: goodTitle(attempts.length),
-      because: [`Attempt ${last?.attempt ?? 1} produced a valid result.`],
+      title: goodTitle(job.attempts.length),
+      because: [`Attempt ${number} produced a valid result.`],
       advice: [],
     };
-  const why = last === undefined || last.why === '' ? '' : ` Reason for this attempt: ${safeLine(last.why)}.`;
+  const why =
+    state === undefined || state.why === '' ? '' : ` Reason for this attempt: ${safeLine(state.why)}.`;
+  const { lastAt } = state?.agent ?? {};
   return {
     cause: 'none',
-    title: isSupervised === false ? 'the supervisor of the run is gone' : causeTitle('none'),
+    title: isSupervised === false ? 'the supervisor of the run is gone' : goodTitle(1),
     because: [
-      `Attempt ${last?.attempt ?? 1}${siteOfAttempt(last)} is ${last?.phase ?? 'queued'}.${why}`,
-      ...lastContact(last),
+      `${last === undefined ? 'Attempt 1' : attemptAt(last)} is ${state?.phase ?? 'queued'}.${why}`,
+      ...(lastAt === undefined ? [] : [`Its agent last reported at ${timeText(lastAt)}, by its own clock.`]),
     ],
     advice: [],
   };
 }
 
-const lastContact = (last: AttemptState | undefined): string[] =>
-  last?.agent === undefined
-    ? []
-    : [`Its agent last reported at ${timeText(last.agent.lastAt)}, by its own clock.`];
-
-function describeFailure(
-  { job, entries, fromLog }: RunJobRecord,
-  last: AttemptState | undefined,
-  fault: FaultRecord | undefined,
+function describeBad(
+  record: RunJobRecord,
+  history: JobHistory,
+  diagnosis: Diagnosis | undefined,
 ): OwnExplanation {
-  if (job.outcome === 'stopped' || (job.stopRequested && fault === undefined))
-    return describeStop(entries, fromLog);
-  if (job.held !== undefined) return describeHold(job.held);
-  if (last === undefined)
+  const { job, entries } = record;
+  const cause = causeOfJob(job);
+  const last = history.attempts.at(-1);
+  if (job.outcome === 'stopped' || (job.stopRequested && last?.fault === undefined))
+    return { ...describeStop(entries), cause: cause ?? 'user' };
+  const advised = (one: Diagnosis): string[] => adviceOn(one, { isOurs: true });
+  if (job.held !== undefined) {
+    const { message, fix, cause: held = 'user' } = job.held;
+    const named = held === 'user' ? { title: 'it is held', titles: 'they are held' } : causeTitles(held);
     return {
-      cause: 'waits-for-slot',
+      ...{ cause: cause ?? held, ...named, because: [`${safeLine(message)}.`] },
+      advice: fix === undefined ? [] : [safeLine(fix)],
+    };
+  }
+  if (last === undefined || diagnosis === undefined)
+    return {
+      cause: cause ?? 'waits-for-slot',
       title: 'it has not started yet',
+      titles: 'they have not started yet',
       because: ['It is waiting for its first attempt.'],
       advice: [],
     };
-  if (fault !== undefined) return describeFault(last, fault);
+  const because = [`${attemptAt(last)}: ${diagnosis.because.join(' ')}`];
+  if (last.fault !== undefined)
+    return {
+      ...{ cause: cause ?? diagnosis.cause, ...causeTitles(diagnosis.cause), because },
+      advice: advised(diagnosis),
+    };
+  const { agent } = job.attempts.at(-1) ?? {};
   const contact =
-    last.agent === undefined
-      ? 'Its agent never reported.'
-      : `Its agent last reported while ${last.agent.phase}.`;
+    agent === undefined ? 'Its agent never reported.' : `Its agent last reported while ${agent.phase}.`;
   return {
-    cause: 'silent-end',
+    cause: cause ?? 'silent-end',
     title: 'the last attempt exited without reporting why',
-    because: [`Attempt ${last.attempt}${siteOfAttempt(last)}: ${last.outcome ?? 'lost'}. ${contact}`],
+    because: [...because, contact],
     advice: ['Read what the training printed: `updraft logs`.'],
   };
 }
 
-const describeHold = ({ message, fix, cause = 'user' }: FaultRecord): OwnExplanation => ({
-  cause,
-  title: cause === 'user' ? 'it is held' : causeTitle(cause),
-  because: [`${safeLine(message)}.`],
-  advice: fix === undefined ? [] : [safeLine(fix)],
-});
-
-function describeStop(entries: readonly FiledEntry[], fromLog: Explanation | undefined): OwnExplanation {
+function describeStop(entries: readonly FiledEntry[]): OwnExplanation {
   const reasons = entries.map(({ entry }) => (entry.kind === 'stop-requested' ? entry.why : undefined));
   const why = reasons.findLast((reason) => reason !== undefined);
   if (why !== undefined)
@@ -172,77 +174,24 @@ function describeStop(entries: readonly FiledEntry[], fromLog: Explanation | und
       because: [`The run was stopped: ${safeLine(why)}.`],
       advice: [],
     };
-  // HTCondor's log names the user.
-  const because = fromLog?.standing === 'removed' ? [] : ['A user stopped it.'];
-  const advice = fromLog === undefined ? ['If you still want it: updraft retry'] : [];
-  return { cause: 'user', title: 'it was stopped', because, advice };
-}
-
-function describeFault(last: AttemptState, fault: FaultRecord): OwnExplanation {
-  const { kind, message, fix, about, cause = kind } = fault;
-  const object = about === undefined || message.includes(about) ? '' : ` (${safeLine(about)})`;
   return {
-    cause,
-    title: causeTitle(cause),
-    because: [
-      `Attempt ${last.attempt}${siteOfAttempt(last)}: ${safeLine(message)}${object}`,
-      ...setbackSentences(last),
-    ],
-    advice: [...adviceOf(cause, fix)],
+    cause: 'user',
+    title: 'it was stopped',
+    titles: 'they were stopped',
+    because: ['A user stopped it.'],
+    advice: ['If you still want it: updraft retry'],
   };
 }
 
-/** The fix of the fault itself, then the general advice for its cause; for our own faults that is the same fix again. */
-function adviceOf(cause: Cause, fix = ''): string[] {
-  const own = sentence(safeLine(fix));
-  if (own !== '' && !isPoolCause(cause)) return [own];
-  return [...new Set([own, causeInfo(cause).advice])].filter((one) => one !== '');
-}
-
-function setbackSentences({ agent }: AttemptState): string[] {
-  return (agent?.fetches ?? [])
+function setbackSentences(attempt: AttemptState | undefined): string[] {
+  if (faultOf(attempt) === undefined) return [];
+  return (attempt?.agent?.fetches ?? [])
     .filter(({ setbacks }) => setbacks.length > 0)
     .map(({ object, setbacks }) => {
-      const servers = new Set(setbacks.map(({ server }) => server));
-      return `${safeLine(object)}: ${setbacks.length} failed ${setbacks.length === 1 ? 'try' : 'tries'} at ${[...servers].map(safeLine).join(', ')}.`;
+      const servers = new Set(setbacks.map(({ server }) => safeLine(server)));
+      const tries = setbacks.length === 1 ? 'try' : 'tries';
+      return `${safeLine(object)}: ${setbacks.length} failed ${tries} at ${[...servers].join(', ')}.`;
     });
-}
-
-/** How the attempts before the last ended; those that ended the same way share a sentence. */
-function pastSentences({ attempts }: JobState): string[] {
-  const last = attempts.at(-1);
-  const groups = Map.groupBy(attempts.slice(0, -1), endWords);
-  return [...groups].map(([words, alike]) => {
-    const [first] = alike;
-    const numbers = alike
-      .map(({ attempt }) => attempt)
-      .join(', ')
-      .replace(/, (\d+)$/, ' and $1');
-    if (last?.outcome !== undefined && words === endWords(last))
-      return `${alike.length === 1 ? 'Attempt' : 'Attempts'} ${numbers} ended like the last one.`;
-    const said = first === undefined ? '' : endedAs(first);
-    return alike.length === 1
-      ? `Attempt ${numbers}${siteOfAttempt(first)} ${said}`
-      : `Attempts ${numbers} ended the same way; the first${siteOfAttempt(first)} ${said}`;
-  });
-}
-
-/** Equal for ends that differ only in numbers and paths. */
-const endWords = (attempt: AttemptState): string =>
-  endedAs(attempt)
-    .replaceAll(/\/\S+/g, '/')
-    .replaceAll(/[\d.]+ ?[kMGT]?B?\b/g, '0');
-
-function endedAs(attempt: AttemptState): string {
-  const { outcome = 'lost' } = attempt;
-  const fault = faultOf(attempt);
-  if (fault === undefined) return `ended: ${outcome}`;
-  return `ended: ${outcome}${fault.kind === outcome ? '' : `, ${fault.kind}`}: ${safeLine(fault.message)}`;
-}
-
-function siteOfAttempt(attempt: AttemptState | undefined): string {
-  const place = attempt?.agent?.site ?? attempt?.pool?.site ?? attempt?.agent?.host ?? attempt?.pool?.host;
-  return place === undefined || place === '' ? '' : ` at ${safeLine(place)}`;
 }
 
 const maxSetbacks = 2;

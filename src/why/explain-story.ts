@@ -1,29 +1,23 @@
 import { defined } from '../base/defined.ts';
 import type { Termination } from '../eventlog/details.ts';
 import { attemptDiagnosis } from './attempt-diagnosis.ts';
-import { adviceFor, adviceForResumed, type Cause, causeTitle, needsResubmission } from '../codes/causes.ts';
-import { diagnose, type Diagnosis } from '../diagnosis/diagnose.ts';
+import { type Cause, causeTitles, needsResubmission } from '../codes/causes.ts';
+import { readPolicyHold } from '../codes/codes.ts';
+import { diagnose, diagnosisOf, type Diagnosis } from '../diagnosis/diagnose.ts';
 import { safeLine } from '../diagnosis/quote-event.ts';
 import { explainRemoval } from './explain-removal.ts';
 import { explainLoop, explainRunning, explainWaiting, loopOf } from './explain-under-way.ts';
 import { adviceOf, explained, goodTitle, holdCount, nothingWrong, reconnects } from './build-explanation.ts';
 import type { Explanation, Headline } from '../diagnosis/explanation.ts';
 import { idInQueue, type AttemptHistory, type JobHistory } from '../history/history.ts';
-import { savesCheckpoints } from '../history/saved-work.ts';
 import { siteOrMachine } from '../history/worker.ts';
-import { detailsOf, streaksOf, describeStreaks, type Streak } from './past-attempts.ts';
+import { attemptAt, detailsOf, streaksOf, describeStreaks, type Streak } from './past-attempts.ts';
 import { formatSpan } from './format-span.ts';
 import { describeExitAction, describeHoldAction, type RunRules } from './describe-action.ts';
 
 /** Explains a job's state by its events; `rules` are those of Updraft's own runs. Pure. */
 export function explainStory(job: JobHistory, rules?: RunRules): Explanation {
-  const explanation = explain(job, rules);
-  const { advice } = explanation;
-  return {
-    ...explanation,
-    advice: savesCheckpoints(job) ? advice.map(adviceForResumed) : advice,
-    ...identityOf(job),
-  };
+  return { ...explain(job, rules), ...identityOf(job) };
 }
 
 const identityOf = ({ node, siblings, log }: JobHistory): Pick<Headline, 'node' | 'siblings' | 'log'> =>
@@ -64,7 +58,7 @@ function exitHeadline(job: JobHistory, last: AttemptHistory, diagnosis = lastDia
     job: job.id,
     standing: isGood ? 'succeeded' : 'failed',
     cause: diagnosis.cause,
-    title: isGood ? goodTitle(last.number) : causeTitle(diagnosis.cause),
+    ...(isGood ? { title: goodTitle(last.number) } : causeTitles(diagnosis.cause)),
   };
 }
 
@@ -77,18 +71,22 @@ function explainExit(job: JobHistory, last: AttemptHistory, rules: RunRules | un
   const { end } = last.details ?? {};
   return {
     ...exitHeadline(job, last, diagnosis),
-    because: [...diagnosis.because, ...past.because, ...reconnects(job)],
+    because: [...saidOf(last, diagnosis), ...past.because, ...reconnects(job)],
     evidence: [...past.evidence, end?.evidence ?? detailsOf(job).last],
     doing: isGood ? [] : describeExitAction(count, exitOf(end?.termination), rules),
     advice: [
-      ...adviceOf(diagnosis, rules),
-      ...(isGood ? adviceOnLosses(streaks) : []),
+      ...adviceOf(diagnosis, job, rules),
+      ...(isGood ? adviceOnLosses(streaks, job, rules) : []),
       ...(isGood && rules === undefined
         ? ['HTCondor sees only the exit code: check that the output is what you expect.']
         : []),
     ],
   };
 }
+
+/** An agent's own message does not say where that was. */
+const saidOf = (attempt: AttemptHistory, { because }: Diagnosis): string[] =>
+  attempt.fault === undefined ? because : [`${attemptAt(attempt)}: ${because.join(' ')}`];
 
 /** How the program ended; the POST script of a DAG node may still make it a failure, or a success. */
 function lastDiagnosis({ outcome, reason, node }: JobHistory, last: AttemptHistory): Diagnosis {
@@ -100,12 +98,7 @@ function lastDiagnosis({ outcome, reason, node }: JobHistory, last: AttemptHisto
     };
   if (outcome !== 'failed' || diagnosis.cause !== 'none') return diagnosis;
   const script = `But ${safeLine(reason ?? 'the POST script of its node failed')}.`;
-  return {
-    cause: 'script-failed',
-    because: [...diagnosis.because, script],
-    outlook: 'lasting',
-    advice: [adviceFor('script-failed')],
-  };
+  return { ...diagnosisOf('script-failed', [...diagnosis.because, script]), outlook: 'lasting' };
 }
 
 const exitOf = (termination: Termination | undefined): number | undefined =>
@@ -121,9 +114,9 @@ const avoidable = new Set<Cause>([
 ]);
 
 /** A job that succeeded may still have lost hours before. */
-function adviceOnLosses(streaks: readonly Streak[]): string[] {
+function adviceOnLosses(streaks: readonly Streak[], job: JobHistory, rules: RunRules | undefined): string[] {
   const last = streaks.at(-1)?.diagnosis;
-  return last !== undefined && avoidable.has(last.cause) ? last.advice.slice(0, 1) : [];
+  return last !== undefined && avoidable.has(last.cause) ? adviceOf(last, job, rules).slice(0, 1) : [];
 }
 
 function explainHold(job: JobHistory, rules: RunRules | undefined): Explanation {
@@ -135,7 +128,11 @@ function explainHold(job: JobHistory, rules: RunRules | undefined): Explanation 
   const held = hold.attempt === undefined ? undefined : last;
   const { complaint, memoryMb } = last?.details ?? {};
   const isBare = hold.reason.trim() === '';
-  const diagnosis = diagnose({ ...hold, reason: isBare ? (complaint?.text ?? '') : hold.reason }, memoryMb);
+  const said = { ...hold, reason: isBare ? (complaint?.text ?? '') : hold.reason };
+  // A rule of the run held it for what its agent reported.
+  const isForFault = held?.fault !== undefined && readPolicyHold(hold)?.by === 'exit';
+  const ofAgent = isForFault ? attemptDiagnosis(held) : undefined;
+  const diagnosis = ofAgent ?? diagnose(said, memoryMb);
   const past = describeStreaks(
     streaksOf(held === undefined ? attempts : attempts.slice(0, -1)),
     held && diagnosis,
@@ -158,7 +155,10 @@ function explainHold(job: JobHistory, rules: RunRules | undefined): Explanation 
       hold.evidence,
     ],
     doing: describeHoldAction(job, hold, rules),
-    advice: [...adviceOf(diagnosis, rules), `${isLasting ? 'Once that is fixed' : 'To try again'}: ${again}`],
+    advice: [
+      ...adviceOf(diagnosis, job, rules),
+      `${isLasting ? 'Once that is fixed' : 'To try again'}: ${again}`,
+    ],
   });
 }
 

@@ -1,3 +1,4 @@
+import { sentence } from '../codes/causes.ts';
 import type { Diagnosis } from '../diagnosis/diagnose.ts';
 import { activityText, adviceOf, explained, nothingWrong, reconnects } from './build-explanation.ts';
 import type { Explanation } from '../diagnosis/explanation.ts';
@@ -41,7 +42,7 @@ export function explainLoop(
     ],
     evidence: [first, last].flatMap(({ details }) => details?.end?.evidence ?? []),
     doing: describeLoopAction(count, rules),
-    advice: [...adviceOf(diagnosis, rules), `Stop it until that is fixed: condor_hold ${job.id}`],
+    advice: [...adviceOf(diagnosis, job, rules), `Stop it until that is fixed: condor_hold ${job.id}`],
   });
 }
 
@@ -80,9 +81,8 @@ export function explainRunning(
 function lostSentence(since: number, rules: RunRules | undefined): string {
   const lease = rules?.policy.leaseSeconds ?? defaultLeaseSeconds;
   const [from, until] = [since, since + lease * 1000].map((time) => new Date(time).toISOString());
-  const words = describeConnection({ since: from ?? '', until: until ?? '' });
   const usual = rules === undefined ? ', unless its submit file sets another job_lease_duration' : '';
-  return `D${words.slice(1)}${usual}.`;
+  return sentence(`${describeConnection({ since: from ?? '', until: until ?? '' })}${usual}`);
 }
 
 export function explainWaiting(
@@ -114,6 +114,6 @@ export function explainWaiting(
     because: ['It is waiting for a slot again.', ...past.because],
     evidence: [...past.evidence, ...(release === undefined ? [] : [release.evidence])],
     doing: describeWaitAction(job, rules),
-    advice: [...adviceOf(last.diagnosis, rules), analyze],
+    advice: [...adviceOf(last.diagnosis, job, rules), analyze],
   });
 }

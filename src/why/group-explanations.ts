@@ -8,6 +8,8 @@ export interface ExplainedGroup {
   standing: JobStatus;
   cause: Explanation['cause'];
   title: string;
+  /** The same of several jobs: of `it has no slot yet`, `they have no slot yet`. */
+  titles: string;
   /** Their ids, or the names of their nodes; of several logs, the first of each begins with its log: `a.log: 12.3`. */
   jobs: string[];
   /** The same as people read them, with their values of the matrix. */
@@ -19,24 +21,13 @@ export interface ExplainedGroup {
 /** Of more jobs, the first few are named. */
 export const maxLabels = 6;
 
-const plurals: Record<string, string> = { has: 'have', is: 'are', was: 'were' };
-
-/** The title above the jobs of a group: of several, `it has no slot yet` becomes `they have no slot yet`. */
-const groupTitle = ({ title, jobs }: ExplainedGroup): string =>
-  jobs.length === 1
-    ? title
-    : title
-        .replace(/^it (has|is|was)\b/, (_, verb: string) => `they ${plurals[verb] ?? verb}`)
-        .replace(/^it\b/, 'they')
-        .replace(/\b(removed|held|run|submit) it\b/, '$1 them');
-
 /** What is said of a group: about its first job, which the sentences name. */
 export function groupAccount(group: ExplainedGroup): { heading: string; why: string[]; fix: string[] } {
   const { cause, because, advice } = group.example;
   const [few, first] = cause === 'none' ? [[], []] : [because.slice(0, 2), advice.slice(0, 1)];
   const label = explainedLabel(group.example);
   return {
-    heading: `${group.jobs.length} ${group.standing}: ${groupTitle(group)}`,
+    heading: `${group.jobs.length} ${group.standing}: ${group.jobs.length === 1 ? group.title : group.titles}`,
     why: few.map((sentence) => `${label}: ${sentence}`),
     fix: first,
   };
@@ -59,7 +50,7 @@ export function groupJobs<Job>(
   const latestLogs = new Map<string, string>();
   for (const each of jobs) {
     const headline = headlineOf(each);
-    const { standing, cause, title, job, log, node = job, siblings } = headline;
+    const { standing, cause, title, titles = title, job, log, node = job, siblings } = headline;
     const key = `${standing} ${title}`;
     const group = groups.get(key);
     const own = nodeJobLabel(job, node, siblings);
@@ -67,7 +58,9 @@ export function groupJobs<Job>(
     if (log !== undefined) latestLogs.set(key, log);
     const label = headline.name === undefined ? printable(name) : explainedLabel(headline);
     if (group === undefined)
-      groups.set(key, { standing, cause, title, jobs: [name], labels: [label], example: explain(each) });
+      groups.set(key, {
+        ...{ standing, cause, title, titles, jobs: [name], labels: [label], example: explain(each) },
+      });
     else {
       group.jobs.push(name);
       group.labels.push(label);

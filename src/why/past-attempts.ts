@@ -34,11 +34,11 @@ export function streaksOf(attempts: readonly AttemptHistory[]): Streak[] {
   return streaks;
 }
 
-/** Unknown reasons are the same only if their words are, apart from numbers. */
-function isSame(a: Diagnosis, b: Diagnosis): boolean {
-  const words = ({ because }: Diagnosis): string => because.join(' ').replaceAll(/\d+/g, '0');
-  return a.cause === b.cause && (a.cause !== 'unknown' || words(a) === words(b));
-}
+/** Unknown reasons are the same only if HTCondor's words are, apart from numbers. */
+const isSame = (a: Diagnosis, b: Diagnosis): boolean =>
+  a.cause === b.cause && withoutFigures(a.said) === withoutFigures(b.said);
+
+const withoutFigures = (said = ''): string => said.replaceAll(/\d+/g, '0');
 
 /** How the latest few streaks ended, in sentences with their evidence. */
 export function describeStreaks(
@@ -70,9 +70,11 @@ function evidenceOfEnd({ details }: AttemptHistory): Evidence[] {
   return end.how === 'silent' ? [began, end.evidence] : [end.evidence];
 }
 
-/** A sentence after a colon: names keep their capital. */
-export const midSentence = (text: string): string =>
-  text.replace(/^(?:The|It|Its|A|An|No|This|Shells|Nothing|Nobody)\b/, (word) => word.toLowerCase());
+/** `Attempt 2 at Syracuse` */
+export function attemptAt(attempt: AttemptHistory): string {
+  const place = siteOrMachine(attempt);
+  return `Attempt ${attempt.number}${place === '' ? '' : ` at ${place}`}`;
+}
 
 function sentence({ from, to, diagnosis, last }: Streak, now: Diagnosis | undefined): string {
   const place = siteOrMachine(last);
@@ -83,6 +85,5 @@ function sentence({ from, to, diagnosis, last }: Streak, now: Diagnosis | undefi
       ? `Attempt ${from}${at}`
       : `Attempts ${from} ${to === from + 1 ? 'and' : 'to'} ${to}${at === '' ? '' : ` (attempt ${to}${at})`}`;
   if (because === now?.because.slice(0, 2).join(' ')) return `${who} ended like the last one.`;
-  const said = midSentence(because);
-  return from === to ? `${who}: ${said}` : `${who} ended the same way: ${said}`;
+  return from === to ? `${who}: ${because}` : `${who} ended the same way: ${because}`;
 }

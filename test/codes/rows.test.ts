@@ -4,6 +4,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { codesOf } from '../../scripts/codes-table.ts';
 import type { Remedy } from '../../src/codes/remedies.ts';
+import { adviceOn } from '../../src/diagnosis/diagnose.ts';
 import { causeInfo, adviceFor } from '../../src/codes/causes.ts';
 import { remedyForHold, faultOfHold, codeRowOf } from '../../src/codes/codes.ts';
 import type { CodeRow } from '../../src/codes/row.ts';
@@ -153,7 +154,8 @@ for (const example of examples)
     const [attempt] = job.attempts;
     const diagnosis = attempt && attemptDiagnosis(attempt);
     assert.equal(attempt?.cause, row.cause, 'the history');
-    assertSaid(example, diagnosis?.cause, diagnosis?.because ?? [], diagnosis?.advice ?? []);
+    const advised = diagnosis && adviceOn(diagnosis, { isOurs: true });
+    assertSaid(example, diagnosis?.cause, diagnosis?.because ?? [], advised ?? []);
     if (code === undefined) return;
     assert.equal(faultOfHold(code, subcode, reason).kind, faultOf(row));
     assert.equal(state.attempts[0]?.fault?.kind, faultOf(row), 'status and dashboard');

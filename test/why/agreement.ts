@@ -59,7 +59,7 @@ export function accountsOfLog(events: readonly LogEvent[]): JobAccounts[] {
     };
     const job = history.node === undefined ? state.get(id) : undefined;
     // A job with only a submit event is known from the run's own journal.
-    if (job !== undefined) Object.assign(said, accountsOfState(job, why));
+    if (job !== undefined) Object.assign(said, accountsOfState(job, quoted));
     return { job: id, said: withoutFetching(said, history) };
   });
 }
@@ -78,15 +78,21 @@ function jobsOf(events: readonly LogEvent[], folding: LogFold): Map<string, JobH
 }
 
 /** What `status` and the dashboard say, from the journal entries made of a log. */
-function accountsOfState(job: JobState, fromLog?: Explanation): JobAccounts['said'] {
+function accountsOfState(job: JobState, history?: JobHistory): JobAccounts['said'] {
   const place = displaySite(job.attempts.at(-1));
-  const [history] = runJobs({ jobs: [job] } as unknown as RunState);
+  const [own] = runJobs({ jobs: [job] } as unknown as RunState);
   return {
-    status: { ...byHistory(history as JobHistory), place },
+    status: { ...byHistory(own as JobHistory), place },
     page: byExplanation(explainRunJob({ job, entries: [] }), job.status, place),
-    ...(fromLog === undefined
+    ...(history === undefined
       ? {}
-      : { detail: byExplanation(explainRunJob({ job, entries: [], fromLog }), job.status, place) }),
+      : {
+          detail: byExplanation(
+            explainRunJob({ job, entries: [], logged: { history, rules: undefined } }),
+            job.status,
+            place,
+          ),
+        }),
   };
 }
 

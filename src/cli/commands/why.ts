@@ -89,7 +89,7 @@ async function whyReason(cli: Cli, words: string, other: string | undefined, vie
 function showReasons(cli: Cli, reason: string, { json, verbose }: View): void {
   const explanations = explainReasons(reason);
   const texts = explanations.map((one) => explanationText(one, textWidth(cli), verbose));
-  cli.out(`${json ? JSON.stringify({ jobs: explanations }) : texts.join('\n\n')}\n`);
+  cli.out(`${json ? JSON.stringify({ jobs: explanations }, forJson) : texts.join('\n\n')}\n`);
 }
 
 const maxPasted = 8 * 1024 * 1024;
@@ -226,6 +226,9 @@ function show(
   else printGroups(cli, groupExplanations(explanations), view);
 }
 
+/** Only a heading over several jobs needs their common title. */
+const forJson = (key: string, value: unknown): unknown => (key === 'titles' ? undefined : value);
+
 /** Job by job: many of them as one text would take as much memory as their histories. */
 function printJson<Job>(
   cli: Cli,
@@ -234,7 +237,8 @@ function printJson<Job>(
   explain: (job: Job) => Explanation,
 ): void {
   cli.out(JSON.stringify({ ...source, jobs: [] }).slice(0, -2));
-  for (const [at, job] of jobs.entries()) cli.out(`${at === 0 ? '' : ','}${JSON.stringify(explain(job))}`);
+  for (const [at, job] of jobs.entries())
+    cli.out(`${at === 0 ? '' : ','}${JSON.stringify(explain(job), forJson)}`);
   cli.out(']}\n');
 }
 

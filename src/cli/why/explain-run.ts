@@ -14,12 +14,11 @@ import { JournalTail, readJournal, readWhole } from '../../journal/tail.ts';
 import { isProgressLine } from '../../journal/training-curve.ts';
 import type { JobState, RunState } from '../../journal/state.ts';
 import { poolKind } from '../../pool/open-pool.ts';
-import type { PoolRecords, RunAccount } from '../../pool/pool.ts';
+import type { PoolRecords } from '../../pool/pool.ts';
 import { decide, pastAttempts, type Decision } from '../../recovery/decide.ts';
 import { readPlan } from '../../pool/read-plan.ts';
 import type { Policy } from '../../recovery/policy.ts';
 import { explainRunJob, type FiledEntry } from '../../why/explain-run-job.ts';
-import { explainStory } from '../../why/explain-story.ts';
 
 /** Journals read in parallel. */
 const maxParallelReads = 32;
@@ -42,22 +41,28 @@ export async function explainRun(
   return mapLimited(jobs, maxParallelReads, async (job) => {
     const named = defined({ parameters: job.parameters, name: job.name });
     if (job.isKeptBack) return { ...explainCanaryWait(state, job.id, pool), ...named };
+    const history = account?.histories?.get(job.id);
+    if (account?.histories !== undefined && history === undefined && job.attempts.length === 0)
+      return { ...neverQueued(job), ...named };
+    const logged = history && { history, rules: account?.rulesOf?.(job.id) };
     const entries = await agentEntries(folder, job);
+    const explained = explainRunJob({
+      job,
+      entries: [
+        ...entries,
+        ...(await entriesIn(folder, pool?.jobJournal?.(job.id))),
+        ...run.filter((one) => isAbout(one, job.id)),
+      ],
+      decision: policy && decisionOn(job, policy, now),
+      queue: pool?.traits.runsHere === false ? pool.traits.title : undefined,
+      logged,
+      isSupervised,
+      now,
+    });
     return {
       ...named,
-      ...explainRunJob({
-        job,
-        entries: [
-          ...entries,
-          ...(await entriesIn(folder, pool?.jobJournal?.(job.id))),
-          ...run.filter((one) => isAbout(one, job.id)),
-        ],
-        decision: policy && decisionOn(job, policy, now),
-        queue: pool?.traits.runsHere === false ? pool.traits.title : undefined,
-        fromLog: account && explainLogged(account, job),
-        isSupervised,
-        now,
-      }),
+      ...explained,
+      because: explained.because.map((said) => account?.withUserNames?.(said) ?? said),
       ...(await printedTraceback(folder, job, entries)),
     };
   });
@@ -133,18 +138,6 @@ async function entriesIn(folder: string, file: string | undefined): Promise<File
     for (const entry of entries) filed.push({ file, entry });
   });
   return filed;
-}
-
-/** What the scheduler's log says about a job, if there is one. */
-function explainLogged(
-  { histories, rulesOf, withUserNames }: RunAccount,
-  job: JobState,
-): Explanation | undefined {
-  if (histories === undefined) return undefined;
-  const history = histories.get(job.id);
-  if (history === undefined) return neverQueued(job);
-  const explained = explainStory(history, rulesOf?.(job.id));
-  return { ...explained, because: explained.because.map((said) => withUserNames?.(said) ?? said) };
 }
 
 /** A job that is not in HTCondor's log. */
