@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { lastTraceback, raisedAt } from './traceback.ts';
+import { lastSaid, lastTraceback, raisedAt } from './traceback.ts';
 
 const work = '/scratch/updraft-run-0000-1/updraft-Ab1/work';
 const library = '/env/lib/python3.12/site-packages/torch/nn/module.py';
@@ -34,7 +34,7 @@ test("the end of a traceback includes the program's own line, even above library
   assert.equal(raisedAt(printed.map((line) => line.trim())), 'train.py, line 18');
 });
 
-test('a syntax error keeps its marker; of chained or per-rank tracebacks the last is used', () => {
+test('a syntax error keeps its marker; what is cut off at its start is shown from there', () => {
   const syntax = ['  File "train.py", line 1', '    def f(:', '          ^', 'SyntaxError: invalid syntax'];
   assert.deepEqual(lastTraceback(syntax), syntax);
   const chained = [
@@ -47,4 +47,61 @@ test('a syntax error keeps its marker; of chained or per-rank tracebacks the las
   assert.deepEqual(lastTraceback(chained), ['  File "b.py", line 2, in <module>', 'ValueError: 2']);
   assert.deepEqual(lastTraceback(['Killed']), []);
   assert.equal(raisedAt(['Killed']), undefined);
+});
+
+const raised = (file: string, exception: string): string[] => [
+  'Traceback (most recent call last):',
+  `  File "${file}", line 2, in <module>`,
+  '    run()',
+  exception,
+];
+
+test('of chained exceptions the first is shown: the others followed from it', () => {
+  const direct = 'The above exception was the direct cause of the following exception:';
+  const handling = 'During handling of the above exception, another exception occurred:';
+  const printed = [
+    ...raised('earlier.py', 'OSError: handled'),
+    'epoch 1',
+    ...raised('load.py', 'KeyError: 1'),
+    ...['', direct, ''],
+    ...raised('train.py', 'ValueError: 2'),
+    ...['', handling, ''],
+    ...raised('main.py', 'SystemError: 3'),
+  ];
+  assert.deepEqual(lastTraceback(printed), [
+    '  File "load.py", line 2, in <module>',
+    '    run()',
+    'KeyError: 1',
+  ]);
+  assert.equal(raisedAt(printed), 'load.py, line 2');
+  assert.equal(lastSaid(printed), 'KeyError: 1');
+  assert.equal(lastSaid(['no traceback', '']), 'no traceback');
+});
+
+test("under torchrun the failing rank's exception is shown, not that of torchrun or of the others", () => {
+  const ofRank = (rank: number, lines: string[]): string[] => lines.map((line) => `[rank${rank}]: ${line}`);
+  const launcher = [
+    ...raised('/env/bin/torchrun', 'torch.distributed.elastic.multiprocessing.errors.ChildFailedError: '),
+    'train.py FAILED',
+    'Root Cause (first observed failure):',
+    ...[
+      '[0]:',
+      '  time      : 2026-11-18_10:00:00',
+      '  rank      : 1 (local_rank: 1)',
+      '  exitcode  : 1 (pid: 9)',
+    ],
+  ];
+  const ranks = [
+    ...ofRank(1, raised('train.py', 'ValueError: bad sample')),
+    ...ofRank(0, raised('train.py', 'RuntimeError: connection closed by peer')),
+  ];
+  for (const printed of [
+    ranks,
+    [...ranks, ...launcher],
+    [...ranks.slice(4), ...ranks.slice(0, 4), ...launcher],
+  ])
+    assert.equal(lastTraceback(printed).at(-1), 'ValueError: bad sample');
+  const unmarked = [...raised('train.py', 'ValueError: bad sample'), ...launcher];
+  assert.equal(lastTraceback(unmarked).at(-1), 'ValueError: bad sample');
+  assert.equal(lastSaid([...ranks, ...launcher]), 'ValueError: bad sample');
 });

@@ -1,16 +1,26 @@
-const rank = /^\[rank\d+\]:\s?/;
+const rankMark = /^\[rank(\d+)\]:\s?/;
 const fileLine = /^\s*File "(.+)", line (\d+)(, in .+)?$/;
 const library = /\/(?:site|dist)-packages\/|\/lib\/python3[^/]*\/|^<frozen /;
 const marks = /^\s*[~^]+\s*$/;
+
+const header = /^\s*Traceback \(most recent call last\):/;
+/** Between an exception and the one that it caused, or that came while it was handled. */
+const chainLine =
+  /^\s*(?:The above exception was the direct cause of|During handling of the above exception,) /;
+/** How torchrun names the rank that failed first, below its own traceback. */
+const rootCause = /^\s*Root Cause \(first observed failure\):/;
 
 const shownFrames = 3;
 /** Some exceptions have messages of many lines. */
 const shownMessage = 3;
 
-/** The end of the last Python traceback in a program's output: its last frames, then the exception. */
+/**
+ * The end of the last Python traceback in a program's output: its last frames, then the exception. Of several ranks it is
+ * that of the one that failed first, of chained exceptions the one that caused the others.
+ */
 export function lastTraceback(lines: readonly string[]): string[] {
-  const plain = lines.map((line) => line.replace(rank, ''));
-  const last = plain.findLastIndex((line) => fileLine.test(line));
+  const plain = ofFailingRank(lines);
+  const last = innermost(plain);
   if (last === -1) return [];
   let first = last;
   while (first > 0 && /^\s/.test(plain[first - 1] ?? '')) first -= 1;
@@ -27,12 +37,48 @@ export function lastTraceback(lines: readonly string[]): string[] {
   return [...named, ...raised.slice(0, blank === -1 ? undefined : blank)];
 }
 
+/** The lines of the rank that failed first, without torchrun's own traceback and without marks. */
+function ofFailingRank(lines: readonly string[]): string[] {
+  const root = lines.findLastIndex((line) => rootCause.test(line));
+  const named = lines.slice(root + 1).flatMap((line) => /^\s*rank\s*: (\d+)/.exec(line)?.[1] ?? [])[0];
+  const end = root === -1 ? -1 : lines.findLastIndex((line, at) => at < root && header.test(line));
+  const printed = end === -1 ? lines : lines.slice(0, end);
+  const rankOf = (line: string): string | undefined => rankMark.exec(line)?.[1];
+  const isFirst = (line: string): boolean =>
+    rankOf(line) !== undefined && header.test(line.replace(rankMark, ''));
+  const first = rankOf(printed.find(isFirst) ?? '');
+  const rank = printed.some((line) => rankOf(line) === named) ? named : first;
+  const own = rank === undefined ? printed : printed.filter((line) => rankOf(line) === rank);
+  return own.map((line) => line.replace(rankMark, ''));
+}
+
+/** The last frame of the exception that caused the others of the last chain; -1 if there is no traceback. */
+function innermost(lines: readonly string[]): number {
+  let last = lines.findLastIndex((line) => fileLine.test(line));
+  for (;;) {
+    const above = lines.findLastIndex((line, at) => at < last && header.test(line)) - 1;
+    const chain = lines.findLastIndex((line, at) => at <= above && line.trim() !== '');
+    const before = lines.findLastIndex((line, at) => at < chain && fileLine.test(line));
+    if (!chainLine.test(lines[chain] ?? '') || before === -1) return last;
+    last = before;
+  }
+}
+
 /** Where the program itself raised it, as `train.py, line 11`; a library's frame only if there is no other. */
 export function raisedAt(lines: readonly string[]): string | undefined {
-  const frames = lines.map((line) => line.replace(rank, '')).filter((line) => fileLine.test(line));
+  const plain = ofFailingRank(lines);
+  const frames = plain.slice(0, innermost(plain) + 1).filter((line) => fileLine.test(line));
   const frame = frames.findLast((line) => isOwn([line])) ?? frames.at(-1) ?? '';
   const [, file = '', number = ''] = fileLine.exec(frame) ?? [];
   return number === '' ? undefined : `${shortPath(file)}, line ${number}`;
+}
+
+/** The line with which that exception, or else the output, ends. */
+export function lastSaid(lines: readonly string[]): string {
+  const plain = ofFailingRank(lines);
+  const from = innermost(plain);
+  const chain = plain.findIndex((line, at) => at > from && chainLine.test(line));
+  return plain.slice(0, chain === -1 ? undefined : chain).findLast((line) => line.trim() !== '') ?? '';
 }
 
 const isOwn = ([line = '']: readonly string[]): boolean => !library.test(fileLine.exec(line)?.[1] ?? '');

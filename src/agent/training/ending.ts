@@ -1,5 +1,5 @@
 import os from 'node:os';
-import { raisedAt } from '../../base/traceback.ts';
+import { lastSaid, raisedAt } from '../../base/traceback.ts';
 import { Fault } from '../../fault/fault.ts';
 import { kinds, agentExits } from '../../fault/kinds.ts';
 import type { Outcome } from '../../journal/entry.ts';
@@ -60,8 +60,10 @@ export function trainingFault(
       ? `failed with exit code ${ended.status ?? 0}`
       : `was killed by ${ended.signal}`;
   const place = raisedAt(lines);
-  const where = place === undefined ? '' : ` in ${place}`;
-  return new Fault('training-failed', `the training ${how}${where}${said}`, {
+  const about = [place ?? '', lastSaid(lines)].filter((part) => part !== '').join(': ');
+  const where = about === '' ? '' : `${place === undefined ? ':' : ' in'} ${about}`;
+  return new Fault('training-failed', `the training ${how}${where}`, {
+    ...(about !== '' && { about }),
     ...(ended.status === checkpointExit && {
       fix: `name the checkpoint folder with \`checkpoint\` in [train]: exit code ${checkpointExit} means that it saved a checkpoint`,
     }),

@@ -27,10 +27,12 @@ export async function withAdvice(fault: Fault, lines: readonly string[], work: s
   if (fault.kind !== 'training-failed') return fault;
   const ofStream = lines.flatMap((line) => streamError.exec(line)?.[1] ?? []).at(-1);
   if (ofStream !== undefined) return streamFault(fault, ofStream);
+  const about = fault.about === undefined ? {} : { about: fault.about };
   // What follows the first such line are handlers and retries of the same error.
   if (lines.some((line) => unreachable.test(line)))
     return new Fault(fault.kind, fault.message, {
       fix: 'many workers have no network, and a hundred jobs may be too many for a server: download it once, name it in a [data] table, and let the script read it from there',
+      ...about,
       cause: fault,
     });
   return await withNeighbors(fault, lines, work);
@@ -76,6 +78,7 @@ async function withNeighbors(fault: Fault, lines: readonly string[], work: strin
       : '';
   return new Fault(fault.kind, `${fault.message}; ${shown} has ${names === '' ? 'nothing in it' : names}`, {
     fix: `${send}name what is there${hint}, or change \`into\` of its [data] table`,
+    ...(fault.about === undefined ? {} : { about: fault.about }),
     cause: fault,
   });
 }
