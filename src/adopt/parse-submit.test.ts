@@ -170,7 +170,7 @@ test('lists that come from a program are reported, and the program is not run', 
 
 test('a list that the command line names is unknown, not wrong', () => {
   assert.deepEqual(read('queue 2 a, b from $(list)').problems, [
-    'missing 1: the list of items $(list) was not read',
+    'list-unread 1: the list of items $(list) was not read',
   ]);
   assert.match(read('queue a from').problems.join(), /names no file/);
 });

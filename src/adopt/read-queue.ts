@@ -170,7 +170,7 @@ function itemsOfFile(reader: SubmitReader, name: string, place: SourceLine): str
   if (text === undefined) {
     if (files?.stat(name)?.kind === 'missing' && !name.startsWith('$('))
       reader.note('no-list', `the list of items ${name} does not exist: HTCondor refuses the file`, place);
-    else reader.note('missing', `the list of items ${name} was not read`, place);
+    else reader.note('list-unread', `the list of items ${name} was not read`, place);
     return undefined;
   }
   return linesOf(text);

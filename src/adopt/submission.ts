@@ -46,6 +46,7 @@ export interface ReadingProblem {
     | 'byte-order-mark'
     | 'utf-16'
     | 'no-list'
+    | 'list-unread'
     | 'blank-item'
     | 'not-run'
     | 'missing'

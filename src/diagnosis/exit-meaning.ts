@@ -9,6 +9,12 @@ const signals: Partial<Record<number, string>> = {
   15: 'it was asked to end, by the pool, a time limit or a person',
 };
 
+/** How a program ended, in the words of `why` and `report`. */
+export const exitWords = (termination: Termination): string =>
+  termination.normal
+    ? `exited with code ${termination.returnValue}`
+    : `was killed by signal ${termination.signal}`;
+
 /** What an exit code or a signal usually means, in a sentence; undefined if that depends on the program. */
 export function exitMeaning(termination: Termination): string | undefined {
   if (!termination.normal) {

@@ -3,7 +3,7 @@ import { withoutSecrets } from '../base/printable.ts';
 import type { Cause } from '../codes/causes.ts';
 import { disconnectedCode, removedCode } from '../codes/evictions.ts';
 import { causeOf, exitCause, removalCause } from '../diagnosis/cause-of.ts';
-import { exitMeaning } from '../diagnosis/exit-meaning.ts';
+import { exitMeaning, exitWords } from '../diagnosis/exit-meaning.ts';
 import { parseMemory } from '../diagnosis/facts.ts';
 import type { EvictedDetails } from '../eventlog/decode.ts';
 import type { Resource, Termination } from '../eventlog/details.ts';
@@ -238,10 +238,8 @@ function terminated(job: JobFold, event: EventOf<'terminated'>): void {
 }
 
 function describe(termination: Termination): string {
-  const how = termination.normal
-    ? `ended with exit code ${termination.returnValue}`
-    : `ended by signal ${termination.signal}`;
   const meaning = exitMeaning(termination);
+  const how = exitWords(termination);
   return meaning === undefined ? how : `${how}. ${meaning}`;
 }
 

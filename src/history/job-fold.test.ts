@@ -84,7 +84,7 @@ test('a node whose POST script fails has failed, though its program ended well',
   assert.equal(jobOf(node, executing('A'), done, script(0)).outcome, 'success');
   const { outcome, cause, reason } = jobOf(node, executing('A'), done, script(1));
   assert.deepEqual([outcome, cause], ['failed', 'script-failed']);
-  assert.match(reason ?? '', /POST script of its node ended with exit code 1/);
+  assert.match(reason ?? '', /POST script of its node exited with code 1/);
 });
 
 test('an attempt that fails before its first event is one all the same', () => {

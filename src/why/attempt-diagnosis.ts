@@ -1,6 +1,6 @@
 import { isPoolCause, sentence, type Cause } from '../codes/causes.ts';
 import { diagnosisOf, diagnose, type Diagnosis } from '../diagnosis/diagnose.ts';
-import { exitMeaning } from '../diagnosis/exit-meaning.ts';
+import { exitMeaning, exitWords } from '../diagnosis/exit-meaning.ts';
 import { safeLine } from '../diagnosis/quote-event.ts';
 import type { AttemptEnd, AttemptHistory } from '../history/history.ts';
 import { endings } from '../history/endings.ts';
@@ -72,16 +72,16 @@ function exitDiagnosis({ termination, resources }: AttemptEnd, cause: Cause, mem
   if (termination?.normal === true) {
     if (termination.returnValue === 0)
       return { ...diagnosisOf('none', ['It exited with code 0.']), isAllAdvice: true };
-    return diagnosisOf(cause, [`The program exited with code ${termination.returnValue}.`].concat(meaning));
+    return diagnosisOf(cause, [`The program ${exitWords(termination)}.`].concat(meaning));
   }
   const row = resources.find(({ name }) => name === 'Memory');
   const used = Math.max(row?.usage ?? 0, memoryMb);
   const signal = termination?.signal;
   const who = cause === 'agent-killed' ? 'The agent' : 'The program';
   const how =
-    signal === undefined
+    termination === undefined
       ? 'The log does not say how the program ended.'
-      : `${who} was killed by signal ${signal}.`;
+      : `${who} ${exitWords(termination)}.`;
   const asked = row?.request;
   if (signal !== 9 || asked === undefined) return diagnosisOf(cause, [how].concat(meaning));
   const seen = `It requested ${asked} MB of memory and used up to ${used} MB, as far as the log shows.`;

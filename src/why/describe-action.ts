@@ -36,7 +36,7 @@ export function describeHoldAction(job: JobHistory, hold: Hold, rules: RunRules 
   if (willRelease(policy, held, { failures: 0, ranOut: 0 }) && ranOut > 0)
     return [`Nothing more: it had all the memory that the rules of the run may request (${rule}).`];
   if (willRelease(policy, held, { failures, ranOut }))
-    return [`Nothing more: ${outlook.next.why.replace(/;.*$/s, '')} (${rule}).`];
+    return [`Nothing more: ${outlook.next.why} (${rule}).`];
   return [
     `Nothing: the rules of the run release only jobs that another try can fix, and this is not one (${rule}).`,
   ];

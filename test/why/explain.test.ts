@@ -281,3 +281,33 @@ test('a job held again for the same cause says it once, and where it happened be
   assert.equal(because.filter((one) => one.includes('/a/gone.dat')).length, 1, because.join('\n'));
   assert.ok(because.includes('Attempt 1 at siteA@node ended like the last one.'));
 });
+
+test('a job that a rule on its running time removed is not to be submitted again as it is', () => {
+  const reason = 'Job removed by SYSTEM_PERIODIC_REMOVE due to wall time exceeded allowed max.';
+  const [byRule] = explainText([submit, running(1), event('009', 50, 'Job was aborted.', reason)].join(''));
+  assert.equal(byRule?.cause, 'time-limit');
+  assert.deepEqual(byRule.advice, [
+    'Save checkpoints and resume from them, or request more time if the pool allows it.',
+  ]);
+  const [byUser] = explainText(
+    [submit, running(1), event('009', 50, 'Job was aborted.', 'via condor_rm (by user ann)')].join(''),
+  );
+  assert.deepEqual(byUser?.advice, ['Submit it again if you still want it.']);
+});
+
+test('an agent that was killed is the agent, not the program of the training', () => {
+  const [ofRule] = explainText(
+    [submit, running(1), held(9, 3, 137, 'the agent was ended by signal 9')].join(''),
+  );
+  assert.deepEqual([ofRule?.cause, ofRule?.title], ['agent-killed', 'the agent was killed by a signal']);
+  assert.doesNotMatch(ofRule?.advice.join(' ') ?? '', /printed/);
+  const ours = event('000', 0, 'Job submitted from host: <10.0.0.1:9618>', 'Updraft run sweep-k3v9q1');
+  const killed = event('005', 9, 'Job terminated.', '(0) Abnormal termination (signal 9)');
+  const [ofLog] = explainText([ours, running(1), killed].join(''));
+  assert.deepEqual([ofLog?.cause, ofLog?.because[0]], ['agent-killed', 'The agent was killed by signal 9.']);
+});
+
+test('an eviction says how much work it cost', () => {
+  const [job] = explainText([submit, running(1), evicted(41, 1014, 0, 'Startd was draining')].join(''));
+  assert.match(job?.because.join(' ') ?? '', /It lost 40s of work\./);
+});

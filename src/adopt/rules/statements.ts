@@ -157,7 +157,8 @@ export const statementRules: Rule<SubmitFacts>[] = [
     level: 'note',
     about:
       'Part of the file depends on a command, a list or the configuration that only HTCondor reads; it was not checked.',
-    check: (facts) => problems(facts, ['not-run', 'missing', 'chance'], 'check by hand what depends on it'),
+    check: (facts) =>
+      problems(facts, ['not-run', 'list-unread', 'missing', 'chance'], 'check by hand what depends on it'),
   },
 ];
 

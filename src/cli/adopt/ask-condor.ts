@@ -66,9 +66,7 @@ export async function askCondor(
 function tooManyJobs({ problems, queues }: Submission): string | undefined {
   const jobs = queues.reduce((sum, { total = 0 }) => sum + total, 0);
   // It would block on a pipe.
-  const unread = problems.find(
-    ({ kind, message }) => kind === 'missing' && message.startsWith('the list of items'),
-  );
+  const unread = problems.find(({ kind }) => kind === 'list-unread');
   if (unread !== undefined) return unread.message;
   if (jobs > maxJobs) return `${jobs.toLocaleString('en-US')} jobs would take it too long`;
   return problems.some(({ kind }) => kind === 'not-run')

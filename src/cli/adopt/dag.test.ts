@@ -273,7 +273,7 @@ test('a node that queues several jobs is one node: they run side by side, and ea
   const { out } = await runCommand(report, ['a.dag'], { cwd, columns: 120 });
   assert.match(out, /nodes +3 \(1 failed, 1 without a job\)\n +jobs +4 \(1 failed\)\n/);
   assert.match(out, /\n +A +1\.0s +4\.0s\n +B +5\.0s +20s\n/, 'the critical path takes the longest of B');
-  assert.match(out, /node B 2\.1: ended with exit code 7/);
+  assert.match(out, /node B 2\.1: exited with code 7/);
   assert.match(out, /1 +it waits for B, which failed +C\n/);
   const explained = await runCommand(why, ['a.dag'], { cwd, columns: 120 });
   assert.match(explained.out, /1 failed: .*\n +job B 2\.1\n/);

@@ -49,7 +49,7 @@ function statusText(state: RunState, width: number, now: number): string {
   const title = `run ${printable(state.run)}, pool ${printable(state.pool)}: ${totals(state)}`;
   const { columns, rows } = jobListing(state.jobs, now);
   const isFolded = Number.isFinite(width) && rows.length > foldAbove;
-  const table = fitTable(columns, isFolded ? foldSimilar(rows) : rows, width);
+  const table = fitTable(columns, isFolded ? foldSimilar(state.jobs, rows) : rows, width);
   const notes = hiddenNote(table.hidden).flatMap((note) => ['', ...wrap(note, width)]);
   return [...wrap(title, width, '', '  '), '', ...table.head, ...table.rows, ...notes].join('\n');
 }
@@ -67,18 +67,17 @@ function totals({ jobs, tally }: RunState): string {
   return `${counted(total, 'job')}${words === '' ? '' : `, ${words}`}`;
 }
 
-/** Rows of a table that begin with a job; neighbours that differ only in it become one, from the first to the last. */
-export function foldSimilar(rows: readonly string[][]): string[][] {
-  const folded: { first: string; last: string; rest: string[]; key: string }[] = [];
-  for (const [name = '', ...rest] of rows) {
-    const key = rest.join('\n');
+/** Rows of these jobs, which begin with their names; neighbours that differ only in it are one, from first to last. */
+export function foldSimilar(jobs: readonly { id: string }[], rows: readonly string[][]): string[][] {
+  const folded: { ids: string[]; row: string[]; key: string }[] = [];
+  for (const [at, row] of rows.entries()) {
+    const key = row.slice(1).join('\n');
+    const id = jobs[at]?.id ?? '';
     const before = folded.at(-1);
-    if (before?.key === key) before.last = name;
-    else folded.push({ first: name, last: name, rest, key });
+    if (before?.key === key) before.ids.push(id);
+    else folded.push({ ids: [id], row, key });
   }
-  const idOf = (name: string): string => name.split(' ', 1)[0] ?? '';
-  return folded.map(({ first, last, rest }) => [
-    first === last ? first : `${idOf(first)} to ${idOf(last)}`,
-    ...rest,
-  ]);
+  return folded.map(({ ids, row }) =>
+    ids.length === 1 ? row : [`${ids[0]} to ${ids.at(-1)}`, ...row.slice(1)],
+  );
 }

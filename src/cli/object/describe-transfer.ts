@@ -60,8 +60,7 @@ export function setbackReporter(
 function describeSetback(event: SetbackEvent, isFederated: boolean): string {
   const message = printable(event.fault.message).replace(/\.$/, '');
   const who = isOurs(event) || message.includes(event.server) ? '' : `${event.server}: `;
-  const done = message.endsWith('another server took over') ? '' : `; ${describeRemedy(event, isFederated)}`;
-  return `${who}${message}${done}`;
+  return `${who}${message}; ${describeRemedy(event, isFederated)}`;
 }
 
 /** Our token has expired by its own date: the server was not asked. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fold } from '../../journal/fold.ts';
 import type { AgentBody, Entry } from '../../journal/entry.ts';
-import type { AttemptState } from '../../journal/state.ts';
+import type { AttemptState, JobState } from '../../journal/state.ts';
 import { describeState, jobFigures, jobNotes, remaining, shareDone } from './describe-job.ts';
 
 /** An attempt after these agent entries, ten seconds apart. */
@@ -125,4 +125,12 @@ test('a job whose machine is unreachable is disconnected, and its note says when
   ]);
   const [found] = fold([...entries, { ...of, seq: 2, t: at(3), kind: 'attempt-reconnected' }]).jobs;
   assert.equal(found && describeState(found), 'training');
+});
+
+test('the note of a failed training is where its exception was raised, not that it failed', () => {
+  const about = 'train.py, line 7: ValueError: no classes';
+  const message = `the training failed with exit code 1 in ${about}`;
+  const attempt = after(training, { kind: 'fault', fault: { kind: 'training-failed', message, about } });
+  const job = { id: '0', status: 'ended', outcome: 'failed', attempts: [{ ...attempt, outcome: 'failed' }] };
+  assert.deepEqual(jobNotes({ ...job, stopRequested: false } as unknown as JobState, 0), [about]);
 });

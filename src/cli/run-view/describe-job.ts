@@ -161,11 +161,9 @@ function endNotes(job: JobState, attempt: AttemptState): string[] {
       .slice(0, 2)
       .map(({ path, bytes }) => `${printable(path)} ${formatSize(bytes)}`);
   const fault = attempt.fault ?? attempt.agent?.faults.at(-1);
-  const what =
-    fault === undefined
-      ? describeLastContact(attempt)
-      : // The state says that it failed; a narrow screen needs its room for the exception.
-        printable(fault.message.replace(/^the training failed with exit code \d+ in /, ''));
+  // The state says that the training failed; a narrow screen needs its room for the exception.
+  const raised = fault?.kind === 'training-failed' ? fault.about : undefined;
+  const what = fault === undefined ? describeLastContact(attempt) : printable(raised ?? fault.message);
   return [job.status === 'waiting' ? `try ${attempt.attempt} ended: ${what}` : what];
 }
 

@@ -153,24 +153,21 @@ async function startSupervisor(runFolder: string, { self, env, clock }: PoolCont
   if (await isSupervised(runFolder)) return;
   const [executable = '', ...args] = self;
   const log = await open(path.join(runFolder, runFiles.supervisorLog), appendHere, 0o600);
-  let ended: string | undefined;
+  let ended: SupervisorEnd | undefined;
   try {
     const child = spawn(executable, [...args, superviseCommand, runFolder], {
       detached: true,
       stdio: ['ignore', log.fd, log.fd],
       env: { ...env },
     });
-    child.once('error', (error) => (ended = error.message));
-    child.once(
-      'exit',
-      (code, signal) => (ended = code === 0 ? '' : `it exited with ${code ?? signal ?? ''}`),
-    );
+    child.once('error', (error) => (ended = { why: error.message }));
+    child.once('exit', (code, signal) => (ended = { why: `it exited with ${code ?? signal ?? ''}`, code }));
     child.unref();
   } finally {
     await log.close();
   }
   while (ended === undefined && !(await isSupervised(runFolder))) await clock.sleep(pollMs);
-  if (ended !== undefined && ended !== '') throw await notStarted(runFolder, ended);
+  if (ended !== undefined && ended.code !== 0) throw await notStarted(runFolder, ended);
 }
 
 async function isSupervised(runFolder: string): Promise<boolean> {
@@ -181,12 +178,17 @@ async function isSupervised(runFolder: string): Promise<boolean> {
 /** How a command's error names what to do, in the log of the supervisor. */
 const fixMark = '  fix: ';
 
-async function notStarted(runFolder: string, why: string): Promise<Fault> {
+interface SupervisorEnd {
+  why: string;
+  code?: number | null;
+}
+
+async function notStarted(runFolder: string, { why, code }: SupervisorEnd): Promise<Fault> {
   const file = path.join(runFolder, runFiles.supervisorLog);
   const end = (await readFile(file, 'utf8').catch(() => '')).trim().split('\n').slice(-3);
   const said = end.filter((line) => !line.startsWith(fixMark)).map((line) => line.replace(/^updraft: /u, ''));
   // Its log does not fit there either.
-  if (why.endsWith(` ${kinds['disk-full'].exit}`))
+  if (code === kinds['disk-full'].exit)
     return runFolderFull({
       what: `the supervisor cannot write to ${runFolder}`,
       folder: runFolder,

@@ -135,7 +135,7 @@ export class Fetchers {
   endEmpty(): void {
     for (const fetcher of this.#open.keys())
       if (fetcher.segment.position >= fetcher.segment.end && (untouched(fetcher) || this.#silent(fetcher)))
-        end(fetcher, 'fell silent, another server took over');
+        end(fetcher, 'fell silent');
   }
 
   /**
