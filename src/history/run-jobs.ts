@@ -6,7 +6,7 @@ import { removalCause } from '../diagnosis/cause-of.ts';
 import { savesOf } from '../journal/fold-agent.ts';
 import { jobMetrics } from '../journal/training-curve.ts';
 import { describeConnection } from '../journal/describe-attempt.ts';
-import type { FaultRecord, Outcome, ServerShare } from '../journal/entry.ts';
+import type { FaultRecord, ServerShare } from '../journal/entry.ts';
 import type { AgentState, AttemptState, FetchState, JobState, RunState } from '../journal/state.ts';
 import type {
   AttemptHistory,
@@ -17,6 +17,7 @@ import type {
   Speed,
   UsedResource,
 } from './history.ts';
+import { ofOutcome } from './endings.ts';
 import { runSpans } from './run-spans.ts';
 
 /** What a job requested, and how its data reaches it. */
@@ -92,7 +93,7 @@ export function causeOfJob(job: JobState): Cause | undefined {
   const last = job.attempts.at(-1);
   if (last?.pool?.disconnected !== undefined) return 'disconnected';
   if (outcome === 'running' || outcome === 'waiting') return last && causeOfAttempt(last);
-  return causeOf(job.fault ?? job.held ?? faultOf(last), endingOf(job));
+  return causeOfFault(job.fault ?? job.held ?? faultOf(last), endingOf(job));
 }
 
 /** Why an attempt failed; undefined if it succeeded or has not ended. */
@@ -100,7 +101,7 @@ export function causeOfAttempt(attempt: AttemptState): Cause | undefined {
   const { outcome } = attempt;
   return outcome === undefined || outcome === 'success'
     ? undefined
-    : causeOf(faultOf(attempt), endings[outcome]);
+    : causeOfFault(faultOf(attempt), ofOutcome[outcome].ending);
 }
 
 /** What went wrong in an attempt: as the access point recorded it, or else the last fault of its agent. */
@@ -110,30 +111,13 @@ export const faultOf = (attempt: AttemptState | undefined): FaultRecord | undefi
 function outcomeOf({ status, outcome, held }: JobState): JobOutcome {
   if (held !== undefined) return 'held';
   if (status !== 'ended') return status;
-  return outcome === undefined ? 'failed' : jobOutcomes[outcome];
+  return outcome === undefined ? 'failed' : ofOutcome[outcome].job;
 }
 
-const jobOutcomes: Record<Outcome, JobOutcome> = {
-  success: 'success',
-  'wrong-output': 'wrongOutput',
-  failed: 'failed',
-  evicted: 'failed',
-  stopped: 'removed',
-  lost: 'failed',
-};
+const endingOf = ({ outcome }: JobState): Ending =>
+  outcome === undefined ? 'failed' : ofOutcome[outcome].ending;
 
-const endings: Record<Outcome, Ending> = {
-  success: 'success',
-  'wrong-output': 'wrong-output',
-  failed: 'failed',
-  evicted: 'evicted',
-  stopped: 'removed',
-  lost: 'lost',
-};
-
-const endingOf = ({ outcome }: JobState): Ending => (outcome === undefined ? 'failed' : endings[outcome]);
-
-function causeOf(fault: FaultRecord | undefined, ending: Ending): Cause {
+function causeOfFault(fault: FaultRecord | undefined, ending: Ending): Cause {
   if (fault?.cause !== undefined) return fault.cause;
   if (fault?.kind === 'interrupted' || (fault === undefined && ending === 'removed'))
     return stopCause(fault?.message ?? '');
@@ -163,7 +147,7 @@ function runAttempt(
   planned: PlannedJob | undefined,
 ): AttemptHistory {
   const { agent, pool, outcome } = attempt;
-  const ending = outcome === undefined ? 'running' : endings[outcome];
+  const ending = outcome === undefined ? 'running' : ofOutcome[outcome].ending;
   return {
     number: attempt.attempt,
     ...runSpans(attempt, begun, isKept),

@@ -29,7 +29,7 @@ function faultDiagnosis({ kind, message, fix = '', cause = kind }: FaultRecord):
 /** An attempt that nobody reported on, by a run's journals. */
 function unloggedEnd({ ending, cause = 'silent-end' }: AttemptHistory): Diagnosis | undefined {
   if (ending === 'running' || ending === 'success' || ending === 'removed') return undefined;
-  return diagnosisOf(cause, [endings[ending].said]);
+  return diagnosisOf(cause, [endings[ending]]);
 }
 
 /** What an eviction cost: the time that the program ran since its work was last saved. */

@@ -1,8 +1,9 @@
 import { causeTitles } from '../codes/causes.ts';
 import { adviceOn, type Diagnosis } from '../diagnosis/diagnose.ts';
-import type { Evidence, Explanation, JobStatus } from '../diagnosis/explanation.ts';
+import type { Evidence, Explanation } from '../diagnosis/explanation.ts';
 import { safeLine } from '../diagnosis/quote-event.ts';
 import type { AttemptHistory, JobHistory } from '../history/history.ts';
+import { statuses } from '../history/endings.ts';
 import { causeOfJob, faultOf, runJob } from '../history/run-jobs.ts';
 import type { Entry } from '../journal/entry.ts';
 import type { AttemptState, JobState } from '../journal/state.ts';
@@ -88,11 +89,6 @@ function explainUnlogged(record: RunJobRecord): Explanation {
     advice: own.advice,
   };
 }
-
-const statuses: Record<JobHistory['outcome'], JobStatus> = {
-  ...{ success: 'succeeded', wrongOutput: 'failed', failed: 'failed', removed: 'removed' },
-  ...{ held: 'held', running: 'running', waiting: 'waiting' },
-};
 
 type OwnExplanation = Pick<Explanation, 'cause' | 'title' | 'titles' | 'because' | 'advice'>;
 
