@@ -243,7 +243,7 @@ const causes = {
   'agent-killed': {
     title: 'the agent was killed by a signal',
     advice: 'Its machine or its staff ended it, often for memory: request more, or try another machine.',
-    fault: 'training-killed',
+    fault: 'evicted',
     change: 'retry',
     outlook: 'unclear',
   },

@@ -268,7 +268,7 @@ test("HTCondor's words show who removed a job", () => {
 test("holds by the rules of a run name the agent's fault; the same codes of other jobs mean nothing", () => {
   const own: [subcode: number, reason: string, cause: Cause, fault: FaultKind, exit: number | undefined][] = [
     [96, 'the attempt ended with exit code 96', 'object-missing', 'object-missing', 96],
-    [137, 'the agent was ended by signal 9', 'signal', 'evicted', undefined],
+    [137, 'the agent was ended by signal 9', 'agent-killed', 'evicted', undefined],
     [2, 'given up: no valid result within 3600 s', 'time-limit', 'time-limit', undefined],
     [13, `started 5 times; the last attempt ended: ${at} 404`, 'object-missing', 'object-missing', undefined],
     [1, 'started 25 times; the last attempt ended: it fell over', 'unknown', 'pool-hold', undefined],
