@@ -28,7 +28,7 @@ export async function deliverAgainIfWrong<Options extends FetchOptions, Delivere
   try {
     return await deliver(own, false);
   } catch (error) {
-    const isWrong = error instanceof AnyFault && wrongKinds.includes(error.kind);
+    const isWrong = error instanceof AnyFault && wrongKinds.includes(String(error.kind));
     // Verified bytes will be the same again, and so will a file that no server sent.
     const isVerified = manifest !== undefined || (isWrong && error.cause instanceof AnyFault);
     if (!isWrong || isVerified || sent.length === 0) throw error;
@@ -38,7 +38,8 @@ export async function deliverAgainIfWrong<Options extends FetchOptions, Delivere
     return await deliver(own, true).catch((again: unknown) => {
       const isExpected =
         error.kind === 'data-unexpected' || (error.kind === 'data-corrupt' && sha256 !== undefined);
-      const isSame = again instanceof AnyFault && again.kind === error.kind && again.message === error.message;
+      const isSame =
+        again instanceof AnyFault && again.kind === error.kind && again.message === error.message;
       throw isExpected && isSame ? expectWrong(about, error.message, [...first, ...sent]) : again;
     });
   }
