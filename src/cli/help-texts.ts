@@ -156,11 +156,12 @@ export const helpTexts: Readonly<Record<string, CommandHelp>> = {
     ],
   },
   bundle: {
-    what: 'pack a run or logs for support, without secrets',
+    what: 'pack a run or logs for support, without secrets and names',
     page: 'bundle.md',
     examples: [
-      ['updraft bundle', 'the latest run: journals, logs, submit file, report, versions'],
-      ['updraft bundle my.log job.sub --anonymous -o for-support.tar.gz', 'without names of users and hosts'],
+      ['updraft bundle', 'the latest run: plan, journals, report, versions'],
+      ['updraft bundle my.log job.sub -o for-support.tar.gz', 'event logs and submit files'],
+      ['updraft bundle my.log --with-log job.err', 'with the end of what a program printed, which you see first'],
     ],
   },
   dashboard: {

@@ -1,119 +1,196 @@
-import { lstat, readFile } from 'node:fs/promises';
+import { createReadStream } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { unlessGone } from '../../base/error-reason.ts';
-import { isSecretName } from '../../base/file-without-secrets.ts';
+import { createInterface } from 'node:readline';
+import { lintSubmission } from '../../adopt/lint.ts';
 import { walkFiles } from '../../base/walk-tree.ts';
+import type { Ad } from '../../classad/ad.ts';
+import { siteIn } from '../../classad/site.ts';
 import { logFile } from '../../eventlog/log-sources.ts';
-import { gather, isEventLog, type LogSource } from '../../eventlog/scan-log.ts';
-import { tokenLocations } from '../../federation/token-locations.ts';
-import { runFiles, sandboxFiles } from '../../job/layout.ts';
-import { readPlan } from '../../pool/read-plan.ts';
-import { secretsFile } from '../../pool/stored-secrets.ts';
+import type { LogEvent } from '../../eventlog/events.ts';
+import { gather, isEventLog, type LogSource, scanLog } from '../../eventlog/scan-log.ts';
+import { parseLongAds } from '../../history/ad-history.ts';
+import { isJobAds } from '../../history/read-ads.ts';
+import { machineOf } from '../../history/worker.ts';
+import type { Plan } from '../../job/plan.ts';
+import { attemptFiles, runFiles } from '../../job/layout.ts';
+import { decode, decodeLive } from '../../journal/codec.ts';
+import { poolKinds } from '../../pool/open-pool.ts';
+import { surveyFile } from '../adopt/survey-file.ts';
 import type { Cli } from '../cli.ts';
+import type { KnownWords } from './known-words.ts';
 
-/** A file of a bundle, before anything is removed from it. */
+/** A file of a bundle. It is made of what we understand: nothing is copied. */
 export interface BundleFile {
   /** Its path in the bundle. */
   name: string;
-  read: () => Promise<string>;
+  text: () => Promise<string>;
 }
 
-/** Folders of a run with what the user wrote, downloaded or trained, which nobody needs to explain a failure. */
-const leftOut: ReadonlySet<string> = new Set([
-  runFiles.files,
-  runFiles.data,
-  runFiles.results,
-  runFiles.supervisor,
-  sandboxFiles.checkpoint,
-]);
-const isText = /\.(?:jsonl?|log|sub|items|sh|out|err|sbatch|toml|ya?ml|txt)$|^updraft-job$/;
+const lines = (values: readonly unknown[]): string =>
+  values.map((value) => `${JSON.stringify(value)}\n`).join('');
 
-/** Plan, journals, logs and submit files of a run, and its job file. Links in the run's folder are left out. */
-export async function runBundleFiles(folder: string): Promise<BundleFile[]> {
-  const names = (await walkFiles(folder)).filter((name) => {
-    const own = path.basename(name);
-    const isWanted = isText.test(own) && own !== sandboxFiles.secrets;
-    return isWanted && !name.split('/').some((part) => leftOut.has(part));
-  });
-  const { file = '' } = (await readPlan(folder).catch(() => undefined)) ?? {};
-  // The plan of a stranger's run may name any file, and so may a link.
-  const at = path.dirname(file) === path.resolve(folder, '../..') ? await unlessGone(lstat(file)) : undefined;
-  return [
-    ...(at?.isFile() ? [bundleFile(file, path.basename(file))] : []),
-    ...names.map((name) => bundleFile(path.join(folder, name), path.join('run', name))),
-  ];
-}
+const pick = <T extends object>(value: T, keys: readonly (keyof T)[]): Partial<T> =>
+  Object.fromEntries(
+    keys.flatMap((key) => (value[key] === undefined ? [] : [[key, value[key]]])),
+  ) as Partial<T>;
 
-/** Logs and other files that a user named; those of one name get numbers. */
-export function namedBundleFiles(sources: readonly LogSource[]): BundleFile[] {
-  const used = new Map<string, number>();
-  return sources.map((source) => {
-    const base = path.basename(source.name).replace(/\.(?:gz|bz2|xz|zst)$/, '');
-    const uses = (used.get(base) ?? 0) + 1;
-    used.set(base, uses);
-    const name = path.join('files', uses === 1 ? base : `${uses}-${base}`);
-    return { name, read: () => readLimited(source) };
+/** Plan, journals and event log of a run. */
+export async function runBundleFiles(folder: string, words: KnownWords): Promise<BundleFile[]> {
+  const journal = new RegExp(
+    `^(?:${runFiles.journal}|${runFiles.jobs}/\\d+/attempt-\\d+/${attemptFiles.journal})$`,
+  );
+  const plan = new RegExp(`^(?:${runFiles.rounds}/\\d+/)?${runFiles.plan}$`);
+  return (await walkFiles(folder)).flatMap((name): BundleFile[] => {
+    const file = path.join(folder, name);
+    const as = (text: () => Promise<string>, own = name): BundleFile[] => [{ name: `run/${own}`, text }];
+    if (plan.test(name)) return as(() => planText(file, words));
+    if (journal.test(name)) return as(() => journalText(file, words));
+    const isLog = Object.values(poolKinds).some(({ eventLog }) => eventLog === name);
+    return isLog ? as(async () => eventsText(await logFile(file), words), `${name}.jsonl`) : [];
   });
 }
 
-const bundleFile = (file: string, name: string): BundleFile => ({
-  name,
-  read: async () => readLimited(await logFile(file)),
-});
+/** Logs, ads and submit files that a user named, or that a DAG has. */
+export const namedBundleFiles = (
+  cli: Cli,
+  { logs, submitFiles }: { logs: readonly LogSource[]; submitFiles: readonly string[] },
+  words: KnownWords,
+): BundleFile[] => [
+  ...logs.map((log, at) => ({ name: `log-${at + 1}.jsonl`, text: () => eventsText(log, words) })),
+  ...submitFiles.map((file, at) => ({
+    name: `submit-${at + 1}.json`,
+    text: () => submitText(cli, file, words),
+  })),
+];
 
-/** Of a larger file, the bundle has this much of the beginning and of the end. */
-const maxPartBytes = 32e6;
+/** What was requested and where it runs. Of the training: no variable, and of its command the words that we know. */
+async function planText(file: string, words: KnownWords): Promise<string> {
+  const plan = JSON.parse(await readFile(file, 'utf8')) as Plan;
+  const { train, data, environment, resources, run, recovery } = plan.spec;
+  const known = {
+    train: pick(train, ['command', 'outputs', 'check', 'checkpoint']),
+    data: data.map((source) => ({ ...source, url: source.url.replace(/[?#].*$/s, '') })),
+    methods: plan.data.map(({ name, method, why }) => ({ name, method, why })),
+    environment: pick(environment, ['image', 'pixi', 'pack', 'python']),
+    delivery: plan.environment?.delivery,
+    ...{ resources, recovery, disk: plan.disk },
+    run: pick(run, ['pool', 'profile', 'attempts', 'repeat', 'requirements', 'partition']),
+    matrix: Object.values(run.matrix).map((values) => values.length),
+    ...{ jobs: plan.jobs.length, variants: plan.variants?.length ?? 1 },
+    files: { count: plan.files.length, bytes: plan.files.reduce((sum, { bytes }) => sum + bytes, 0) },
+  };
+  return `${JSON.stringify(words.shown(known), null, 2)}\n`;
+}
 
-async function readLimited(source: LogSource): Promise<string> {
-  const [head, tail]: [Buffer[], Buffer[]] = [[], []];
-  let [headBytes, tailBytes, leftOut] = [0, 0, 0];
-  for await (const piece of source.open()) {
-    const bytes = Buffer.from(piece);
-    if (headBytes < maxPartBytes) {
-      head.push(bytes);
-      headBytes += bytes.length;
-      continue;
-    }
-    tail.push(bytes);
-    tailBytes += bytes.length;
-    while (tailBytes - (tail[0]?.length ?? 0) > maxPartBytes) {
-      const gone = tail.shift()?.length ?? 0;
-      tailBytes -= gone;
-      leftOut += gone;
-    }
+/** The entries that we know; any other line is only counted. */
+async function journalText(file: string, words: KnownWords): Promise<string> {
+  let [text, leftOut] = ['', 0];
+  for await (const line of createInterface({ input: createReadStream(file), crlfDelay: Infinity })) {
+    const entry = decode(line);
+    if (typeof entry === 'string') leftOut += 1;
+    else text += lines([words.shown(entry)]);
   }
-  const [first, last] = [head, tail].map((pieces) => Buffer.concat(pieces).toString('utf8'));
-  if (first === undefined || last === undefined || leftOut === 0) return `${first ?? ''}${last ?? ''}`;
-  // Whole lines only: half a secret would not be recognized.
-  return `${first.slice(0, first.lastIndexOf('\n') + 1)}[more than ${leftOut} bytes are left out here]\n${last.slice(last.indexOf('\n') + 1)}`;
+  return leftOut === 0 ? text : text + lines([{ leftOut }]);
 }
 
-/** Whether a file that a user named is an event log. */
-export async function isLog(source: LogSource): Promise<boolean> {
-  for await (const piece of gather(source.open(), sniffedBytes))
-    return isEventLog(piece.subarray(0, sniffedBytes));
-  return false;
+/** Of a longer log, the bundle has so many events of its beginning, and of its end. */
+const maxPart = 50_000;
+
+/** The events of a log as we read them; of a file of ads, the ads. */
+async function eventsText(log: LogSource, words: KnownWords): Promise<string> {
+  const ads = await adsOf(log);
+  if (ads !== undefined) return lines(ads.map((ad) => adShown(ad, words)));
+  const [first, last]: [string[], string[]] = [[], []];
+  let leftOut = 0;
+  await scanLog(log, (event) => {
+    const line = lines([eventShown(event, words)]);
+    if (first.length < maxPart) first.push(line);
+    else if (last.push(line) > 2 * maxPart) leftOut += last.splice(0, maxPart).length;
+  });
+  return [...first, ...(leftOut === 0 ? [] : [lines([{ leftOut }])]), ...last].join('');
 }
+
+async function adsOf(log: LogSource): Promise<Ad[] | undefined> {
+  if ((await beginningOf(log)) !== 'ads') return undefined;
+  const pieces: Buffer[] = [];
+  for await (const piece of log.open()) pieces.push(Buffer.from(piece));
+  return parseLongAds(Buffer.concat(pieces).toString('utf8'));
+}
+
+type Beginning = 'events' | 'ads' | 'submit' | 'other';
 
 const sniffedBytes = 65_536;
 
-/** Shorter values may be words. */
-const minChars = 8;
+/** What a file that a user named is, by its beginning. */
+export async function beginningOf(source: LogSource): Promise<Beginning> {
+  for await (const piece of gather(source.open(), sniffedBytes)) {
+    const head = piece.subarray(0, sniffedBytes);
+    const text = Buffer.from(head).toString('utf8');
+    if (isEventLog(head)) return 'events';
+    if (isJobAds(text)) return 'ads';
+    return /^[ \t]*queue\b/im.test(text) && /^[^#\n=]+=/m.test(text) ? 'submit' : 'other';
+  }
+  return 'other';
+}
 
-/** Secrets that this user has here: variables, tokens, and those of a run. They may be in any file, without a name. */
-export async function knownSecrets(cli: Cli, run: string | undefined): Promise<string[]> {
-  const places = await tokenLocations(cli, {});
-  const tokens = places.map(async (place) =>
-    'token' in place ? place.token : readFile(place.file, 'utf8').catch(() => ''),
+interface Place {
+  slot?: string;
+  host?: string;
+  starter?: string;
+  attributes?: Ad;
+}
+
+function eventShown({ kind, cluster, proc, time, details }: LogEvent, words: KnownWords): unknown {
+  const { slot, host, starter, attributes, ...rest } = details as Place & Record<string, unknown>;
+  const machine = machineOf(slot, host);
+  words.learn('host', machine);
+  const base = {
+    ...{
+      kind,
+      job: `${cluster}.${proc}`,
+      time: time === undefined ? undefined : new Date(time).toISOString(),
+    },
+    ...(machine === '' ? {} : { host: words.text(machine) }),
+    ...(attributes && { attributes: adShown(attributes, words) }),
+  };
+  if (kind === 'unknown') return base;
+  if (kind === 'attribute-update' && !attributeNames.has(String(rest['name']))) return base;
+  const live = kind === 'generic' ? decodeLive(String(rest['text'])) : undefined;
+  return { ...base, ...(words.shown(live ?? rest) as object) };
+}
+
+/** Attributes that say what a job requested, used and met; none that a user writes. */
+const attributeNames = new Set(
+  (
+    'ClusterId ProcId JobStatus LastJobStatus JobUniverse QDate EnteredCurrentStatus JobCurrentStartDate ' +
+    'CompletionDate RemoteWallClockTime CumulativeSlotTime ExitCode ExitBySignal ExitSignal ExitStatus ' +
+    'HoldReason HoldReasonCode HoldReasonSubCode LastHoldReason LastHoldReasonCode LastHoldReasonSubCode ' +
+    'VacateReason VacateReasonCode VacateReasonSubCode RemoveReason ReleaseReason NumHolds NumShadowStarts ' +
+    'NumJobStarts NumJobReconnects RequestCpus RequestGpus RequestMemory RequestDisk Cpus Gpus Memory Disk ' +
+    'CpusUsage GpusUsage MemoryUsage DiskUsage ResidentSetSize GPUs_DeviceName GPUs_Capability GPUs_DriverVersion ' +
+    'GLIDEIN_ResourceName GLIDEIN_Site CondorVersion'
+  ).split(' '),
+);
+
+function adShown(ad: Ad, words: KnownWords): unknown {
+  words.learn('site', siteIn(ad));
+  for (const name of ['Owner', 'User', 'AcctGroupUser']) words.learn('user', ownerIn(ad[name]));
+  const known = Object.entries(ad).filter(([name]) => attributeNames.has(name));
+  return Object.fromEntries(known.map(([name, value]) => [name, words.shown(value)]));
+}
+
+const ownerIn = (value: unknown): string | undefined =>
+  typeof value === 'string' ? value.replace(/@.*$/, '') : undefined;
+
+/** The commands of a submit file, without its environment, and what `adopt` finds in it, by rule. */
+async function submitText(cli: Cli, file: string, words: KnownWords): Promise<string> {
+  const facts = await surveyFile(cli, file);
+  const commands = facts.submission.assignments.flatMap(({ command, value }) =>
+    command === undefined || command === 'environment' ? [] : [{ command, value }],
   );
-  const stored =
-    run === undefined
-      ? '{}'
-      : await readFile(secretsFile(cli.env, path.basename(run)), 'utf8').catch(() => '{}');
-  const values = [
-    ...Object.entries(cli.env).flatMap(([name, value = '']) => (isSecretName(name) ? [value] : [])),
-    ...(await Promise.all(tokens)),
-    ...Object.values(JSON.parse(stored) as Record<string, string>),
-  ];
-  return [...new Set(values.map((value) => value.trim()).filter((value) => value.length >= minChars))];
+  const findings = lintSubmission(facts).map((finding) =>
+    pick(finding, ['rule', 'level', 'line', 'message']),
+  );
+  return `${JSON.stringify(words.shown({ commands, findings }), null, 2)}\n`;
 }

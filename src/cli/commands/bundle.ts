@@ -1,228 +1,224 @@
-import { statSync } from 'node:fs';
-import { arch, hostname, release, userInfo, version as systemVersion } from 'node:os';
+import { readFile, stat } from 'node:fs/promises';
+import { arch, hostname, release, userInfo } from 'node:os';
 import path from 'node:path';
 import type { Command } from 'commander';
-import { tried } from '../../base/error-reason.ts';
-import { printable } from '../../base/printable.ts';
-import { Pseudonyms } from '../../base/pseudonyms.ts';
+import { unlessGone } from '../../base/error-reason.ts';
+import { textTable } from '../../base/fit-table.ts';
+import { printable, printableLines } from '../../base/printable.ts';
 import { createRedact } from '../../base/redact.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
-import { textTable } from '../../base/fit-table.ts';
-import { fileWithoutSecrets, type SecretCounts } from '../../base/file-without-secrets.ts';
-import { filesOf } from '../../dag/dag.ts';
+import { isSecretName, textWithoutSecrets } from '../../base/file-without-secrets.ts';
+import { submitFile } from '../../dag/dag.ts';
 import type { DagRun } from '../../dag/not-submitted.ts';
-import { newestRescue } from '../../dag/rescue.ts';
 import { logFile } from '../../eventlog/log-sources.ts';
-import type { LogSource } from '../../eventlog/scan-log.ts';
 import { Fault } from '../../fault/fault.ts';
+import { tokenLocations } from '../../federation/token-locations.ts';
 import { formatSize } from '../../job/units.ts';
-import { jobTable } from '../../report/job-table.ts';
+import { secretsFile } from '../../pool/stored-secrets.ts';
 import type { LogReport } from '../../report/log-report.ts';
 import type { ReadLogs } from '../../report/read-logs.ts';
-import { reportPage } from '../../report/report-page.ts';
 import { reportText } from '../../report/report-text.ts';
 import { sections } from '../../report/sections.ts';
 import { isDagFile } from '../adopt/dag-file.ts';
-import {
-  type BundleFile,
-  isLog,
-  knownSecrets,
-  namedBundleFiles,
-  runBundleFiles,
-} from '../bundle/bundle-files.ts';
+import { beginningOf, type BundleFile, namedBundleFiles, runBundleFiles } from '../bundle/bundle-files.ts';
+import { KnownWords } from '../bundle/known-words.ts';
 import { writeBundle } from '../bundle/write-bundle.ts';
 import type { Cli } from '../cli.ts';
 import { examine } from '../doctor/examine.ts';
-import { pathKind } from '../find-run.ts';
 import { textPage } from '../report/print-report.ts';
-import { readSource, reportSource, type ReportSource, sourceName } from '../report/report-source.ts';
-import { nextCommands } from '../text/phrases.ts';
-import { doctorText } from './doctor.ts';
+import { readSource, reportSource, type ReportSource } from '../report/report-source.ts';
+import { askYesNo, nextCommands } from '../text/phrases.ts';
 
 interface BundleOptions {
   output?: string;
-  anonymous?: true;
+  withLog: string[];
+  yes?: true;
   doctor: boolean;
   json?: true;
 }
 
 export function configure(command: Command, cli: Cli): void {
   command
-    .argument(
-      '[run | file...]',
-      'a run (default: the latest), or event logs, with submit files and outputs to add',
+    .argument('[run | file...]', 'a run (default: the latest), or event logs, submit files and a DAG')
+    .option('-o, --output <file>', 'the archive (default: updraft-bundle-TIME.tar.gz)')
+    .option(
+      '--with-log <file>',
+      'add the end of what a program printed, after you have seen it (may be repeated)',
+      (file: string, before: string[]) => [...before, file],
+      [],
     )
-    .option('-o, --output <file>', 'the archive (default: updraft-bundle-NAME.tar.gz)')
-    .option('--anonymous', 'also replace names of users and hosts, addresses and your home folder')
+    .option('-y, --yes', 'add it without confirmation')
     .option('--no-doctor', 'leave out what `updraft doctor` finds on this machine')
     .option('--json', 'print JSON')
     .action((words: string[], options: BundleOptions) => bundle(cli, words, options));
 }
 
-async function bundle(cli: Cli, words: readonly string[], options: BundleOptions): Promise<void> {
-  const { source, others } = await sourceOf(cli, words);
+async function bundle(cli: Cli, named: readonly string[], options: BundleOptions): Promise<void> {
+  const { source, submitFiles } = await sourceOf(cli, named);
   if ('several' in source)
     throw new Fault('usage', 'a bundle is of one run, or of logs', { fix: 'make a bundle of each run' });
-  const cleaner = new Cleaner(await knownSecrets(cli, 'run' in source ? source.run.folder : undefined));
-  const read = cleaner.cleanReport(await readSource(cli, source, {}));
-  const name = sourceName(source)
-    .replace(/ and \d+ more$/, '')
-    .replace(/\.(?:log|gz)$/g, '');
+  const words = await KnownWords.load();
+  const read = await readSource(cli, source, {});
+  learnNames(cli, words, read);
+  const run = 'run' in source ? source.run.folder : undefined;
+  const logs = await Promise.all(options.withLog.map((file) => logEnd(cli, file, run, words)));
+  for (const log of options.yes === true ? [] : logs) await confirm(cli, log);
   const files = [
     ...('run' in source
-      ? await runBundleFiles(source.run.folder)
-      : namedBundleFiles([...source.logs, ...others])),
-    ...madeFiles({
-      ...reportTexts(cli, name, read),
-      ...(options.doctor ? { 'doctor.txt': doctorText(await examine(cli), 100) } : {}),
-      'versions.txt': versionsText(cli),
+      ? await runBundleFiles(source.run.folder, words)
+      : namedBundleFiles(cli, { logs: source.logs, submitFiles }, words)),
+    ...made({
+      'versions.json': json(words.shown(versions(cli))),
+      ...(options.doctor && { 'doctor.json': json(words.shown(await examine(cli))) }),
+      ...reportTexts(cli, read, words),
+      ...Object.fromEntries(logs.map(({ text }, at) => [`printed-${at + 1}.txt`, text])),
     }),
   ];
-  const people = options.anonymous === true ? await learnNames(cli, read, files) : undefined;
-  const named = (text: string): string => people?.replace(text) ?? text;
   const sizes: { name: string; bytes: number }[] = [];
-  const cleaned = async function* () {
-    for (const { name: original, read: readText } of files) {
-      const read = await readText();
-      // A log may have grown since its names were learned.
-      people?.learn(read);
-      const [own, text] = [named(cleaner.cleanName(original)), named(cleaner.clean(read))];
-      sizes.push({ name: own, bytes: Buffer.byteLength(text) });
-      yield { name: own, text };
+  const texts = async function* () {
+    for (const { name, text: make } of files) {
+      const text = await make();
+      sizes.push({ name, bytes: Buffer.byteLength(text) });
+      yield { name, text };
     }
-    yield { name: 'about.txt', text: aboutText(sizes, cleaner.counts, people?.replaced) };
+    yield { name: 'about.txt', text: aboutText(sizes, words) };
   };
-  const file = path.resolve(
-    cli.cwd,
-    options.output ?? `updraft-bundle-${named(cleaner.cleanName(name))}.tar.gz`,
-  );
-  const bytes = await writeBundle(file, cleaned(), cli.signal);
-  const removed = Object.fromEntries(cleaner.counts);
-  const replaced = Object.fromEntries(people?.replaced ?? []);
+  const madeAt = new Date(cli.clock.now()).toISOString().replaceAll(/[-:]|\..*/g, '');
+  const file = path.resolve(cli.cwd, options.output ?? `updraft-bundle-${madeAt}.tar.gz`);
+  const bytes = await writeBundle(file, texts(), cli.signal);
   if (options.json === true) {
-    cli.out(`${JSON.stringify({ file, bytes, files: sizes, removed, replaced })}\n`);
+    cli.out(`${JSON.stringify({ file, bytes, files: sizes, replaced: words.counts })}\n`);
     return;
   }
-  cli.out(
-    `${aboutText(sizes, cleaner.counts, people?.replaced)}\n${file} (${formatSize(bytes)}, readable by you only)\n`,
-  );
-  nextCommands(cli, [
-    [`tar -xzOf ${shellQuote(file)} | less`, 'read all of it before you send it'],
-    people === undefined && ['updraft bundle … --anonymous', 'without names of users and hosts'],
-  ]);
+  cli.out(`${aboutText(sizes, words)}\n${file} (${formatSize(bytes)}, readable by you only)\n`);
+  nextCommands(cli, [[`tar -xzOf ${shellQuote(file)} | less`, 'read all of it before you send it']]);
 }
 
-/** Files that are not logs are added to a bundle of logs, and all others to that of a DAG. */
+/** The logs, or the run, and the submit files: those that are named, or that a DAG has. */
 async function sourceOf(
   cli: Cli,
   words: readonly string[],
-): Promise<{ source: ReportSource; others: LogSource[] }> {
-  const fullPath = (word: string): string => path.resolve(cli.cwd, word);
-  const kinds = await Promise.all(words.map((word) => pathKind(fullPath(word))));
-  const areFiles = words.length > 1 && kinds.every((kind) => kind === 'file');
-  const files = await Promise.all((areFiles ? words : []).map((word) => logFile(fullPath(word), word)));
-  const areLogs = await Promise.all(files.map(isLog));
-  const areDags = await Promise.all(files.map(({ name }) => isDagFile(fullPath(name))));
-  const dag = words[areDags.indexOf(true)];
-  const logs = dag === undefined ? words.filter((_, index) => areLogs[index]) : [dag];
-  // Without a log, the fault says what to name.
+): Promise<{ source: ReportSource; submitFiles: string[] }> {
+  const [logs, submitFiles]: [string[], string[]] = [[], []];
+  for (const word of words) {
+    const full = path.resolve(cli.cwd, word);
+    const isFile = (await unlessGone(stat(full)))?.isFile() === true;
+    const is = isFile && !(await isDagFile(full)) ? await beginningOf(await logFile(full, word)) : 'events';
+    if (is === 'submit') submitFiles.push(full);
+    else if (is !== 'other') logs.push(word);
+    else if (words.length > 1)
+      throw new Fault('usage', `${word} is no event log, submit file or DAG`, {
+        about: word,
+        fix: `to add the end of what a program printed: --with-log ${shellQuote(word)}`,
+      });
+    else logs.push(word); // the fault of a report says what it is
+  }
   const source = await reportSource(cli, logs.length === 0 ? words : logs);
-  const own = 'dag' in source ? await filesOfDag(cli, source.dag) : [];
-  const known = [...('logs' in source ? source.logs : []), ...own].map(({ name }) => fullPath(name));
-  return { source, others: [...own, ...files.filter(({ name }) => !known.includes(fullPath(name)))] };
-}
-
-/** What DAGMan reads and writes besides the logs, as far as it is there. */
-async function filesOfDag(cli: Cli, { dag, shownAs }: DagRun): Promise<LogSource[]> {
-  const isThere = (name: string): boolean =>
-    tried(() => statSync(path.resolve(cli.cwd, shownAs(name))))?.isFile() === true;
-  const rescues = dag.dagmans.flatMap(({ file }) => newestRescue(file, isThere) ?? []);
-  const names = [...filesOf(dag), ...rescues].filter(isThere).map(shownAs);
-  return Promise.all(names.map((name) => logFile(path.resolve(cli.cwd, name), name)));
-}
-
-const madeFiles = (texts: Record<string, string>): BundleFile[] =>
-  Object.entries(texts).map(([name, text]) => ({ name, read: () => Promise.resolve(text) }));
-
-function reportTexts(cli: Cli, name: string, read: ReadLogs): Record<string, string> {
-  const { report, jobs, ledger } = read;
-  const parts = sections(report, { jobRows: jobTable(jobs, ledger.rows) });
   return {
-    // A name that is cut could not be replaced.
-    'report.txt': `${reportText(report, parts, { ...textPage(cli), width: Infinity })}\n`,
-    'report.json': JSON.stringify(report),
-    'report.html': reportPage(`Where the time went: ${name}`, read),
+    source,
+    submitFiles: [...submitFiles, ...('dag' in source ? await filesOfDag(cli, source.dag) : [])],
   };
 }
 
-const versionsText = ({ version, platform, clock }: Cli): string =>
-  [
-    `Updraft ${version}`,
-    `${platform} ${arch()} ${release()} (${systemVersion()})`,
-    `made at ${new Date(clock.now()).toISOString()}`,
-    '',
-  ].join('\n');
-
-/** A first look at every file, so that a name in one is replaced in all. */
-async function learnNames(cli: Cli, { jobs }: ReadLogs, files: readonly BundleFile[]): Promise<Pseudonyms> {
-  const { USER = '', LOGNAME = '', HOME = '' } = cli.env;
-  const people = new Pseudonyms({
-    users: [USER, LOGNAME, userInfo().username, ...jobs.flatMap(({ owner = [] }) => owner)],
-    hosts: [hostname(), ...jobs.flatMap(({ attempts }) => attempts.map(({ machine }) => machine))],
-    home: HOME,
-  });
-  for (const file of files) people.learn(await file.read());
-  return people;
+/** The submit files of a DAG's nodes, as far as they are there. */
+async function filesOfDag(cli: Cli, { dag, shownAs }: DagRun): Promise<string[]> {
+  const files = new Set(dag.nodes.map((node) => path.resolve(cli.cwd, shownAs(submitFile(node)))));
+  const there = await Promise.all([...files].map((file) => unlessGone(stat(file))));
+  return [...files].filter((_, at) => there[at]?.isFile() === true);
 }
 
-/** How secrets that are known by their value are counted. */
-const own = 'your own secrets';
-
-/** Removes secrets by their form and name, and those that are known here by their value. */
-class Cleaner {
-  readonly counts: SecretCounts = new Map();
-  readonly #redact: (text: string) => string;
-
-  constructor(secrets: readonly string[]) {
-    this.#redact = createRedact(secrets);
+/** Who and what the logs name, so that a name is replaced everywhere. */
+function learnNames({ env }: Cli, words: KnownWords, { jobs, report }: ReadLogs): void {
+  for (const name of [env['USER'], env['LOGNAME'], userInfo().username, path.basename(env['HOME'] ?? '')])
+    if (name !== 'root') words.learn('user', name);
+  words.learn('host', hostname());
+  for (const log of report.logs) words.learn('log', log);
+  for (const { owner, node, attempts } of jobs) {
+    words.learn('user', owner);
+    words.learn('node', node);
+    for (const { machine, site, caches = [] } of attempts) {
+      words.learn('host', machine);
+      words.learn('site', site);
+      for (const { name } of caches) words.learn('host', name);
+    }
   }
+}
 
-  /** Before it becomes a page, whose markup would disguise secrets. */
-  cleanReport(read: ReadLogs): ReadLogs {
-    return { ...read, report: JSON.parse(this.clean(JSON.stringify(read.report))) as LogReport };
-  }
+const made = (texts: Record<string, string>): BundleFile[] =>
+  Object.entries(texts).map(([name, text]) => ({ name, text: () => Promise.resolve(text) }));
 
-  /** A path in the bundle, which a shell may have to name. */
-  cleanName = (name: string): string => this.clean(name).replaceAll(/\[removed\]|…/g, 'removed');
+const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
 
-  clean(text: string): string {
-    const kept = fileWithoutSecrets(text, this.counts);
-    const lines = kept.split('\n').map((line) => {
-      const without = this.#redact(line);
-      if (without !== line) this.counts.set(own, (this.counts.get(own) ?? 0) + 1);
-      return without;
+function reportTexts(cli: Cli, read: ReadLogs, words: KnownWords): Record<string, string> {
+  const report = words.shown(read.report) as LogReport;
+  const text = reportText(report, sections(report), { ...textPage(cli), width: 120 });
+  return { 'report.json': json(report), 'report.txt': `${text}\n` };
+}
+
+const versions = ({ version, platform, clock }: Cli) => ({
+  ...{ updraft: version, platform, arch: arch(), kernel: release().replace(/[^\d.].*$/, '') },
+  time: new Date(clock.now()).toISOString(),
+});
+
+const maxLogBytes = 32_768;
+
+interface LogEnd {
+  file: string;
+  text: string;
+}
+
+/** The last lines of a log, without secrets and names. */
+async function logEnd(cli: Cli, file: string, run: string | undefined, words: KnownWords): Promise<LogEnd> {
+  const bytes = await readFile(path.resolve(cli.cwd, file)).catch((error: unknown) => {
+    throw new Fault('file-invalid', `${file} cannot be read`, {
+      about: file,
+      cause: error,
+      fix: 'name a file',
     });
-    return lines.join('\n');
-  }
+  });
+  const text = bytes.subarray(-maxLogBytes).toString('utf8');
+  const whole = bytes.length > maxLogBytes ? text.slice(text.indexOf('\n') + 1) : text;
+  const redact = createRedact(await knownSecrets(cli, run));
+  const clean = textWithoutSecrets(whole).split('\n').map(redact).join('\n');
+  return { file, text: words.withoutNames(printableLines(clean)) };
 }
 
-function aboutText(
-  sizes: readonly { name: string; bytes: number }[],
-  removed: SecretCounts,
-  replaced: ReadonlyMap<string, number> | undefined,
-): string {
-  const rows = sizes.map(({ name, bytes }) => [printable(name), formatSize(bytes)]);
-  const list = (counts: ReadonlyMap<string, number>) =>
-    counts.size === 0
-      ? 'nothing'
-      : [...counts].map(([what, count]) => `${count} ${what === own ? 'of ' : '× '}${what}`).join(', ');
+/** Shorter values may be words. */
+const minChars = 8;
+
+/** Secrets that this user has here: variables, tokens, and those of a run. A log may have them without a name. */
+async function knownSecrets(cli: Cli, run: string | undefined): Promise<string[]> {
+  const contentOf = (file: string): Promise<string> => readFile(file, 'utf8').catch(() => '');
+  const places = await tokenLocations(cli, {});
+  const tokens = await Promise.all(places.map((one) => ('token' in one ? one.token : contentOf(one.file))));
+  const stored = run === undefined ? '' : await contentOf(secretsFile(cli.env, path.basename(run)));
+  const values = [
+    ...Object.entries(cli.env).flatMap(([name, value = '']) => (isSecretName(name) ? [value] : [])),
+    ...tokens,
+    ...Object.values(JSON.parse(stored || '{}') as Record<string, string>),
+  ];
+  return [...new Set(values.map((value) => value.trim()).filter((value) => value.length >= minChars))];
+}
+
+async function confirm(cli: Cli, { file, text }: LogEnd): Promise<void> {
+  cli.err(`this of ${printable(file)} would be in the bundle:\n\n${text}\n`);
+  const agreed = await askYesNo(cli, 'add it?');
+  if (agreed === true) return;
+  throw new Fault('usage', 'no bundle was made', {
+    fix: `${agreed === undefined ? 'there is no terminal to ask on: read it, and add --yes; or ' : ''}leave out --with-log`,
+  });
+}
+
+function aboutText(sizes: readonly { name: string; bytes: number }[], { counts }: KnownWords): string {
+  const rows = sizes.map(({ name, bytes }) => [name, formatSize(bytes)]);
+  const names = Object.entries(counts).map(
+    ([kind, count]) => `${kind}-1${count === 1 ? '' : ` to ${kind}-${count}`}`,
+  );
   return [
     ...textTable([{ title: 'FILE' }, { title: 'SIZE', align: 'right' }], rows),
     '',
-    `removed: ${list(removed)}`,
-    replaced === undefined
-      ? 'names of users and hosts are unchanged (--anonymous replaces them)'
-      : `replaced: ${list(replaced)}`,
+    `Of texts, only numbers and the words of Updraft's own pages are in it; … is in place of all others.`,
+    ...(names.length === 0 ? [] : [`Names are replaced: ${names.join(', ')}.`]),
     '',
   ].join('\n');
 }
