@@ -1,5 +1,5 @@
 import { counted } from '../base/counted.ts';
-import { textWithoutSecrets } from '../base/file-without-secrets.ts';
+import { textWithoutSecrets } from '../base/secrets/in-files.ts';
 import type { Finding, Level } from '../base/finding.ts';
 import { printable, printableLines } from '../base/printable.ts';
 import { lineWithoutSecrets } from './hide-secrets.ts';

@@ -1,7 +1,7 @@
-import { knownSecretsRemoved, removed, secretsIn, textWithoutSecrets } from '../base/file-without-secrets.ts';
+import { knownSecretsRemoved, removed, secretsIn, textWithoutSecrets } from '../base/secrets/in-files.ts';
 import type { Finding } from '../base/finding.ts';
-import { withoutSecrets } from '../base/printable.ts';
-import { replacePieces } from '../base/redact.ts';
+import { withoutSecrets } from '../base/secrets/in-text.ts';
+import { replacePieces } from '../base/secrets/redact.ts';
 import { namelessWords, plainWord } from './split-arguments.ts';
 import type { SubmitFacts } from './submit-facts.ts';
 

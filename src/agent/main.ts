@@ -1,7 +1,7 @@
 import path from 'node:path';
 import process from 'node:process';
 import { systemClock } from '../base/clock.ts';
-import type { Redact } from '../base/redact.ts';
+import type { Redact } from '../base/secrets/redact.ts';
 import { identifyProcess } from '../base/process-identity.ts';
 import { asFault, Fault } from '../fault/fault.ts';
 import { kinds } from '../fault/kinds.ts';

@@ -1,4 +1,4 @@
-import { withoutSecrets } from '../base/printable.ts';
+import { withoutSecrets } from '../base/secrets/in-text.ts';
 import type { ScriptTime } from './dag-command.ts';
 
 export interface FailedScript {

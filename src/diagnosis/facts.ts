@@ -1,5 +1,6 @@
 import { afterExceeding } from '../base/headroom.ts';
-import { printable, withoutSecrets } from '../base/printable.ts';
+import { printable } from '../base/printable.ts';
+import { withoutSecrets } from '../base/secrets/in-text.ts';
 import { shellQuote } from '../base/shell-quote.ts';
 import { clip } from '../base/text-table.ts';
 import { transferDirection } from '../codes/codes.ts';

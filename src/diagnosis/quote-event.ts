@@ -1,4 +1,5 @@
-import { printable, printableLines, withoutSecrets } from '../base/printable.ts';
+import { printable, printableLines } from '../base/printable.ts';
+import { withoutSecrets } from '../base/secrets/in-text.ts';
 import { clip } from '../base/text-table.ts';
 import type { LogEvent } from '../eventlog/events.ts';
 import type { EventKind } from '../eventlog/kinds.ts';

@@ -4,7 +4,7 @@ import { archiveKinds } from '../base/archive-kinds.ts';
 import { defined } from '../base/defined.ts';
 import type { Env } from '../base/env.ts';
 import { nearest } from '../base/nearest.ts';
-import { withoutSecrets } from '../base/printable.ts';
+import { messageWithoutSecrets } from '../base/secrets/in-messages.ts';
 import { Fault } from '../fault/pelican.ts';
 import { escapePath, unescapePath } from './escape-path.ts';
 
@@ -50,7 +50,7 @@ export function parseObjectUrl(url: string, env: Env): ObjectUrl {
   const [, prefixed, rest] = /^([A-Za-z][A-Za-z0-9+._-]*):(.*)$/s.exec(text) ?? [];
   if (prefixed === undefined || rest === undefined) throw noScheme(text);
   const { scheme, credential } = splitScheme(prefixed);
-  const named = { text: withoutSecrets(text), ...defined({ credential }) };
+  const named = { text: messageWithoutSecrets(text), ...defined({ credential }) };
   switch (scheme) {
     case 'osdf':
     case 'stash':
@@ -120,7 +120,7 @@ function checkedHost(text: string, host: string): string {
   if (parsed === null || parsed.pathname !== '/' || parsed.search !== '' || parsed.hash !== '')
     throw invalid(
       text,
-      `has no valid host and port: '${withoutSecrets(host)}'`,
+      `has no valid host and port: '${messageWithoutSecrets(host)}'`,
       'write HOST or HOST:PORT; IPv6 in brackets: [::1]:8444',
     );
   if (parsed.username !== '' || parsed.password !== '') throw passwordInUrl(text);
@@ -160,7 +160,7 @@ function splitQuery(rest: string): [string, string] {
 }
 
 function invalid(text: string, what: string, fix?: string): Fault {
-  const about = withoutSecrets(text);
+  const about = messageWithoutSecrets(text);
   return new Fault('url-invalid', `${about} ${what}`, { about, fix });
 }
 
@@ -179,7 +179,7 @@ function unknownScheme(text: string, scheme: string, rest: string): Fault {
   const fix =
     meant === undefined
       ? `use one of ${schemes.map((s) => `${s}:`).join(' ')}`
-      : `did you mean ${meant}:${withoutSecrets(rest)}?`;
+      : `did you mean ${meant}:${messageWithoutSecrets(rest)}?`;
   return invalid(text, `has the unknown scheme '${scheme}'`, fix);
 }
 

@@ -1,4 +1,4 @@
-import { withoutSecrets } from '../base/printable.ts';
+import { withoutSecrets } from '../base/secrets/in-text.ts';
 import { attributeOf, isAd, type Ad, type AdValue } from '../classad/ad.ts';
 import { parseAdLines } from '../classad/parse.ts';
 import { siteIn } from '../classad/site.ts';

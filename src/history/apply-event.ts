@@ -1,5 +1,5 @@
 import { defined } from '../base/defined.ts';
-import { withoutSecrets } from '../base/printable.ts';
+import { withoutSecrets } from '../base/secrets/in-text.ts';
 import type { Cause } from '../codes/causes.ts';
 import { disconnectedCode, removedCode } from '../codes/evictions.ts';
 import { causeOf, exitCause, removalCause } from '../diagnosis/cause-of.ts';

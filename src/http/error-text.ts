@@ -1,5 +1,6 @@
 import type { Clock } from '../base/clock.ts';
-import { printable, withoutSecrets } from '../base/printable.ts';
+import { printable } from '../base/printable.ts';
+import { messageWithoutSecrets } from '../base/secrets/in-messages.ts';
 import type { HttpConnection } from './http-connection.ts';
 import type { ResponseHead } from './response.ts';
 
@@ -30,7 +31,7 @@ export async function readErrorText(
 /** The message in the body of a refusal, plain text or JSON; shortened and made printable. */
 export function errorText(body: string): string {
   const messages = ['error', 'msg', 'message', 'detail'].flatMap((name) => jsonText(body, name) ?? []);
-  const text = printable(withoutSecrets(messages.length === 0 ? body : messages.join(': '))).trim();
+  const text = printable(messageWithoutSecrets(messages.length === 0 ? body : messages.join(': '))).trim();
   return text.length > maxChars ? `${text.slice(0, maxChars)}…` : text;
 }
 

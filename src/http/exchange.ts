@@ -1,4 +1,4 @@
-import { createRedact, type Redact } from '../base/redact.ts';
+import { createRedact, type Redact } from '../base/secrets/redact.ts';
 import { withDeadline, type ConnectionPool } from './connections.ts';
 import { Fault } from '../fault/pelican.ts';
 import type { HttpConnection, Method } from './http-connection.ts';

@@ -1,4 +1,4 @@
-import type { Redact } from '../base/redact.ts';
+import type { Redact } from '../base/secrets/redact.ts';
 import { RawSocket, type Endpoint } from './raw-socket.ts';
 import { bodyDecoder, HeadParser, ProtocolError, type BodyDecoder, type ResponseHead } from './response.ts';
 

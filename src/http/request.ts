@@ -1,4 +1,4 @@
-import type { Redact } from '../base/redact.ts';
+import type { Redact } from '../base/secrets/redact.ts';
 import { withDeadline, type ConnectionPool } from './connections.ts';
 import {
   sendRequest,

@@ -12,12 +12,6 @@ export interface SecretFound {
   value: string | undefined;
 }
 
-/** Whether a variable's name suggests a secret. */
-export const looksSecret = (name: string): boolean =>
-  /(?:^|_)(?:API_?KEY|ACCESS_KEY|SECRET_KEY|PRIVATE_KEY|KEY|TOKEN|PASSWORD|PASSWD|PASS|PW|SECRET|CREDENTIALS?)$/i.test(
-    name,
-  );
-
 /** Reads the secrets of a plan. Values must not reach any plan, work order, journal or message. */
 export async function findSecrets({ spec, folder }: Plan, env: Env): Promise<SecretFound[]> {
   return await Promise.all(

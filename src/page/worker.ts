@@ -1,5 +1,6 @@
 import { counted } from '../base/counted.ts';
-import { firstFew, printable, withoutSecrets } from '../base/printable.ts';
+import { firstFew, printable } from '../base/printable.ts';
+import { withoutSecrets } from '../base/secrets/in-text.ts';
 import { shellQuote } from '../base/shell-quote.ts';
 import { nodeJobLabel } from '../dag/node-jobs.ts';
 import type { DagRun } from '../dag/not-submitted.ts';

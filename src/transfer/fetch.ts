@@ -1,5 +1,5 @@
 import { systemClock, type Clock } from '../base/clock.ts';
-import { withoutSecrets } from '../base/printable.ts';
+import { messageWithoutSecrets } from '../base/secrets/in-messages.ts';
 import { Fault } from '../fault/pelican.ts';
 import type { Locator } from '../federation/located.ts';
 import type { IdleConnections } from '../http/connections.ts';
@@ -75,7 +75,7 @@ export interface Settings {
 /** Fills in defaults and refuses options that contradict each other. */
 export function resolveSettings(url: string, options: FetchOptions): Settings {
   const { manifest, bytes } = options;
-  const shownUrl = withoutSecrets(url);
+  const shownUrl = messageWithoutSecrets(url);
   const invalid = (what: string) => new Fault('file-invalid', `${shownUrl}: ${what}`);
   const sha256 = options.sha256?.toLowerCase();
   if (sha256 !== undefined && !/^[0-9a-f]{64}$/.test(sha256))

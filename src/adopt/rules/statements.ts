@@ -1,6 +1,6 @@
 import { splitArguments, BadQuoting, splitEnvironment } from '../split-arguments.ts';
 import { batches, unquoted, whereSet, valueOf, type Batch, type SubmitFacts } from '../submit-facts.ts';
-import { isSecretName } from '../../base/file-without-secrets.ts';
+import { isSecretName } from '../../base/secrets/in-files.ts';
 import type { Found, Rule } from '../../base/finding.ts';
 import type { Assignment, ReadingProblem, Submission } from '../submission.ts';
 import { nearestCommand } from '../submit-commands.ts';

@@ -10,8 +10,9 @@ import {
 } from '../submit-facts.ts';
 import type { Found, Rule } from '../../base/finding.ts';
 import { whyNoExpression } from '../../classad/expression.ts';
-import { secretInOption, secretInVariable } from '../../base/printable.ts';
-import { textWithoutSecrets } from '../../base/file-without-secrets.ts';
+import { secretInVariable } from '../../base/secrets/in-messages.ts';
+import { secretInOption } from '../../base/secrets/in-text.ts';
+import { textWithoutSecrets } from '../../base/secrets/in-files.ts';
 import { wordsOf } from '../split-arguments.ts';
 import { canonicalCommand } from '../submit-commands.ts';
 import { isExpression } from './expressions.ts';

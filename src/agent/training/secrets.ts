@@ -2,7 +2,7 @@ import { closeSync, fstatSync, openSync, readSync, rmSync, writeFileSync, writeS
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { tried } from '../../base/error-reason.ts';
-import { createRedact, type Redact } from '../../base/redact.ts';
+import { createRedact, type Redact } from '../../base/secrets/redact.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { WorkOrder } from '../../job/job.ts';
 import { attemptFiles, sandboxFiles } from '../../job/layout.ts';

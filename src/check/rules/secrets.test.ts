@@ -3,7 +3,8 @@ import { test } from 'node:test';
 import { makePlanFrom, someFacts } from '../../../test/check/facts.ts';
 import { applyRules } from '../../base/finding.ts';
 import { checkSpec } from '../../job/read-spec.ts';
-import { findSecrets, looksSecret } from '../../job/secrets.ts';
+import { isSecretName } from '../../base/secrets/in-files.ts';
+import { findSecrets } from '../../job/secrets.ts';
 import { secretRules } from './secrets.ts';
 
 const secrets =
@@ -32,7 +33,7 @@ test('a variable of [train.env] that looks like a secret is a warning that names
     [6, 7, 8].map((line) => ['secret-in-env', line]),
   );
   assert.match(found[0]?.fix ?? '', /WANDB_API_KEY = \{ from = "env" \} in \[train\.secrets\]/);
-  assert.deepEqual(['MONKEY', 'SORT_KEY_ORDER', 'token', 'SECRET'].map(looksSecret), [
+  assert.deepEqual(['MONKEY', 'SORT_KEY_ORDER', 'token', 'SECRET'].map(isSecretName), [
     false,
     false,
     true,

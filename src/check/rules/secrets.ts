@@ -1,5 +1,6 @@
 import type { Rule } from '../../base/finding.ts';
-import { looksSecret, secretFix } from '../../job/secrets.ts';
+import { isSecretName } from '../../base/secrets/in-files.ts';
+import { secretFix } from '../../job/secrets.ts';
 import type { PlanFacts, SecretFacts } from '../facts.ts';
 
 export const secretRules: Rule<PlanFacts & SecretFacts>[] = [
@@ -22,7 +23,7 @@ export const secretRules: Rule<PlanFacts & SecretFacts>[] = [
     about: 'A variable of [train.env] looks like a secret: its value is written into the files of the run.',
     check: ({ plan, where }) =>
       Object.entries(plan.spec.train.env)
-        .filter(([name, value]) => looksSecret(name) && value !== '')
+        .filter(([name, value]) => isSecretName(name) && value !== '')
         .map(([name]) => ({
           message: `${name} in [train.env] looks like a secret, but its value is written into the plan and the work orders of the run`,
           fix: `write ${name} = { from = "env" } in [train.secrets] instead`,

@@ -15,9 +15,13 @@ import {
 } from '../../adopt/submit-facts.ts';
 import type { SubmittedJob, SubmittedQueue } from '../../adopt/submission.ts';
 import { defined } from '../../base/defined.ts';
-import { removed, textWithoutSecrets, wordsWithoutSecrets } from '../../base/file-without-secrets.ts';
+import {
+  isSecretName,
+  removed,
+  textWithoutSecrets,
+  wordsWithoutSecrets,
+} from '../../base/secrets/in-files.ts';
 import { isInside, plainPath } from '../../job/inside.ts';
-import { looksSecret } from '../../job/secrets.ts';
 import type { JobDraft, SubmittedParts } from '../init/draft-job.ts';
 import {
   asTemplate,
@@ -239,7 +243,7 @@ function envOf(all: readonly Batch[], notes: Notes): Record<string, JobText> {
     const [, name = '', value = ''] =
       /^([^=]+)=(.*)$/s.exec((first && 'literal' in first && first.literal) || '') ?? [];
     const assigned = `${name}=${value}`;
-    if (looksSecret(name) || textWithoutSecrets(assigned) !== assigned)
+    if (isSecretName(name) || textWithoutSecrets(assigned) !== assigned)
       notes.hints.push(`environment: ${name} looks like a secret, which belongs in [train.secrets]`);
     else if (markedNames([text]).includes('cluster'))
       notes.open.push({ what: `env.${name}`, why: 'it has the number of the cluster in its value' });

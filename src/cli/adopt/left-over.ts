@@ -3,7 +3,7 @@ import { markedName } from '../../adopt/resolve-jobs.ts';
 import { type Batch, valueOf } from '../../adopt/submit-facts.ts';
 import type { SubmittedJob } from '../../adopt/submission.ts';
 import { counted } from '../../base/counted.ts';
-import { isSecretName, textWithoutSecrets } from '../../base/file-without-secrets.ts';
+import { isSecretName, textWithoutSecrets } from '../../base/secrets/in-files.ts';
 import { poolLineProblem } from '../../job/check-pool-submit.ts';
 import type { Scalar } from '../../job/spec.ts';
 import type { JobDraft } from '../init/draft-job.ts';

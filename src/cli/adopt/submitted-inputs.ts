@@ -1,6 +1,6 @@
 import path from 'node:path';
-import { textWithoutSecrets } from '../../base/file-without-secrets.ts';
-import { withoutSecrets } from '../../base/printable.ts';
+import { textWithoutSecrets } from '../../base/secrets/in-files.ts';
+import { withoutSecrets } from '../../base/secrets/in-text.ts';
 import { markedName } from '../../adopt/resolve-jobs.ts';
 import { wordsOf } from '../../adopt/split-arguments.ts';
 import { type Batch, fileList, isUrl } from '../../adopt/submit-facts.ts';

@@ -1,5 +1,5 @@
 import { readAsset } from '../../base/assets.ts';
-import { withoutSecrets } from '../../base/printable.ts';
+import { withoutSecrets } from '../../base/secrets/in-text.ts';
 
 /** Words of HTCondor's messages, and names of fields, that are on no page of ours. */
 const moreWords =
@@ -8,7 +8,8 @@ const moreWords =
   'heartbeat image initiated instance interruption kb lease lib libexec local master megabytes mnt negotiator oom ' +
   'paused percent proven receive receiving reconnected recounted reliable remote requeued reserve resident ' +
   'resubmitting resumed rungs scaled scales setup shadow siblings skipped startd starter submitting terminated ' +
-  'termination timer trigger unexpectedly unknown unspecified unsuspended usages vacated var variants violation void x64';
+  'termination timer trigger unexpectedly unknown unspecified unsuspended usages vacated var variants violation ' +
+  'void x64';
 
 /** Names are replaced by these, with a number: the same name always by the same one. */
 export type NameKind = 'host' | 'site' | 'user' | 'node' | 'log';

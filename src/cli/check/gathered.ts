@@ -1,6 +1,6 @@
 import { readFile, stat } from 'node:fs/promises';
 import type { Finding } from '../../base/finding.ts';
-import { withoutSecrets } from '../../base/printable.ts';
+import { withoutSecrets } from '../../base/secrets/in-text.ts';
 import type { ObjectFact, TokenFact } from '../../check/facts.ts';
 import type { ObjectCaches } from '../../job/caches.ts';
 import {

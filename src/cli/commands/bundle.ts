@@ -5,9 +5,9 @@ import type { Command } from 'commander';
 import { unlessGone } from '../../base/error-reason.ts';
 import { textTable } from '../../base/fit-table.ts';
 import { printable, printableLines } from '../../base/printable.ts';
-import { createRedact } from '../../base/redact.ts';
+import { createRedact } from '../../base/secrets/redact.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
-import { isSecretName, textWithoutSecrets } from '../../base/file-without-secrets.ts';
+import { isSecretName, textWithoutSecrets } from '../../base/secrets/in-files.ts';
 import { submitFile } from '../../dag/dag.ts';
 import type { DagRun } from '../../dag/not-submitted.ts';
 import { logFile } from '../../eventlog/log-sources.ts';
@@ -204,9 +204,9 @@ async function confirm(cli: Cli, { file, text }: LogEnd): Promise<void> {
   cli.err(`this of ${printable(file)} would be in the bundle:\n\n${text}\n`);
   const agreed = await askYesNo(cli, 'add it?');
   if (agreed === true) return;
-  throw new Fault('usage', 'no bundle was made', {
-    fix: `${agreed === undefined ? 'there is no terminal to ask on: read it, and add --yes; or ' : ''}leave out --with-log`,
-  });
+  const fix =
+    agreed === undefined ? 'there is no terminal to ask on: read it, and add --yes' : 'leave out --with-log';
+  throw new Fault('usage', 'no bundle was made', { fix });
 }
 
 function aboutText(sizes: readonly { name: string; bytes: number }[], { counts }: KnownWords): string {

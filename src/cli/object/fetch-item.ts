@@ -1,7 +1,7 @@
 import { mkdir, stat, utimes } from 'node:fs/promises';
 import path from 'node:path';
 import { defined } from '../../base/defined.ts';
-import { withoutSecrets } from '../../base/printable.ts';
+import { withoutSecrets } from '../../base/secrets/in-text.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
 import type { FederationLocator } from '../../federation/locator.ts';

@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { counted } from '../../base/counted.ts';
-import { printable, withoutSecrets } from '../../base/printable.ts';
+import { printable } from '../../base/printable.ts';
+import { withoutSecrets } from '../../base/secrets/in-text.ts';
 import type { Fault } from '../../fault/fault.ts';
 import { type FaultKind, kinds } from '../../fault/kinds.ts';
 import { formatSize } from '../../job/units.ts';

@@ -1,5 +1,5 @@
 import { tried } from '../../base/error-reason.ts';
-import { createRedact } from '../../base/redact.ts';
+import { createRedact } from '../../base/secrets/redact.ts';
 import { defined } from '../../base/defined.ts';
 import { Fault } from '../../fault/pelican.ts';
 import type { FaultKind } from '../../fault/pelican.ts';
