@@ -161,7 +161,10 @@ export const helpTexts: Readonly<Record<string, CommandHelp>> = {
     examples: [
       ['updraft bundle', 'the latest run: plan, journals, report, versions'],
       ['updraft bundle my.log job.sub -o for-support.tar.gz', 'event logs and submit files'],
-      ['updraft bundle my.log --with-log job.err', 'with the end of what a program printed, which you see first'],
+      [
+        'updraft bundle my.log --with-log job.err',
+        'with the end of what a program printed, which you see first',
+      ],
     ],
   },
   dashboard: {

@@ -92,15 +92,6 @@ export const ownName = ({ name, dagman }: DagNode): string => name.slice(dagman.
 export const submitFile = ({ folder, submit }: DagNode): string =>
   posix.isAbsolute(submit) ? submit : posix.join(folder, submit);
 
-/** The files that DAGMan reads, with inner DAGs, splices and submit files, and its logs; some may not be there. */
-export const filesOf = ({ dagmans, nodes, configs }: Dag): string[] => [
-  ...new Set([
-    ...dagmans.flatMap(({ file }) => [file, `${file}.dagman.out`]),
-    ...nodes.flatMap((node) => [node.place.file, ...(node.submit === '' ? [] : [submitFile(node)])]),
-    ...configs.map(({ file }) => file),
-  ]),
-];
-
 /** The nodes it waits for; for the first nodes of an inner DAG that is the SUBDAG node. */
 export const parentsIn = ({ graph, byIndex }: Dag, { index }: DagNode): DagNode[] =>
   graph.parentsOf(index).flatMap((parent) => byIndex[parent] ?? []);

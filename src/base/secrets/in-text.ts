@@ -17,7 +17,7 @@ export const option = '(?<![\\w-])-';
 export const gap = '(?:\\\\+[nrt]|[\\\\"\'`=, \\t]|(?<=[\\\\,][ \\t]*)\\r?\\n){1,40}';
 export const word = '(?:[^\\s"\'`\\\\<]|\\\\(?!["\'])|<(?!/))+';
 /** Up to the end of quotes that begin just before it, or a word. */
-export const quotedOrWord = any('(?<=")[^"\\n\\\\]+', "(?<=')[^'\\n]+", '(?<=`)[^`\\n]+', word);
+const quotedOrWord = any('(?<=")[^"\\n\\\\]+', "(?<=')[^'\\n]+", '(?<=`)[^`\\n]+', word);
 /** The end of an option's name whose value is a secret. `--pwd /folder` is a folder. */
 const secretOption =
   `-?[\\w-]${name}?(?:${accessToken}|${password}|passphrase|passin|passout|secret|credentials?|` +

@@ -4,14 +4,12 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { lintSubmission } from '../../adopt/lint.ts';
 import { walkFiles } from '../../base/walk-tree.ts';
-import type { Ad } from '../../classad/ad.ts';
-import { siteIn } from '../../classad/site.ts';
 import { logFile } from '../../eventlog/log-sources.ts';
 import type { LogEvent } from '../../eventlog/events.ts';
 import { gather, isEventLog, type LogSource, scanLog } from '../../eventlog/scan-log.ts';
 import { parseLongAds } from '../../history/ad-history.ts';
 import { isJobAds } from '../../history/read-ads.ts';
-import { machineOf } from '../../history/worker.ts';
+import { machineOf, siteOf } from '../../history/worker.ts';
 import type { Plan } from '../../job/plan.ts';
 import { attemptFiles, runFiles } from '../../job/layout.ts';
 import { decode, decodeLive } from '../../journal/codec.ts';
@@ -26,6 +24,8 @@ export interface BundleFile {
   name: string;
   text: () => Promise<string>;
 }
+
+type Ad = ReturnType<typeof parseLongAds>[number];
 
 const lines = (values: readonly unknown[]): string =>
   values.map((value) => `${JSON.stringify(value)}\n`).join('');
@@ -94,7 +94,7 @@ async function journalText(file: string, words: KnownWords): Promise<string> {
   return leftOut === 0 ? text : text + lines([{ leftOut }]);
 }
 
-/** Of a longer log, the bundle has so many events of its beginning, and of its end. */
+/** Of a longer log, the bundle has this number of events of its beginning, and of its end. */
 const maxPart = 50_000;
 
 /** The events of a log as we read them; of a file of ads, the ads. */
@@ -112,18 +112,18 @@ async function eventsText(log: LogSource, words: KnownWords): Promise<string> {
 }
 
 async function adsOf(log: LogSource): Promise<Ad[] | undefined> {
-  if ((await beginningOf(log)) !== 'ads') return undefined;
+  if ((await kindOfFile(log)) !== 'ads') return undefined;
   const pieces: Buffer[] = [];
   for await (const piece of log.open()) pieces.push(Buffer.from(piece));
   return parseLongAds(Buffer.concat(pieces).toString('utf8'));
 }
 
-type Beginning = 'events' | 'ads' | 'submit' | 'other';
+type FileKind = 'events' | 'ads' | 'submit' | 'other';
 
 const sniffedBytes = 65_536;
 
 /** What a file that a user named is, by its beginning. */
-export async function beginningOf(source: LogSource): Promise<Beginning> {
+export async function kindOfFile(source: LogSource): Promise<FileKind> {
   for await (const piece of gather(source.open(), sniffedBytes)) {
     const head = piece.subarray(0, sniffedBytes);
     const text = Buffer.from(head).toString('utf8');
@@ -137,12 +137,11 @@ export async function beginningOf(source: LogSource): Promise<Beginning> {
 interface Place {
   slot?: string;
   host?: string;
-  starter?: string;
   attributes?: Ad;
 }
 
 function eventShown({ kind, cluster, proc, time, details }: LogEvent, words: KnownWords): unknown {
-  const { slot, host, starter, attributes, ...rest } = details as Place & Record<string, unknown>;
+  const { slot, host, attributes, ...rest } = details as Place & Record<string, unknown>;
   const machine = machineOf(slot, host);
   words.learn('host', machine);
   const base = {
@@ -164,7 +163,7 @@ function eventShown({ kind, cluster, proc, time, details }: LogEvent, words: Kno
 const attributeNames = new Set(
   (
     'ClusterId ProcId JobStatus LastJobStatus JobUniverse QDate EnteredCurrentStatus JobCurrentStartDate ' +
-    'CompletionDate RemoteWallClockTime CumulativeSlotTime ExitCode ExitBySignal ExitSignal ExitStatus ' +
+    'CompletionDate RemoteWallClockTime CumulativeSlotTime ExitCode ExitBySignal ExitSignal ' +
     'HoldReason HoldReasonCode HoldReasonSubCode LastHoldReason LastHoldReasonCode LastHoldReasonSubCode ' +
     'VacateReason VacateReasonCode VacateReasonSubCode RemoveReason ReleaseReason NumHolds NumShadowStarts ' +
     'NumJobStarts NumJobReconnects RequestCpus RequestGpus RequestMemory RequestDisk Cpus Gpus Memory Disk ' +
@@ -174,7 +173,7 @@ const attributeNames = new Set(
 );
 
 function adShown(ad: Ad, words: KnownWords): unknown {
-  words.learn('site', siteIn(ad));
+  words.learn('site', siteOf(ad));
   for (const name of ['Owner', 'User', 'AcctGroupUser']) words.learn('user', ownerIn(ad[name]));
   const known = Object.entries(ad).filter(([name]) => attributeNames.has(name));
   return Object.fromEntries(known.map(([name, value]) => [name, words.shown(value)]));

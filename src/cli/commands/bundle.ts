@@ -20,7 +20,7 @@ import type { ReadLogs } from '../../report/read-logs.ts';
 import { reportText } from '../../report/report-text.ts';
 import { sections } from '../../report/sections.ts';
 import { isDagFile } from '../adopt/dag-file.ts';
-import { beginningOf, type BundleFile, namedBundleFiles, runBundleFiles } from '../bundle/bundle-files.ts';
+import { kindOfFile, type BundleFile, namedBundleFiles, runBundleFiles } from '../bundle/bundle-files.ts';
 import { KnownWords } from '../bundle/known-words.ts';
 import { writeBundle } from '../bundle/write-bundle.ts';
 import type { Cli } from '../cli.ts';
@@ -103,7 +103,7 @@ async function sourceOf(
   for (const word of words) {
     const full = path.resolve(cli.cwd, word);
     const isFile = (await unlessGone(stat(full)))?.isFile() === true;
-    const is = isFile && !(await isDagFile(full)) ? await beginningOf(await logFile(full, word)) : 'events';
+    const is = isFile && !(await isDagFile(full)) ? await kindOfFile(await logFile(full, word)) : 'events';
     if (is === 'submit') submitFiles.push(full);
     else if (is !== 'other') logs.push(word);
     else if (words.length > 1)
@@ -122,7 +122,8 @@ async function sourceOf(
 
 /** The submit files of a DAG's nodes, as far as they are there. */
 async function filesOfDag(cli: Cli, { dag, shownAs }: DagRun): Promise<string[]> {
-  const files = new Set(dag.nodes.map((node) => path.resolve(cli.cwd, shownAs(submitFile(node)))));
+  const named = dag.nodes.filter(({ submit }) => submit !== '').map(submitFile);
+  const files = new Set(named.map((file) => path.resolve(cli.cwd, shownAs(file))));
   const there = await Promise.all([...files].map((file) => unlessGone(stat(file))));
   return [...files].filter((_, at) => there[at]?.isFile() === true);
 }
@@ -190,7 +191,9 @@ const minChars = 8;
 async function knownSecrets(cli: Cli, run: string | undefined): Promise<string[]> {
   const contentOf = (file: string): Promise<string> => readFile(file, 'utf8').catch(() => '');
   const places = await tokenLocations(cli, {});
-  const tokens = await Promise.all(places.map((one) => ('token' in one ? one.token : contentOf(one.file))));
+  const tokens = await Promise.all(
+    places.map(async (one) => ('token' in one ? one.token : contentOf(one.file))),
+  );
   const stored = run === undefined ? '' : await contentOf(secretsFile(cli.env, path.basename(run)));
   const values = [
     ...Object.entries(cli.env).flatMap(([name, value = '']) => (isSecretName(name) ? [value] : [])),
