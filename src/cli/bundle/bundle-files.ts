@@ -30,11 +30,6 @@ type Ad = ReturnType<typeof parseLongAds>[number];
 const lines = (values: readonly unknown[]): string =>
   values.map((value) => `${JSON.stringify(value)}\n`).join('');
 
-const pick = <T extends object>(value: T, keys: readonly (keyof T)[]): Partial<T> =>
-  Object.fromEntries(
-    keys.flatMap((key) => (value[key] === undefined ? [] : [[key, value[key]]])),
-  ) as Partial<T>;
-
 /** Plan, journals and event log of a run. */
 export async function runBundleFiles(folder: string, words: KnownWords): Promise<BundleFile[]> {
   const journal = new RegExp(
@@ -64,22 +59,14 @@ export const namedBundleFiles = (
   })),
 ];
 
-/** What was requested and where it runs. Of the training: no variable, and of its command the words that we know. */
+/** What was requested and where it runs; of the training, no variable. */
 async function planText(file: string, words: KnownWords): Promise<string> {
-  const plan = JSON.parse(await readFile(file, 'utf8')) as Plan;
-  const { train, data, environment, resources, run, recovery } = plan.spec;
-  const known = {
-    train: pick(train, ['command', 'outputs', 'check', 'checkpoint']),
-    data: data.map((source) => ({ ...source, url: source.url.replace(/[?#].*$/s, '') })),
-    methods: plan.data.map(({ name, method, why }) => ({ name, method, why })),
-    environment: pick(environment, ['image', 'pixi', 'pack', 'python']),
-    delivery: plan.environment?.delivery,
-    ...{ resources, recovery, disk: plan.disk },
-    run: pick(run, ['pool', 'profile', 'attempts', 'repeat', 'requirements', 'partition']),
-    matrix: Object.values(run.matrix).map((values) => values.length),
-    ...{ jobs: plan.jobs.length, variants: plan.variants?.length ?? 1 },
-    files: { count: plan.files.length, bytes: plan.files.reduce((sum, { bytes }) => sum + bytes, 0) },
-  };
+  const { spec, disk, jobs, ...plan } = JSON.parse(await readFile(file, 'utf8')) as Plan;
+  const { environment, resources, run, recovery } = spec;
+  const { command, outputs, check, checkpoint } = spec.train;
+  const train = { command, outputs, check, checkpoint };
+  const data = plan.data.map((source) => ({ ...source, url: source.url.replace(/[?#].*/s, '') }));
+  const known = { train, data, environment, resources, run, recovery, disk, jobs: jobs.length };
   return `${JSON.stringify(words.shown(known), null, 2)}\n`;
 }
 
@@ -94,21 +81,20 @@ async function journalText(file: string, words: KnownWords): Promise<string> {
   return leftOut === 0 ? text : text + lines([{ leftOut }]);
 }
 
-/** Of a longer log, the bundle has this number of events of its beginning, and of its end. */
-const maxPart = 50_000;
+/** Of a longer log, the bundle has at least this number of events of its end. */
+const maxEvents = 100_000;
 
 /** The events of a log as we read them; of a file of ads, the ads. */
 async function eventsText(log: LogSource, words: KnownWords): Promise<string> {
   const ads = await adsOf(log);
   if (ads !== undefined) return lines(ads.map((ad) => adShown(ad, words)));
-  const [first, last]: [string[], string[]] = [[], []];
+  const shown: string[] = [];
   let leftOut = 0;
   await scanLog(log, (event) => {
-    const line = lines([eventShown(event, words)]);
-    if (first.length < maxPart) first.push(line);
-    else if (last.push(line) > 2 * maxPart) leftOut += last.splice(0, maxPart).length;
+    if (shown.push(lines([eventShown(event, words)])) < 2 * maxEvents) return;
+    leftOut += shown.splice(0, maxEvents).length;
   });
-  return [...first, ...(leftOut === 0 ? [] : [lines([{ leftOut }])]), ...last].join('');
+  return lines(leftOut === 0 ? [] : [{ leftOut }]) + shown.join('');
 }
 
 async function adsOf(log: LogSource): Promise<Ad[] | undefined> {
@@ -129,7 +115,7 @@ export async function kindOfFile(source: LogSource): Promise<FileKind> {
     const text = Buffer.from(head).toString('utf8');
     if (isEventLog(head)) return 'events';
     if (isJobAds(text)) return 'ads';
-    return /^[ \t]*queue\b/im.test(text) && /^[^#\n=]+=/m.test(text) ? 'submit' : 'other';
+    return /^[ \t]*queue\b/im.test(text) ? 'submit' : 'other';
   }
   return 'other';
 }
@@ -188,8 +174,11 @@ async function submitText(cli: Cli, file: string, words: KnownWords): Promise<st
   const commands = facts.submission.assignments.flatMap(({ command, value }) =>
     command === undefined || command === 'environment' ? [] : [{ command, value }],
   );
-  const findings = lintSubmission(facts).map((finding) =>
-    pick(finding, ['rule', 'level', 'line', 'message']),
-  );
+  const findings = lintSubmission(facts).map(({ rule, level, line, message }) => ({
+    rule,
+    level,
+    line,
+    message,
+  }));
   return `${JSON.stringify(words.shown({ commands, findings }), null, 2)}\n`;
 }

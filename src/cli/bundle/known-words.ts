@@ -37,10 +37,10 @@ export class KnownWords {
   readonly #remembered = new Map<string, string>();
 
   constructor(pages: string) {
-    const pieces = pages.toLowerCase().split(/[\s/=,;|&?()"'`<>[\]{}*#$%^~\\]+/);
+    const text = pages.toLowerCase();
     this.#words = new Set([
-      ...pieces.map((piece) => piece.replaceAll(/^[-+.:@]+|[.:!-]+$/g, '')),
-      ...(pages.toLowerCase().match(/[a-z]{2,}/g) ?? []),
+      ...text.split(separators).map((piece) => piece.replaceAll(/^[-+.:@]+|[.:!-]+$/g, '')),
+      ...(text.match(/[a-z]{2,}/g) ?? []),
       ...moreWords.split(' '),
     ]);
   }
@@ -61,11 +61,6 @@ export class KnownWords {
     this.#names.set(key, `${kind}-${count}`);
     this.#remembered.clear();
     if (kind === 'user') this.#words.delete(key);
-  }
-
-  /** How many names of each kind were replaced. */
-  get counts(): Record<string, number> {
-    return Object.fromEntries(this.#counts);
   }
 
   text(text: string): string {
@@ -127,22 +122,9 @@ export class KnownWords {
       }),
     );
   }
-
-  /** A log of a program: its words stay, and the names that were learned go. */
-  withoutNames(text: string): string {
-    const users = [...this.#names].filter(([name, shown]) => shown.startsWith('user-') && name.length > 3);
-    return users
-      .reduce((kept, [name, shown]) => kept.replaceAll(name, shown), text)
-      .split(/([\s/=,;|&?()"'`<>[\]{}*#$%^~\\:_]+)/)
-      .map((piece) => this.#names.get(piece.toLowerCase()) ?? (isPersonal(piece) ? '…' : piece))
-      .join('');
-  }
 }
 
 const isHostKey = /^(?:host|server|url|discoveryHost)$/;
-/** An address of a machine or of a person. */
-const isPersonal = (piece: string): boolean => ipAddress.test(piece) || /@[\w-]+\./.test(piece);
-
 /** The host of a URL, or what is alone. */
 const hostIn = (text: string): string => /^(?:[\w+.-]+:\/\/)?(?:[^/?#@]*@)?([^/?#:@]*)/.exec(text)?.[1] ?? '';
 

@@ -5,34 +5,26 @@ import type { Command } from 'commander';
 import { unlessGone } from '../../base/error-reason.ts';
 import { textTable } from '../../base/fit-table.ts';
 import { printable, printableLines } from '../../base/printable.ts';
-import { createRedact } from '../../base/secrets/redact.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
-import { isSecretName, textWithoutSecrets } from '../../base/secrets/in-files.ts';
+import { textWithoutSecrets } from '../../base/secrets/in-files.ts';
 import { submitFile } from '../../dag/dag.ts';
 import type { DagRun } from '../../dag/not-submitted.ts';
 import { logFile } from '../../eventlog/log-sources.ts';
 import { Fault } from '../../fault/fault.ts';
-import { tokenLocations } from '../../federation/token-locations.ts';
 import { formatSize } from '../../job/units.ts';
-import { secretsFile } from '../../pool/stored-secrets.ts';
-import type { LogReport } from '../../report/log-report.ts';
 import type { ReadLogs } from '../../report/read-logs.ts';
-import { reportText } from '../../report/report-text.ts';
-import { sections } from '../../report/sections.ts';
 import { isDagFile } from '../adopt/dag-file.ts';
 import { kindOfFile, type BundleFile, namedBundleFiles, runBundleFiles } from '../bundle/bundle-files.ts';
 import { KnownWords } from '../bundle/known-words.ts';
 import { writeBundle } from '../bundle/write-bundle.ts';
 import type { Cli } from '../cli.ts';
 import { examine } from '../doctor/examine.ts';
-import { textPage } from '../report/print-report.ts';
 import { readSource, reportSource, type ReportSource } from '../report/report-source.ts';
 import { askYesNo, nextCommands } from '../text/phrases.ts';
 
 interface BundleOptions {
   output?: string;
   withLog: string[];
-  yes?: true;
   doctor: boolean;
   json?: true;
 }
@@ -47,7 +39,6 @@ export function configure(command: Command, cli: Cli): void {
       (file: string, before: string[]) => [...before, file],
       [],
     )
-    .option('-y, --yes', 'add it without confirmation')
     .option('--no-doctor', 'leave out what `updraft doctor` finds on this machine')
     .option('--json', 'print JSON')
     .action((words: string[], options: BundleOptions) => bundle(cli, words, options));
@@ -60,9 +51,8 @@ async function bundle(cli: Cli, named: readonly string[], options: BundleOptions
   const words = await KnownWords.load();
   const read = await readSource(cli, source, {});
   learnNames(cli, words, read);
-  const run = 'run' in source ? source.run.folder : undefined;
-  const logs = await Promise.all(options.withLog.map((file) => logEnd(cli, file, run, words)));
-  for (const log of options.yes === true ? [] : logs) await confirm(cli, log);
+  const logs = await Promise.all(options.withLog.map((file) => logEnd(cli, file)));
+  for (const log of logs) await confirm(cli, log);
   const files = [
     ...('run' in source
       ? await runBundleFiles(source.run.folder, words)
@@ -70,7 +60,7 @@ async function bundle(cli: Cli, named: readonly string[], options: BundleOptions
     ...made({
       'versions.json': json(words.shown(versions(cli))),
       ...(options.doctor && { 'doctor.json': json(words.shown(await examine(cli))) }),
-      ...reportTexts(cli, read, words),
+      'report.json': json(words.shown(read.report)),
       ...Object.fromEntries(logs.map(({ text }, at) => [`printed-${at + 1}.txt`, text])),
     }),
   ];
@@ -81,16 +71,15 @@ async function bundle(cli: Cli, named: readonly string[], options: BundleOptions
       sizes.push({ name, bytes: Buffer.byteLength(text) });
       yield { name, text };
     }
-    yield { name: 'about.txt', text: aboutText(sizes, words) };
   };
   const madeAt = new Date(cli.clock.now()).toISOString().replaceAll(/[-:]|\..*/g, '');
   const file = path.resolve(cli.cwd, options.output ?? `updraft-bundle-${madeAt}.tar.gz`);
   const bytes = await writeBundle(file, texts(), cli.signal);
   if (options.json === true) {
-    cli.out(`${JSON.stringify({ file, bytes, files: sizes, replaced: words.counts })}\n`);
+    cli.out(`${JSON.stringify({ file, bytes, files: sizes })}\n`);
     return;
   }
-  cli.out(`${aboutText(sizes, words)}\n${file} (${formatSize(bytes)}, readable by you only)\n`);
+  cli.out(`${aboutText(sizes)}\n${file} (${formatSize(bytes)}, readable by you only)\n`);
   nextCommands(cli, [[`tar -xzOf ${shellQuote(file)} | less`, 'read all of it before you send it']]);
 }
 
@@ -106,12 +95,11 @@ async function sourceOf(
     const is = isFile && !(await isDagFile(full)) ? await kindOfFile(await logFile(full, word)) : 'events';
     if (is === 'submit') submitFiles.push(full);
     else if (is !== 'other') logs.push(word);
-    else if (words.length > 1)
+    else
       throw new Fault('usage', `${word} is no event log, submit file or DAG`, {
         about: word,
         fix: `to add the end of what a program printed: --with-log ${shellQuote(word)}`,
       });
-    else logs.push(word); // the fault of a report says what it is
   }
   const source = await reportSource(cli, logs.length === 0 ? words : logs);
   return {
@@ -150,12 +138,6 @@ const made = (texts: Record<string, string>): BundleFile[] =>
 
 const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
 
-function reportTexts(cli: Cli, read: ReadLogs, words: KnownWords): Record<string, string> {
-  const report = words.shown(read.report) as LogReport;
-  const text = reportText(report, sections(report), { ...textPage(cli), width: 120 });
-  return { 'report.json': json(report), 'report.txt': `${text}\n` };
-}
-
 const versions = ({ version, platform, clock }: Cli) => ({
   ...{ updraft: version, platform, arch: arch(), kernel: release().replace(/[^\d.].*$/, '') },
   time: new Date(clock.now()).toISOString(),
@@ -168,8 +150,8 @@ interface LogEnd {
   text: string;
 }
 
-/** The last lines of a log, without secrets and names. */
-async function logEnd(cli: Cli, file: string, run: string | undefined, words: KnownWords): Promise<LogEnd> {
+/** The last lines of a log, without secrets. */
+async function logEnd(cli: Cli, file: string): Promise<LogEnd> {
   const bytes = await readFile(path.resolve(cli.cwd, file)).catch((error: unknown) => {
     throw new Fault('file-invalid', `${file} cannot be read`, {
       about: file,
@@ -179,28 +161,7 @@ async function logEnd(cli: Cli, file: string, run: string | undefined, words: Kn
   });
   const text = bytes.subarray(-maxLogBytes).toString('utf8');
   const whole = bytes.length > maxLogBytes ? text.slice(text.indexOf('\n') + 1) : text;
-  const redact = createRedact(await knownSecrets(cli, run));
-  const clean = textWithoutSecrets(whole).split('\n').map(redact).join('\n');
-  return { file, text: words.withoutNames(printableLines(clean)) };
-}
-
-/** Shorter values may be words. */
-const minChars = 8;
-
-/** Secrets that this user has here: variables, tokens, and those of a run. A log may have them without a name. */
-async function knownSecrets(cli: Cli, run: string | undefined): Promise<string[]> {
-  const contentOf = (file: string): Promise<string> => readFile(file, 'utf8').catch(() => '');
-  const places = await tokenLocations(cli, {});
-  const tokens = await Promise.all(
-    places.map(async (one) => ('token' in one ? one.token : contentOf(one.file))),
-  );
-  const stored = run === undefined ? '' : await contentOf(secretsFile(cli.env, path.basename(run)));
-  const values = [
-    ...Object.entries(cli.env).flatMap(([name, value = '']) => (isSecretName(name) ? [value] : [])),
-    ...tokens,
-    ...Object.values(JSON.parse(stored || '{}') as Record<string, string>),
-  ];
-  return [...new Set(values.map((value) => value.trim()).filter((value) => value.length >= minChars))];
+  return { file, text: printableLines(textWithoutSecrets(whole)) };
 }
 
 async function confirm(cli: Cli, { file, text }: LogEnd): Promise<void> {
@@ -212,16 +173,14 @@ async function confirm(cli: Cli, { file, text }: LogEnd): Promise<void> {
   throw new Fault('usage', 'no bundle was made', { fix });
 }
 
-function aboutText(sizes: readonly { name: string; bytes: number }[], { counts }: KnownWords): string {
-  const rows = sizes.map(({ name, bytes }) => [name, formatSize(bytes)]);
-  const names = Object.entries(counts).map(
-    ([kind, count]) => `${kind}-1${count === 1 ? '' : ` to ${kind}-${count}`}`,
-  );
-  return [
-    ...textTable([{ title: 'FILE' }, { title: 'SIZE', align: 'right' }], rows),
+const aboutText = (sizes: readonly { name: string; bytes: number }[]): string =>
+  [
+    ...textTable(
+      [{ title: 'FILE' }, { title: 'SIZE', align: 'right' }],
+      sizes.map(({ name, bytes }) => [name, formatSize(bytes)]),
+    ),
     '',
-    `Of texts, only numbers and the words of Updraft's own pages are in it; … is in place of all others.`,
-    ...(names.length === 0 ? [] : [`Names are replaced: ${names.join(', ')}.`]),
+    "Of texts, only numbers and the words of Updraft's own pages are in it; … is in place of all others.",
+    'Names are replaced: user-1, host-1, site-1, node-1, log-1.',
     '',
   ].join('\n');
-}
