@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
-import { tagger, type Manifest } from '../src/transfer/proof/manifest.ts';
+import { type Manifest, tagger } from '@updraft/pelican/transfer';
 
 const chunkBytes = 4 << 20;
 const key = '00112233445566778899aabbccddeeff';

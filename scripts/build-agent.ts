@@ -3,7 +3,7 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { agentName } from '../src/base/installation.ts';
+import { agentName } from '../src/job/installation.ts';
 import { asFault } from '../src/fault/fault.ts';
 import { bundleAgent } from './agent-bundle.ts';
 import { archs, type Arch } from './bun.ts';

@@ -2,15 +2,21 @@ import { createHash } from 'node:crypto';
 import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import type { Assets } from '../src/base/assets.ts';
-import type { Build } from '../src/base/installation.ts';
+import type { Assets } from '../src/job/assets.ts';
+import type { Build } from '../src/job/installation.ts';
 import { defineLibrary } from './agent-bundle.ts';
 import { packAgent } from './build-agent.ts';
 import { archs, type Arch } from './bun.ts';
 import { compile, makeOnce, root } from './compile.ts';
 import { bundlePage } from './page-bundle.ts';
 
-const code = ['src/**/*.ts', 'scripts/executable.ts', 'package.json', 'package-lock.json'];
+const code = [
+  '{src,packages}/**/*.ts',
+  'packages/*/package.json',
+  'scripts/executable.ts',
+  'package.json',
+  'package-lock.json',
+];
 const texts = [
   'LICENSES.txt',
   'python/updraft.py',

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, w
 import os from 'node:os';
 import path from 'node:path';
 import { Fault } from '../src/fault/fault.ts';
-import { openUnpacker } from '../src/unpack/open-unpacker.ts';
+import { openUnpacker } from '@updraft/archive';
 
 export const bunVersion = '1.4.4';
 

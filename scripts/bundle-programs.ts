@@ -9,7 +9,10 @@ import { bundlePage } from './page-bundle.ts';
  * do. Tests start them hundreds of times, and a start loads a few files instead of some hundred: half the time.
  */
 export async function bundlePrograms(): Promise<void> {
-  const sources = globSync(['src/**/*.ts', 'src/**/*.css'], { cwd: root, exclude: ['**/*.test.ts'] }).sort();
+  const sources = globSync(['{src,packages}/**/*.ts', 'packages/*/package.json', 'src/**/*.css'], {
+    cwd: root,
+    exclude: ['**/*.test.ts'],
+  }).sort();
   const texts = [...sources, 'package-lock.json'].map((name) => [
     name,
     readFileSync(path.join(root, name), 'utf8'),

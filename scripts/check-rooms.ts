@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import path from 'node:path';
 import ts from 'typescript';
-import { walkFiles } from '../src/base/walk-tree.ts';
+import { walkFiles } from '@updraft/base/disk';
 
 /** Enforces `rooms.json`: which room may import which, including types; no cycles; no imports of a main. */
 const root = path.dirname(import.meta.dirname);

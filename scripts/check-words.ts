@@ -65,7 +65,7 @@ const bannedNames: Record<string, Banned> = {
 const bannedCalls: Record<string, Banned> = {
   'readdir with recursive': {
     word: /\b(readdir|opendir)(Sync)?\((?:[^()]|\([^()]*\))*\brecursive\b/g,
-    use: 'walkTree or walkFiles of src/base/walk-tree.ts: Bun follows links to folders here, Node some of them',
+    use: 'walkTree or walkFiles of packages/base/walk-tree.ts: Bun follows links to folders here, Node some of them',
   },
 };
 

@@ -1,7 +1,7 @@
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import ts from 'typescript';
-import { walkFiles } from '../src/base/walk-tree.ts';
+import { walkFiles } from '@updraft/base/disk';
 import { pools } from '../src/job/choices.ts';
 import { bundleAgent } from './agent-bundle.ts';
 import { root } from './gate.ts';

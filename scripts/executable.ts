@@ -1,8 +1,8 @@
 import path from 'node:path';
 import process from 'node:process';
 import { isPluginCall } from '../src/agent/plugin/plugin-args.ts';
-import { type Assets, embedAssets } from '../src/base/assets.ts';
-import { agentName } from '../src/base/installation.ts';
+import { type Assets, embedAssets } from '../src/job/assets.ts';
+import { agentName } from '../src/job/installation.ts';
 
 /**
  * The one-file executable: the agent if its name or its first argument says so, or if its name is that of an HTCondor

@@ -1,5 +1,5 @@
 import type { FaultKind } from '../src/fault/kinds.ts';
-import { defaultTransferLimits, stallSeconds } from '../src/transfer/limits.ts';
+import { defaultTransferLimits, stallSeconds } from '@updraft/pelican/limits';
 
 const [alone, beside] = [false, true].map((isBeside) => stallSeconds(defaultTransferLimits, isBeside));
 

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { ensureTorch } from '../src/cli/commands/demo.ts';
 import { aptInstall, canInstall, type Installer } from '../src/cli/debian.ts';
 import { asFault } from '../src/fault/fault.ts';
-import { rootFolder } from '../src/mini/pool/root-folder.ts';
+import { rootFolder } from '@updraft/mini/pool';
 import { findOnPath, findProgram } from '../test/servers/debian-packages.ts';
 import { buildAgent } from './build-agent.ts';
 import { buildExecutable } from './build-executable.ts';

@@ -4,7 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { run } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { tried } from '../src/base/error-reason.ts';
+import { tried } from '@updraft/base';
 import { compileCache } from '../test/compile-cache.ts';
 import { hangMs } from '../test/hang-limit.ts';
 import { gate, root, type StepResult } from './gate.ts';
@@ -80,7 +80,7 @@ function lastTimes(): Map<string, number> {
   return new Map(text === undefined ? [] : (JSON.parse(text) as [string, number][]));
 }
 
-const isOfOneRoom = (name: string): boolean => name.startsWith('src/');
+const isOfOneRoom = (name: string): boolean => /^(?:src|packages)\//.test(name);
 
 /** Longest first: a long file that starts last leaves the other cores idle. */
 function testFiles(): string[] {
@@ -89,7 +89,9 @@ function testFiles(): string[] {
     longest.includes(name) ? 100 - longest.indexOf(name) : isOfOneRoom(name) ? 1 : 10;
   const seconds = (name: string): number => times.get(name) ?? guess(name);
   return globSync(
-    patterns.length > 0 ? patterns : ['src/**/*.test.ts', 'test/**/*.test.ts', 'scripts/**/*.test.ts'],
+    patterns.length > 0
+      ? patterns
+      : ['{src,packages}/**/*.test.ts', 'test/**/*.test.ts', 'scripts/**/*.test.ts'],
     { cwd: root },
   )
     .sort((a, b) => seconds(b) - seconds(a) || (a < b ? -1 : 1))
@@ -132,7 +134,7 @@ function stageOf(file: string): Stage {
 }
 
 function usesPool(file: string, seen: Set<string>): boolean {
-  if (file.startsWith(path.join(root, 'src/mini/pool/'))) return true;
+  if (file.startsWith(path.join(root, 'packages/mini/pool/'))) return true;
   if (seen.has(file) || !file.startsWith(path.join(root, 'test/'))) return false;
   seen.add(file);
   const imports = readFileSync(file, 'utf8').matchAll(/(?:from |import\()'(\.[^']+\.ts)'/g);

@@ -24,8 +24,9 @@ export interface FileResult {
 const suites = [
   // What the command line does with objects and files; the rest of it is text, and starts the same modules.
   'src/cli/{bundle,object}/*.test.ts',
+  'src/!(cli)/**/*.test.ts',
   // Not `mini`: the suites of objects and transfers start its federation in Bun, and need all of it to work there.
-  'src/!(cli|mini)/**/*.test.ts',
+  'packages/!(mini)/**/*.test.ts',
   'test/objects/*.test.ts',
   'test/transfer/*.test.ts',
   'test/archives/*.test.ts',

@@ -1,9 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { format } from 'prettier';
-import type { RetryRule } from '../src/fault/base.ts';
+import type { RetryRule } from '@updraft/base';
 import { kinds, agentExits } from '../src/fault/kinds.ts';
-import { defaultTransferLimits } from '../src/transfer/limits.ts';
+import { defaultTransferLimits } from '@updraft/pelican/limits';
 import { ruleTable } from '../src/check/check-facts.ts';
 import { codesTable } from './codes-table.ts';
 import { faultsPage } from './faults-page.ts';

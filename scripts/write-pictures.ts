@@ -12,7 +12,7 @@ import {
 import os from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { systemClock } from '../src/base/clock.ts';
+import { systemClock } from '@updraft/base';
 import { serveDashboard } from '../src/dashboard/serve-dashboard.ts';
 import { findChromium, startChromium, type Tab } from '../test/browser/chromium.ts';
 import { imagenetRun } from '../test/dashboard/imagenet-run.ts';

@@ -1,10 +1,21 @@
 /** The library: event logs of HTCondor, where the time of their jobs went, and charts of it. */
-export { followEventLog } from './eventlog/tail.ts';
-export { readEventLog, scanEventLog } from './eventlog/read-event-log.ts';
-export { logFile, logSources, type LogPlaces } from './eventlog/log-sources.ts';
-export { scanLog, type LogSource, type ReadOptions } from './eventlog/scan-log.ts';
-export type { EventOf, Garbled, LogEvent } from './eventlog/events.ts';
-export type { EventKind } from './eventlog/kinds.ts';
+import { followEventLog } from '@updraft/htcondor/eventlog';
+
+export { followEventLog };
+export {
+  readEventLog,
+  scanEventLog,
+  logFile,
+  logSources,
+  type LogPlaces,
+  scanLog,
+  type LogSource,
+  type ReadOptions,
+  type EventOf,
+  type Garbled,
+  type LogEvent,
+  type EventKind,
+} from '@updraft/htcondor/eventlog';
 export { ledger, type AttemptRow, type Ledger, type JobRow } from './report/ledger.ts';
 export { columns, columnLabels, type Amounts, type Column } from './report/columns.ts';
 export type { Cause } from './codes/causes.ts';

@@ -1,5 +1,5 @@
 import { stat } from 'node:fs';
-import type { Clock } from '../src/base/clock.ts';
+import type { Clock } from '@updraft/base';
 
 const tickMs = 4;
 

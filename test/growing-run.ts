@@ -1,7 +1,7 @@
 import { appendFile, mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import type { TestContext } from 'node:test';
-import { systemClock } from '../src/base/clock.ts';
+import { systemClock } from '@updraft/base';
 import { attemptFiles, attemptFolder, runFiles } from '../src/job/layout.ts';
 import type { AgentBody, RunBody } from '../src/journal/entry.ts';
 import { openAgentJournal, openJournal } from '../src/journal/file.ts';

@@ -4,19 +4,10 @@ import os from 'node:os';
 import path from 'node:path';
 import { after, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
-import { systemClock } from '../src/base/clock.ts';
-import { isThere } from '../src/base/error-reason.ts';
-import { withLease } from '../src/base/lease.ts';
-import { identifyProcess } from '../src/base/process-identity.ts';
-import { insideHome, sites } from '../src/mini/pool/condor-config.ts';
-import {
-  type MiniPoolOptions,
-  type MiniPoolState,
-  runningPool,
-  startPool,
-  stopPool,
-} from '../src/mini/pool/pool.ts';
-import { rootFolder } from '../src/mini/pool/root-folder.ts';
+import { isThere, systemClock } from '@updraft/base';
+import { identifyProcess, withLease } from '@updraft/base/processes';
+import { insideHome, type MiniPoolOptions } from '@updraft/mini/testing';
+import { type MiniPoolState, rootFolder, runningPool, sites, startPool, stopPool } from '@updraft/mini/pool';
 import { endWithUs } from './end-with-us.ts';
 import { hangMs } from './hang-limit.ts';
 

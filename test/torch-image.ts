@@ -2,8 +2,8 @@ import { execFile } from 'node:child_process';
 import { mkdir, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { isThere } from '../src/base/error-reason.ts';
-import type { MiniPoolState } from '../src/mini/pool/pool.ts';
+import { isThere } from '@updraft/base';
+import type { MiniPoolState } from '@updraft/mini/pool';
 
 const run = promisify(execFile);
 

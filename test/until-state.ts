@@ -1,4 +1,4 @@
-import { systemClock } from '../src/base/clock.ts';
+import { systemClock } from '@updraft/base';
 import type { RunState } from '../src/journal/state.ts';
 import { followRunStates } from '../src/run/run-states.ts';
 import { hangMs } from './hang-limit.ts';

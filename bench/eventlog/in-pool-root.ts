@@ -1,8 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { enterRootScript } from '../../src/mini/pool/namespaces.ts';
-import { rootFolder } from '../../src/mini/pool/root-folder.ts';
+import { enterRootScript } from '@updraft/mini/testing';
+import { rootFolder } from '@updraft/mini/pool';
 
 /** The start of a command line that runs inside a Debian root folder with HTCondor, which is created if none is given. */
 export async function inPoolRoot(scratch: string, given?: string): Promise<string[]> {

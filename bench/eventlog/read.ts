@@ -1,4 +1,4 @@
-import { readEventLog, scanEventLog } from '../../src/eventlog/read-event-log.ts';
+import { readEventLog, scanEventLog } from '@updraft/htcondor/eventlog';
 
 /** Reads a log one way, and prints its number of events and the peak memory. */
 const [how, log = ''] = process.argv.slice(2);

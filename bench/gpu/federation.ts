@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
-import { wantDigest } from '../../src/federation/digest-header.ts';
+import { wantDigest } from '@updraft/pelican/testing';
 import type { Dataset } from './datasets.ts';
 
 interface Served {

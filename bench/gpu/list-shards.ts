@@ -1,6 +1,6 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { shardListText, type ListedShard } from '../../src/transfer/proof/shard-list.ts';
+import { type ListedShard, shardListText } from '@updraft/pelican/transfer';
 import { manifestOf } from '../manifest-of.ts';
 
 /** Writes the list of the shards that `stream/make_shards.py` has made in a folder, as `updraft stage` does. */

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { parseArgs } from 'node:util';
-import { startFederation } from '../../src/mini/federation/federation.ts';
+import { startFederation } from '@updraft/mini/federation';
 
 // A federation in a separate process, so that its cost does not count for the training. Ends with its input.
 const { values } = parseArgs({

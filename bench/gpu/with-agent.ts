@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { cp, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { defined } from '../../src/base/defined.ts';
-import { removeTree } from '../../src/base/remove-tree.ts';
+import { defined } from '@updraft/base';
+import { removeTree } from '@updraft/base/disk';
 import { attemptFiles, attemptFolder, runFiles, sandboxFiles } from '../../src/job/layout.ts';
 import { loadPlan } from '../../src/job/load-plan.ts';
 import type { Plan } from '../../src/job/plan.ts';

@@ -1,10 +1,8 @@
 import { mkdir } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { systemClock } from '../../src/base/clock.ts';
-import { sites } from '../../src/mini/pool/condor-config.ts';
-import { type MiniPoolState, startPool, stopPool } from '../../src/mini/pool/pool.ts';
-import { rootFolder } from '../../src/mini/pool/root-folder.ts';
+import { systemClock } from '@updraft/base';
+import { type MiniPoolState, rootFolder, sites, startPool, stopPool } from '@updraft/mini/pool';
 
 /** Slots of each site, in the proportion of the published jobs: enough that no job has to wait for one. */
 const slots: Record<string, number> = {

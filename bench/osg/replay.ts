@@ -1,11 +1,11 @@
-import { insideHome } from '../../src/mini/pool/condor-config.ts';
+import { insideHome } from '@updraft/mini/testing';
 import { execFile } from 'node:child_process';
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { systemClock } from '../../src/base/clock.ts';
-import { startFederation, type MiniFederation } from '../../src/mini/federation/federation.ts';
-import type { MiniPoolState } from '../../src/mini/pool/pool.ts';
+import { systemClock } from '@updraft/base';
+import { type MiniFederation, startFederation } from '@updraft/mini/federation';
+import type { MiniPoolState } from '@updraft/mini/pool';
 import type { Dataset } from './dataset.ts';
 import { troubleOf } from './trouble-rules.ts';
 import type { Scenario } from './scenario.ts';

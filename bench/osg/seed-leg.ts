@@ -1,7 +1,7 @@
 import { chmod, copyFile, cp, mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { systemClock } from '../../src/base/clock.ts';
-import { logSources } from '../../src/eventlog/log-sources.ts';
+import { systemClock } from '@updraft/base';
+import { logSources } from '@updraft/htcondor/eventlog';
 import { readLogs } from '../../src/report/read-logs.ts';
 import type { JobHistory } from '../../src/history/history.ts';
 import { condor, evictAsScripted, openStage, type Setting, type Stage } from './replay.ts';

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { copyFile, cp, mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { systemClock } from '../../src/base/clock.ts';
+import { systemClock } from '@updraft/base';
 import type { RunState } from '../../src/journal/state.ts';
 import { readJournal } from '../../src/journal/tail.ts';
 import { runJobs } from '../../src/history/run-jobs.ts';

@@ -2,12 +2,11 @@ import { execFile, spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { systemClock } from '../../src/base/clock.ts';
+import { systemClock } from '@updraft/base';
 import type { Plan } from '../../src/job/plan.ts';
-import { startFederation } from '../../src/mini/federation/federation.ts';
-import { poolFolders, sites } from '../../src/mini/pool/condor-config.ts';
-import { startPool, stopPool } from '../../src/mini/pool/pool.ts';
-import { rootFolder } from '../../src/mini/pool/root-folder.ts';
+import { startFederation } from '@updraft/mini/federation';
+import { poolFolders } from '@updraft/mini/testing';
+import { rootFolder, sites, startPool, stopPool } from '@updraft/mini/pool';
 import { cacheFolder } from '../osg/replay-pool.ts';
 import type { PackedEnvironment } from './make-archive.ts';
 

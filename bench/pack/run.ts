@@ -2,8 +2,7 @@ import { existsSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, writ
 import os from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { findProgram } from '../../src/base/find-program.ts';
-import { formatSize } from '../../src/job/units.ts';
+import { findProgram, formatSize } from '@updraft/base';
 import { interleave, median, type Variant } from '../interleave.ts';
 import { markdownTable } from '../markdown-table.ts';
 import { scratchFolder } from '../scratch.ts';

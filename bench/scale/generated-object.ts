@@ -1,5 +1,5 @@
 import { createCipheriv, createHash } from 'node:crypto';
-import { tagger, type Manifest } from '../../src/transfer/proof/manifest.ts';
+import { type Manifest, tagger } from '@updraft/pelican/transfer';
 
 const chunkBytes = 4 << 20;
 /** A class tar and its header in the outer tar fill whole chunks, so that all classes share all chunks but the first. */

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { bunFor, type Arch } from '../../scripts/bun.ts';
-import { startFederation } from '../../src/mini/federation/federation.ts';
+import { startFederation } from '@updraft/mini/federation';
 import { markdownTable } from '../markdown-table.ts';
 import { measure } from '../measure.ts';
 import { plainEnvironment } from '../peers.ts';

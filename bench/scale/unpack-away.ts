@@ -2,11 +2,10 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
-import { systemClock } from '../../src/base/clock.ts';
-import { createLocator } from '../../src/federation/locator.ts';
-import { fetchToStream } from '../../src/transfer/fetch-to-stream.ts';
-import { parseManifest } from '../../src/transfer/proof/manifest.ts';
-import { openUnpacker } from '../../src/unpack/open-unpacker.ts';
+import { systemClock } from '@updraft/base';
+import { createLocator } from '@updraft/pelican/federation';
+import { fetchToStream, parseManifest } from '@updraft/pelican/transfer';
+import { openUnpacker } from '@updraft/archive';
 import { filesPerClass, pictureName, pictureSha256 } from './generated-object.ts';
 
 /**

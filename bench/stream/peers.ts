@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { walkFiles } from '../../src/base/walk-tree.ts';
+import { walkFiles } from '@updraft/base/disk';
 import { loadPlan } from '../../src/job/load-plan.ts';
 import { cpuBy } from '../gpu/cpu-meter.ts';
 import { listShards } from '../gpu/list-shards.ts';

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { osgLog, wrongOutputs } from '../../scripts/osg-log.ts';
-import { logSources } from '../../src/eventlog/log-sources.ts';
+import { logSources } from '@updraft/htcondor/eventlog';
 import { readLogs } from '../../src/report/read-logs.ts';
 import { sectionText } from '../../src/report/report-text.ts';
 import { scratchFolder } from '../scratch.ts';

@@ -1,6 +1,6 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { makeCertificateAuthority } from '../../src/mini/federation/x509.ts';
+import { makeCertificateAuthority } from '@updraft/mini/testing';
 import { startNginx } from '../../test/servers/nginx.ts';
 import { interleave, median } from '../interleave.ts';
 import { markdownTable } from '../markdown-table.ts';

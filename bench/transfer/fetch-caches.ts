@@ -1,5 +1,5 @@
-import type { Located } from '../../src/federation/located.ts';
-import { fetchToFile } from '../../src/transfer/fetch-to-file.ts';
+import type { Located } from '@updraft/pelican/federation';
+import { fetchToFile } from '@updraft/pelican/transfer';
 
 /** `node fetch-caches.ts TARGET URL...`: the engine in a separate process, with these URLs as caches of one object. */
 const [target = '', ...urls] = process.argv.slice(2);

@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { systemClock } from '../../src/base/clock.ts';
-import { createLocator } from '../../src/federation/locator.ts';
-import { fetchToFile } from '../../src/transfer/fetch-to-file.ts';
-import { parseManifest } from '../../src/transfer/proof/manifest.ts';
+import { systemClock } from '@updraft/base';
+import { createLocator } from '@updraft/pelican/federation';
+import { fetchToFile, parseManifest } from '@updraft/pelican/transfer';
 
 /** `node fetch-one.ts URL TARGET [MANIFEST]`: only the engine, in a separate process. */
 const [url = '', target = '', manifestFile] = process.argv.slice(2);

@@ -2,7 +2,7 @@ import { existsSync, linkSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import os from 'node:os';
 import path from 'node:path';
 import type { TestContext } from 'node:test';
-import { makeCertificateAuthority } from '../../src/mini/federation/x509.ts';
+import { makeCertificateAuthority } from '@updraft/mini/testing';
 import { startCache, startOrigin, xrootdVersions, type Xrootd } from '../../test/servers/xrootd.ts';
 import { interleave, median, type Variant } from '../interleave.ts';
 import { markdownTable } from '../markdown-table.ts';

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import type { MiniFederation } from '../../src/mini/federation/federation.ts';
+import type { MiniFederation } from '@updraft/mini/federation';
 import type { Variant } from '../interleave.ts';
 import { plainEnvironment, program } from '../peers.ts';
 

@@ -1,8 +1,7 @@
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { startFederation, type MiniFederation } from '../../src/mini/federation/federation.ts';
-import { serverModels } from '../../src/mini/federation/server-traits.ts';
+import { type MiniFederation, serverModels, startFederation } from '@updraft/mini/federation';
 import { manifestOf } from '../manifest-of.ts';
 import { markdownTable } from '../markdown-table.ts';
 import { measure } from '../measure.ts';

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { walkFiles } from '../../src/base/walk-tree.ts';
+import { walkFiles } from '@updraft/base/disk';
 import { startNginx } from '../../test/servers/nginx.ts';
 import { interleave, median, type Variant } from '../interleave.ts';
 import { markdownTable } from '../markdown-table.ts';

@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
-import { systemClock } from '../../src/base/clock.ts';
-import { createLocator } from '../../src/federation/locator.ts';
-import { fetchToStream } from '../../src/transfer/fetch-to-stream.ts';
-import { parseManifest } from '../../src/transfer/proof/manifest.ts';
-import { openUnpacker } from '../../src/unpack/open-unpacker.ts';
+import { systemClock } from '@updraft/base';
+import { createLocator } from '@updraft/pelican/federation';
+import { fetchToStream, parseManifest } from '@updraft/pelican/transfer';
+import { openUnpacker } from '@updraft/archive';
 
 /** `node unpack-one.ts URL INTO [MANIFEST]`: fetches and unpacks like the agent, in a separate process. */
 const [url = '', into = '', manifestFile] = process.argv.slice(2);

@@ -1,6 +1,6 @@
 import { appendFileSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { systemClock } from '../../src/base/clock.ts';
+import { systemClock } from '@updraft/base';
 import { glyphsFor } from '../../src/cli/text/glyphs.ts';
 import { liveView } from '../../src/cli/run-view/live-view.ts';
 import { condorFiles } from '../../src/pool/condor/condor-files.ts';

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { systemClock } from '../../src/base/clock.ts';
+import { systemClock } from '@updraft/base';
 import { runFiles } from '../../src/job/layout.ts';
 import { loadPlan } from '../../src/job/load-plan.ts';
 import { openJournal } from '../../src/journal/file.ts';

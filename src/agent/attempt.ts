@@ -1,5 +1,4 @@
-import type { Clock } from '../base/clock.ts';
-import type { Env } from '../base/env.ts';
+import type { Clock, Env } from '@updraft/base';
 import type { WorkOrder } from '../job/job.ts';
 import type { Recorder } from './notes/journal-writer.ts';
 import type { SharedNotes } from './notes/shared-notes.ts';

@@ -4,7 +4,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
-import { systemClock } from '../base/clock.ts';
+import { systemClock } from '@updraft/base';
 import type { AgentBody } from '../journal/entry.ts';
 import type { Context } from './attempt.ts';
 import { cleanUp } from './clean-up.ts';

@@ -1,5 +1,5 @@
 import { chmodSync } from 'node:fs';
-import { type Removed, removeTree } from '../base/remove-tree.ts';
+import { type Removed, removeTree } from '@updraft/base/disk';
 import type { Context } from './attempt.ts';
 import type { Recorder } from './notes/journal-writer.ts';
 import { killProcesses } from './training/processes.ts';

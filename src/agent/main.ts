@@ -1,8 +1,8 @@
 import path from 'node:path';
 import process from 'node:process';
-import { systemClock } from '../base/clock.ts';
-import type { Redact } from '../base/secrets/redact.ts';
-import { identifyProcess } from '../base/process-identity.ts';
+import { type Env, systemClock } from '@updraft/base';
+import type { Redact } from '@updraft/base/secrets';
+import { identifyProcess } from '@updraft/base/processes';
 import { asFault, Fault } from '../fault/fault.ts';
 import { kinds } from '../fault/kinds.ts';
 import { makeClaim } from '../job/claim.ts';
@@ -25,8 +25,7 @@ import { checkpointExit } from './training/ending.ts';
 import { LogRedactor, takeSecrets, redactTexts } from './training/secrets.ts';
 import { readSandboxOrder, readSharedOrder } from './order/sandbox-order.ts';
 import type { Context } from './attempt.ts';
-import type { Env } from '../base/env.ts';
-import { attributeOf } from '../classad/ad.ts';
+import { attributeOf } from '@updraft/htcondor/classad';
 import { ranOutAttributes } from '../codes/remedies.ts';
 
 /** Replaced by its value in the agent's bundle, which needs nothing else of package.json. */

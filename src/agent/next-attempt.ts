@@ -1,7 +1,6 @@
 import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { defined } from '../base/defined.ts';
-import type { Env } from '../base/env.ts';
+import { defined, type Env } from '@updraft/base';
 import { remedyForKind, kindOfExit } from '../codes/remedies.ts';
 import { kinds } from '../fault/kinds.ts';
 import { attemptFiles } from '../job/layout.ts';

@@ -1,4 +1,4 @@
-import { succeeds } from '../base/error-reason.ts';
+import { succeeds } from '@updraft/base';
 import { Fault } from '../fault/fault.ts';
 import { dropClaim } from '../job/claim.ts';
 import type { WorkOrder } from '../job/job.ts';
@@ -8,7 +8,7 @@ import type { Attempt, Context } from './attempt.ts';
 import { CheckpointSaver } from './checkpoint/checkpoint-saver.ts';
 import { cleanUp, endProcesses } from './clean-up.ts';
 import { startArrivingData, type ArrivingData } from './data/arriving-data.ts';
-import { releaseMemory } from '../base/release-memory.ts';
+import { releaseMemory } from '@updraft/base/processes';
 import { stageData } from './data/stage-data.ts';
 import { setUpEnvironment } from './environment/set-up-environment.ts';
 import { describeMachine } from './machine/machine.ts';

@@ -1,5 +1,5 @@
 import type { Facts } from './facts.ts';
-import { applyRules, sortFindings, type Finding, type Level, type Rule } from '../base/finding.ts';
+import { applyRules, type Finding, type Level, type Rule, sortFindings } from '@updraft/base';
 import { cudaRules, imageRules, softwareRules } from './rules/software.ts';
 import { diskRules, folderRules } from './rules/disk.ts';
 import { downloadRules, type DownloadFacts } from './rules/downloads.ts';

@@ -1,4 +1,4 @@
-import type { SourceLine } from '../base/finding.ts';
+import type { SourceLine } from '@updraft/base';
 import type { Plan } from '../job/plan.ts';
 import type { SecretFound } from '../job/secrets.ts';
 import type { JobCode } from './code/code.ts';

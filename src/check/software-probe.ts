@@ -1,4 +1,4 @@
-import { shellQuote } from '../base/shell-quote.ts';
+import { shellQuote } from '@updraft/base';
 import type { Uses } from './code/uses.ts';
 
 /** What a probe found, interpreter by interpreter. */

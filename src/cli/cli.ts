@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
-import type { Clock } from '../base/clock.ts';
-import type { Env } from '../base/env.ts';
+import type { Clock, Env } from '@updraft/base';
 import type { Terminal } from './text/terminal.ts';
 
 /** Everything outside a command: passed in by `main.ts` and by tests. */

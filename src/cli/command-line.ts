@@ -1,9 +1,7 @@
 import readline from 'node:readline/promises';
 import { CommanderError } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
-import { steadyClock, systemClock } from '../base/clock.ts';
-import { safeOutput } from '../base/printable.ts';
-import { wrapLines } from '../base/text-table.ts';
+import { safeOutput, steadyClock, systemClock, wrapLines } from '@updraft/base';
 import { asFault, Fault } from '../fault/fault.ts';
 import { kinds } from '../fault/kinds.ts';
 import type { Cli } from './cli.ts';

@@ -1,9 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
-import type { Env } from '../base/env.ts';
+import { type Env, printable } from '@updraft/base';
 import { Fault } from '../fault/fault.ts';
-import { printable } from '../base/printable.ts';
 import { drawErr, type Cli } from './cli.ts';
 
 /** What installing a package needs. */

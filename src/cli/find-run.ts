@@ -1,7 +1,6 @@
 import { open, readdir } from 'node:fs/promises';
 import path from 'node:path';
-import { firstFew, printable } from '../base/printable.ts';
-import { shellQuote } from '../base/shell-quote.ts';
+import { firstFew, printable, shellQuote } from '@updraft/base';
 import { Fault } from '../fault/fault.ts';
 import { runFiles, runsFolder } from '../job/layout.ts';
 import { statIfExists } from '../job/list-files.ts';

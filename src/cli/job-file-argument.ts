@@ -1,6 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { nearest } from '../base/nearest.ts';
-import { shellQuote } from '../base/shell-quote.ts';
+import { nearest, shellQuote } from '@updraft/base';
 import { pools } from '../job/choices.ts';
 import type { LoadOptions } from '../job/load-plan.ts';
 import type { Cli } from './cli.ts';

@@ -2,7 +2,7 @@ import { readdirSync, statSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import path from 'node:path';
 import process from 'node:process';
-import { cacheFolder } from '../base/user-folders.ts';
+import { cacheFolder } from '@updraft/base/user-folders';
 
 /** V8 keeps up to 134 MB for new objects, unless a flag at its start says less: whoever reads a large log starts again. */
 const largeBytes = 64e6;

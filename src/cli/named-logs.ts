@@ -1,7 +1,6 @@
 import path from 'node:path';
-import { printable } from '../base/printable.ts';
-import { logSources } from '../eventlog/log-sources.ts';
-import type { LogSource } from '../eventlog/scan-log.ts';
+import { printable } from '@updraft/base';
+import { type LogSource, logSources } from '@updraft/htcondor/eventlog';
 import { Fault } from '../fault/fault.ts';
 import type { Cli } from './cli.ts';
 import { isRun, pathKind } from './find-run.ts';

@@ -1,7 +1,6 @@
 import os from 'node:os';
 import path from 'node:path';
-import { errorReason } from '../base/error-reason.ts';
-import { printableLines } from '../base/printable.ts';
+import { errorReason, printableLines } from '@updraft/base';
 import { Fault } from '../fault/fault.ts';
 import { kinds } from '../fault/kinds.ts';
 import { describeFull, isFull } from '../job/full-disk.ts';

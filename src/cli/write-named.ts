@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises';
-import { errorReason } from '../base/error-reason.ts';
+import { errorReason } from '@updraft/base';
 import { Fault } from '../fault/fault.ts';
 
 /** The fault of a file or folder that a user named, and that cannot be written. */

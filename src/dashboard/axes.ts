@@ -1,4 +1,4 @@
-import { compareValues, numberOf } from '../base/text-table.ts';
+import { compareValues, numberOf } from '@updraft/base';
 import { tickStep } from '../report/charts/axis.ts';
 import { showValue } from '../job/describe-parameters.ts';
 import type { ParameterValue } from './page-data.ts';

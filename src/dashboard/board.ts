@@ -1,6 +1,5 @@
-import { counted } from '../base/counted.ts';
-import { byImportance, isLowerBetter } from '../base/metric-direction.ts';
-import { clip } from '../base/text-table.ts';
+import { clip, counted } from '@updraft/base';
+import { byImportance, isLowerBetter } from '@updraft/base/training';
 import { causeTitle, sentence, type Cause } from '../codes/causes.ts';
 import { kinds, type FaultKind } from '../fault/kinds.ts';
 import type { JobHistory } from '../history/history.ts';

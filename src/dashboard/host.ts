@@ -3,7 +3,7 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promise
 import os from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { Env } from '../base/env.ts';
+import type { Env } from '@updraft/base';
 import { plainPage } from './page.ts';
 
 export async function machineFacts(uid: number, proc = '/proc'): Promise<MachineFacts> {

@@ -1,6 +1,5 @@
 import path from 'node:path';
-import { printable } from '../base/printable.ts';
-import { clip } from '../base/text-table.ts';
+import { clip, printable } from '@updraft/base';
 import type { Explanation } from '../diagnosis/explanation.ts';
 import { faultOf } from '../history/run-jobs.ts';
 import { attemptFiles, attemptFolder } from '../job/layout.ts';

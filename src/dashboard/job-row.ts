@@ -1,6 +1,5 @@
-import { defined } from '../base/defined.ts';
-import { startAndEnd } from '../base/shorten.ts';
-import { clip } from '../base/text-table.ts';
+import { clip, defined } from '@updraft/base';
+import { startAndEnd } from '@updraft/base/tables';
 import { jobMetrics } from '../journal/training-curve.ts';
 import type { JobState } from '../journal/state.ts';
 import type { AttemptHistory, Activity } from '../history/history.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { readAsset } from '../base/assets.ts';
-import type { Clock } from '../base/clock.ts';
+import { readAsset } from '../job/assets.ts';
+import type { Clock } from '@updraft/base';
 import type { JobState, RunState } from '../journal/state.ts';
 import { boardOf } from './board.ts';
 import { CurveBook } from './curve-book.ts';

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { walkFiles } from '../base/walk-tree.ts';
+import { walkFiles } from '@updraft/base/disk';
 import { resultsFolder } from '../job/layout.ts';
 import type { ResultFile } from './page-data.ts';
 

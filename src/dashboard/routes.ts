@@ -1,9 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import type { Clock } from '../base/clock.ts';
-import { succeeds } from '../base/error-reason.ts';
-import { printableLines } from '../base/printable.ts';
+import { type Clock, printableLines, succeeds } from '@updraft/base';
 import { asFault, Fault } from '../fault/fault.ts';
 import { attemptFiles, attemptFolder } from '../job/layout.ts';
 import type { JobState, RunState } from '../journal/state.ts';

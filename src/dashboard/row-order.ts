@@ -1,4 +1,4 @@
-import { compareValues } from '../base/text-table.ts';
+import { compareValues } from '@updraft/base';
 import type { BoardMetric, BoardRow, ParameterValue } from './page-data.ts';
 
 /** What is shown of a metric: what jobs measured last, or at best. */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
-import type { Clock } from '../base/clock.ts';
+import type { Clock } from '@updraft/base';
 import { asFault } from '../fault/fault.ts';
 import { runFiles } from '../job/layout.ts';
 import type { JobState, RunState } from '../journal/state.ts';

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Clock } from '../base/clock.ts';
+import type { Clock } from '@updraft/base';
 import { Fault } from '../fault/fault.ts';
 import { Gatekeeper, isLoopback } from './gatekeeper.ts';
 import type { DescribeJob } from './job-row.ts';

@@ -3,7 +3,7 @@ import type { Cause } from '../codes/causes.ts';
 import { causeOfReason } from '../codes/codes.ts';
 import { removals } from '../codes/evictions.ts';
 import { matchesRow } from '../codes/row.ts';
-import type { Termination } from '../eventlog/details.ts';
+import type { Termination } from '@updraft/htcondor/eventlog';
 import { fill, afterColon } from './facts.ts';
 import { safeLine } from './quote-event.ts';
 

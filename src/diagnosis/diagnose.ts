@@ -1,7 +1,7 @@
 import { causeInfo, sentence, type Cause, type Outlook } from '../codes/causes.ts';
 import { readPolicyHold, codeRowOf } from '../codes/codes.ts';
 import { isEmpty, type ReportedReason } from '../codes/row.ts';
-import type { Resource } from '../eventlog/details.ts';
+import type { Resource } from '@updraft/htcondor/eventlog';
 import { kinds } from '../fault/kinds.ts';
 import { factsOf, fill } from './facts.ts';
 import { safeLine } from './quote-event.ts';

@@ -1,4 +1,4 @@
-import type { Termination } from '../eventlog/details.ts';
+import type { Termination } from '@updraft/htcondor/eventlog';
 
 const signals: Partial<Record<number, string>> = {
   4: 'its machine lacks an instruction that it uses: it was built for a newer processor',

@@ -1,6 +1,6 @@
 import type { Cause } from '../codes/causes.ts';
 import type { ReportedReason } from '../codes/row.ts';
-import type { Resource } from '../eventlog/details.ts';
+import type { Resource } from '@updraft/htcondor/eventlog';
 
 /** The state of a job. `looping`: it starts again and again, always ends the same way, and is not held. */
 export type JobStatus = 'succeeded' | 'failed' | 'held' | 'looping' | 'running' | 'waiting' | 'removed';

@@ -1,11 +1,8 @@
-import { afterExceeding } from '../base/headroom.ts';
-import { printable } from '../base/printable.ts';
-import { withoutSecrets } from '../base/secrets/in-text.ts';
-import { shellQuote } from '../base/shell-quote.ts';
-import { clip } from '../base/text-table.ts';
+import { afterExceeding, clip, printable, shellQuote } from '@updraft/base';
+import { withoutSecrets } from '@updraft/base/secrets';
 import { transferDirection } from '../codes/codes.ts';
 import { isEmpty, namedUrl, type ReportedReason } from '../codes/row.ts';
-import type { Resource } from '../eventlog/details.ts';
+import type { Resource } from '@updraft/htcondor/eventlog';
 import { safeLine } from './quote-event.ts';
 
 /** Values for the placeholders in the table of codes: figures, files and words of one account. */

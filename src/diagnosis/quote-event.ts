@@ -1,8 +1,6 @@
-import { printable, printableLines } from '../base/printable.ts';
-import { withoutSecrets } from '../base/secrets/in-text.ts';
-import { clip } from '../base/text-table.ts';
-import type { LogEvent } from '../eventlog/events.ts';
-import type { EventKind } from '../eventlog/kinds.ts';
+import { clip, printable, printableLines } from '@updraft/base';
+import { withoutSecrets } from '@updraft/base/secrets';
+import type { EventKind, LogEvent } from '@updraft/htcondor/eventlog';
 import type { Evidence } from './explanation.ts';
 
 const maxLineLength = 480;

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { defined } from '../base/defined.ts';
+import { defined } from '@updraft/base';
 import { compareVersions } from './conda-version.ts';
 import type { LockedPackage } from './locked-package.ts';
 import { type LockedSet, lockedVirtual } from './pixi-lock.ts';

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { realpath } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import type { Env } from '../base/env.ts';
+import type { Env } from '@updraft/base';
 
 const run = promisify(execFile);
 

@@ -1,8 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { getStaticTOMLValue, parseTOML } from 'toml-eslint-parser';
-import type { Env } from '../base/env.ts';
-import { errorReason, isThere } from '../base/error-reason.ts';
+import { type Env, errorReason, isThere } from '@updraft/base';
 import { Fault } from '../fault/fault.ts';
 import { yaml } from './pixi-lock.ts';
 import {

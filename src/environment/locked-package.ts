@@ -1,4 +1,4 @@
-import { defined } from '../base/defined.ts';
+import { defined } from '@updraft/base';
 
 export interface LockedPackage {
   kind: 'conda' | 'pypi' | 'source';

@@ -1,10 +1,16 @@
 import { createHash, type Hash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { Fault } from '../fault/fault.ts';
-import type { EntrySink, FileEntry, FolderEntry, HardlinkEntry, SymlinkEntry } from '../unpack/entry.ts';
-import { defaultUnpackLimits } from '../unpack/limits.ts';
-import { quoted } from '../unpack/safe-path.ts';
-import { TarReader } from '../unpack/tar-reader.ts';
+import {
+  defaultUnpackLimits,
+  type EntrySink,
+  type FileEntry,
+  type FolderEntry,
+  type HardlinkEntry,
+  quoted,
+  type SymlinkEntry,
+  TarReader,
+} from '@updraft/archive';
 import { lockedPackage, type LockedPackage } from './locked-package.ts';
 import {
   brokenPack,

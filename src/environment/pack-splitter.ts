@@ -1,4 +1,4 @@
-import { printable } from '../base/printable.ts';
+import { printable } from '@updraft/base';
 import { Fault } from '../fault/fault.ts';
 
 /** The contents of `pixi-pack.json`. */

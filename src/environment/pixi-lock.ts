@@ -1,7 +1,6 @@
 import { createRequire } from 'node:module';
 import type * as Yaml from 'yaml';
-import { nearest } from '../base/nearest.ts';
-import { isTable } from '../base/shape.ts';
+import { isTable, nearest } from '@updraft/base';
 import { Fault } from '../fault/fault.ts';
 import { type LockedPackage, lockedPackage } from './locked-package.ts';
 

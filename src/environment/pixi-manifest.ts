@@ -1,5 +1,4 @@
-import { defined } from '../base/defined.ts';
-import { isTable } from '../base/shape.ts';
+import { defined, isTable } from '@updraft/base';
 import { compareVersions } from './conda-version.ts';
 import { plainName } from './locked-package.ts';
 

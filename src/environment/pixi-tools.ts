@@ -1,6 +1,5 @@
 import path from 'node:path';
-import type { Env } from '../base/env.ts';
-import { findProgram } from '../base/find-program.ts';
+import { type Env, findProgram } from '@updraft/base';
 import { Fault } from '../fault/fault.ts';
 import { compareVersions } from './conda-version.ts';
 import type { LockedPackage } from './locked-package.ts';

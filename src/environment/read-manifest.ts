@@ -1,5 +1,5 @@
 import { type AST, getStaticTOMLValue, ParseError, parseTOML } from 'toml-eslint-parser';
-import { defined } from '../base/defined.ts';
+import { defined } from '@updraft/base';
 import { Fault } from '../fault/fault.ts';
 import { compareVersions } from './conda-version.ts';
 import { plainName } from './locked-package.ts';

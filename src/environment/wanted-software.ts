@@ -1,4 +1,4 @@
-import { defined } from '../base/defined.ts';
+import { defined } from '@updraft/base';
 
 /** A package that someone asked for, by its name and version. */
 export interface Wanted {

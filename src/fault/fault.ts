@@ -1,4 +1,4 @@
-import { asFault as asAnyFault, Fault as AnyFault, type FaultClass } from './base.ts';
+import { asFault as asAnyFault, Fault as AnyFault, type FaultClass } from '@updraft/base';
 import type { FaultKind } from './kinds.ts';
 
 /** The class as the product sees it: with the kinds of all packages. */

@@ -1,7 +1,7 @@
-import { archiveFaults } from './archive.ts';
-import { baseFaults, kind } from './base.ts';
-import { htcondorFaults } from './htcondor.ts';
-import { pelicanFaults } from './pelican.ts';
+import { archiveFaults } from '@updraft/archive/fault';
+import { baseFaults, kind } from '@updraft/base';
+import { htcondorFaults } from '@updraft/htcondor/fault';
+import { pelicanFaults } from '@updraft/pelican/fault';
 
 /** What can go wrong with a run and its jobs. */
 const runFaults = {

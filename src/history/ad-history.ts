@@ -1,11 +1,9 @@
-import { withoutSecrets } from '../base/secrets/in-text.ts';
-import { attributeOf, isAd, type Ad, type AdValue } from '../classad/ad.ts';
-import { parseAdLines } from '../classad/parse.ts';
-import { siteIn } from '../classad/site.ts';
+import { withoutSecrets } from '@updraft/base/secrets';
+import { type Ad, type AdValue, attributeOf, isAd, parseAdLines, siteIn } from '@updraft/htcondor/classad';
 import { causeOf, exitCause } from '../diagnosis/cause-of.ts';
 import type { Evidence } from '../diagnosis/explanation.ts';
 import { safeLine } from '../diagnosis/quote-event.ts';
-import type { Resource, Termination } from '../eventlog/details.ts';
+import type { Resource, Termination } from '@updraft/htcondor/eventlog';
 import { queueHoldCodes } from './job-fold.ts';
 import type { Activity, AttemptEnd, AttemptHistory, Hold, JobHistory, JobOutcome } from './history.ts';
 import { machineOf } from './worker.ts';

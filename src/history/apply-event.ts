@@ -1,14 +1,18 @@
-import { defined } from '../base/defined.ts';
-import { withoutSecrets } from '../base/secrets/in-text.ts';
+import { defined } from '@updraft/base';
+import { withoutSecrets } from '@updraft/base/secrets';
 import type { Cause } from '../codes/causes.ts';
 import { disconnectedCode, removedCode } from '../codes/evictions.ts';
 import { causeOf, exitCause, removalCause } from '../diagnosis/cause-of.ts';
 import { exitMeaning, exitWords } from '../diagnosis/exit-meaning.ts';
 import { parseMemory } from '../diagnosis/facts.ts';
-import type { EvictedDetails } from '../eventlog/decode.ts';
-import type { Resource, Termination } from '../eventlog/details.ts';
-import type { EventOf, LogEvent } from '../eventlog/events.ts';
-import { ownCopy } from '../eventlog/log-text.ts';
+import {
+  type EventOf,
+  type EvictedDetails,
+  type LogEvent,
+  ownCopy,
+  type Resource,
+  type Termination,
+} from '@updraft/htcondor/eventlog';
 import { decodeLive } from '../journal/codec.ts';
 import { type AttemptEnd, type AttemptHistory, endAsDone, type UsedResource } from './history.ts';
 import { maxTextChars, type JobFold, type EventReason } from './job-fold.ts';

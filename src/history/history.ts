@@ -1,8 +1,8 @@
 import type { Cause } from '../codes/causes.ts';
 import type { ReportedReason } from '../codes/row.ts';
 import type { Account, Evidence } from '../diagnosis/explanation.ts';
-import type { Resource, Termination } from '../eventlog/details.ts';
-import type { MetricDirections } from '../base/metric-direction.ts';
+import type { Resource, Termination } from '@updraft/htcondor/eventlog';
+import type { MetricDirections } from '@updraft/base/training';
 import type { FaultRecord, ServerShare } from '../journal/entry.ts';
 import type { Metrics } from '../journal/metrics.ts';
 

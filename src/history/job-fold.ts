@@ -2,7 +2,7 @@ import type { Cause } from '../codes/causes.ts';
 import { transferDirection } from '../codes/codes.ts';
 import { causeOfRemoved } from '../diagnosis/cause-of.ts';
 import type { Evidence } from '../diagnosis/explanation.ts';
-import { ownCopy } from '../eventlog/log-text.ts';
+import { ownCopy } from '@updraft/htcondor/eventlog';
 import { EventPlace, type QuotedLog } from './event-place.ts';
 import type {
   AttemptEnd,

@@ -1,6 +1,5 @@
 import { quoteEvent } from '../diagnosis/quote-event.ts';
-import type { EventOf, LogEvent } from '../eventlog/events.ts';
-import { ownCopy } from '../eventlog/log-text.ts';
+import { type EventOf, type LogEvent, ownCopy } from '@updraft/htcondor/eventlog';
 import { applyEvent } from './apply-event.ts';
 import type { QuotedLog } from './event-place.ts';
 import type { JobHistory } from './history.ts';

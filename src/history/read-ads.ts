@@ -1,4 +1,4 @@
-import { beginningBytes, gather, isEventLog, type LogSource } from '../eventlog/scan-log.ts';
+import { beginningBytes, gather, isEventLog, type LogSource } from '@updraft/htcondor/eventlog';
 import { historyOfAd, parseLongAds } from './ad-history.ts';
 import type { JobHistory } from './history.ts';
 

@@ -3,7 +3,7 @@ import { utimes } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
-import { logSources } from '../eventlog/log-sources.ts';
+import { logSources } from '@updraft/htcondor/eventlog';
 import { logTime } from './log-facts.ts';
 import { hasNumber } from './history.ts';
 import { readHistory } from './read-history.ts';

@@ -1,6 +1,11 @@
-import { collectGarbageSoon, releaseMemory } from '../base/release-memory.ts';
-import type { LogEvent } from '../eventlog/events.ts';
-import { beginningOf, scanLog, type LogBeginning, type LogSource } from '../eventlog/scan-log.ts';
+import { collectGarbageSoon, releaseMemory } from '@updraft/base/processes';
+import {
+  beginningOf,
+  type LogBeginning,
+  type LogEvent,
+  type LogSource,
+  scanLog,
+} from '@updraft/htcondor/eventlog';
 import type { JobHistory } from './history.ts';
 import type { LogFacts } from './log-facts.ts';
 import { LogFold, type FoldOptions } from './log-fold.ts';

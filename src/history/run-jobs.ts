@@ -1,4 +1,4 @@
-import { defined } from '../base/defined.ts';
+import { defined } from '@updraft/base';
 import { describeLeftOut, describePreference } from '../codes/describe-caches.ts';
 import type { Cause } from '../codes/causes.ts';
 import { parseGivenUp } from '../codes/given-up.ts';

@@ -1,7 +1,5 @@
-import type { Ad } from '../classad/ad.ts';
-import { gpuModelsIn } from '../classad/gpus.ts';
-import { siteIn } from '../classad/site.ts';
-import { remembering } from '../eventlog/log-text.ts';
+import { type Ad, gpuModelsIn, siteIn } from '@updraft/htcondor/classad';
+import { remembering } from '@updraft/htcondor/eventlog';
 
 /** The site in an event's attributes, or an empty string. */
 export const siteOf = (attributes: Ad): string => intern(siteIn(attributes) ?? '');

@@ -1,6 +1,4 @@
-import { isShardList } from '../base/archive-kinds.ts';
-import { shardRange } from '../base/shard-range.ts';
-import { nearest } from '../base/nearest.ts';
+import { isShardList, nearest, shardRange } from '@updraft/base';
 import { checkPoolSubmit } from './check-pool-submit.ts';
 import { checkCheckpoint, checkRecovery } from './check-recovery.ts';
 import { dataMethods } from './choices.ts';

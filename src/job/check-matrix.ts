@@ -1,4 +1,4 @@
-import { numberOf } from '../base/text-table.ts';
+import { numberOf } from '@updraft/base';
 import { isReserved, parameterVariable, seedName } from './expand.ts';
 import { isGroupEntry, type Matrix, parametersOf } from './matrix.ts';
 import type { Scalar } from './spec.ts';

@@ -1,7 +1,6 @@
-import { counted } from '../base/counted.ts';
+import { counted, parseDuration, parseSize } from '@updraft/base';
 import type { Matrix } from './matrix.ts';
 import { problemAt, problemAtKey, type SourceFile, type SpecProblem, valueAt } from './source-file.ts';
-import { parseDuration, parseSize } from './units.ts';
 
 /** Where `[recovery]` contradicts itself or the rest of the file. */
 export function checkRecovery(source: SourceFile, matrix: Matrix): SpecProblem[] {

@@ -1,4 +1,4 @@
-import { archiveKinds } from '../base/archive-kinds.ts';
+import { archiveKinds } from '@updraft/base';
 
 /** Values that keys of the job file accept, apart from the schema, for code that only compares them. */
 

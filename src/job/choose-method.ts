@@ -1,4 +1,4 @@
-import { isShardList } from '../base/archive-kinds.ts';
+import { isShardList } from '@updraft/base';
 import { poolTraits } from './pool-traits.ts';
 import type { DataMethod, DataSource, PoolName } from './spec.ts';
 

@@ -1,8 +1,7 @@
 import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { unlessGone } from '../base/error-reason.ts';
-import { createExclusive } from '../base/lease.ts';
-import type { ProcessIdentity } from '../base/process-identity.ts';
+import { unlessGone } from '@updraft/base';
+import { createExclusive, type ProcessIdentity } from '@updraft/base/processes';
 import { attemptFiles } from './layout.ts';
 
 /**

@@ -1,6 +1,5 @@
-import { withEscapes } from '../base/printable.ts';
-import { shortenDistinct, shortestDistinct, shortNames } from '../base/shorten.ts';
-import { numberOf, widthOf } from '../base/text-table.ts';
+import { numberOf, widthOf, withEscapes } from '@updraft/base';
+import { shortenDistinct, shortestDistinct, shortNames } from '@updraft/base/tables';
 
 type Value = string | number | boolean;
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defined } from '../base/defined.ts';
+import { defined } from '@updraft/base';
 import { deliveries } from '../environment/size-environment.ts';
 import { count, entry, matching, choiceOf, path, table, nonEmptyText, urlOrPath } from './field-schemas.ts';
 

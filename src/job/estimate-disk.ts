@@ -1,9 +1,8 @@
-import { archiveKind, archiveKinds } from '../base/archive-kinds.ts';
+import { archiveKind, archiveKinds, formatSize } from '@updraft/base';
 import type { EnvironmentSize } from '../environment/size-environment.ts';
 import { heldBytes, isOnDemand } from './on-demand.ts';
 import { poolTraits } from './pool-traits.ts';
 import type { DataSource, ResolvedData, Spec } from './spec.ts';
-import { formatSize } from './units.ts';
 
 /** For logs, outputs and checkpoints, whose sizes are not declared. */
 const headroom = 1e9;

@@ -1,4 +1,4 @@
-import { shellQuote } from '../base/shell-quote.ts';
+import { shellQuote } from '@updraft/base';
 import { parameterPattern } from './describe-parameters.ts';
 import { plainPath } from './inside.ts';
 import type { Job } from './job.ts';

@@ -1,10 +1,18 @@
 import { z } from 'zod';
-import { cacheNameForms, parseCacheName } from '../base/cache-name.ts';
-import { defined, type Defined } from '../base/defined.ts';
-import { nearest } from '../base/nearest.ts';
+import {
+  cacheNameForms,
+  defined,
+  type Defined,
+  durationPattern,
+  formatSize,
+  nearest,
+  parseCacheName,
+  parseDuration,
+  parseSize,
+  sizePattern,
+} from '@updraft/base';
 import { isInside, isPath, plainPath } from './inside.ts';
 import { agentHash } from './layout.ts';
-import { durationPattern, formatSize, parseDuration, parseSize, sizePattern } from './units.ts';
 
 type ErrorMap = (issue: { input?: unknown }) => string;
 

@@ -1,9 +1,7 @@
 import { readFileSync, realpathSync } from 'node:fs';
 import path from 'node:path';
-import { tried } from '../base/error-reason.ts';
-import { freeBytes } from '../base/free-bytes.ts';
+import { formatSize, freeBytes, tried } from '@updraft/base';
 import { Fault } from '../fault/fault.ts';
-import { formatSize } from './units.ts';
 
 /** Whether a file operation failed because its disk is full, or a quota is used up. */
 export function isFull(error: unknown): boolean {

@@ -1,9 +1,8 @@
 import type { Stats } from 'node:fs';
 import { readdir, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { errorReason, isGone } from '../base/error-reason.ts';
-import { nearest } from '../base/nearest.ts';
-import { sha256Of } from '../base/sha256-of.ts';
+import { errorReason, isGone, nearest } from '@updraft/base';
+import { sha256Of } from '@updraft/base/disk';
 import { Fault } from '../fault/fault.ts';
 import type { PlannedFile } from './plan.ts';
 

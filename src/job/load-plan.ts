@@ -1,9 +1,6 @@
-import { fileSize } from '../base/error-reason.ts';
+import { type Env, fileSize, mapLimited, stableJson } from '@updraft/base';
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { Env } from '../base/env.ts';
-import { mapLimited } from '../base/map-limited.ts';
-import { stableJson } from '../base/stable-json.ts';
 import { Fault } from '../fault/fault.ts';
 import type { JobValues } from './expand.ts';
 import { isInside } from './inside.ts';

@@ -1,5 +1,5 @@
 import type { DataSource } from './spec.ts';
-import { formatSize } from './units.ts';
+import { formatSize } from '@updraft/base';
 
 /** Whether the shards of the data come, and go, as the training asks for them. */
 export const isOnDemand = ({ method }: Pick<DataSource, 'method'>): boolean => method === 'on-demand';

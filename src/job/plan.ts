@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto';
-import { defined } from '../base/defined.ts';
-import { stableJson } from '../base/stable-json.ts';
+import { defined, formatSize, stableJson } from '@updraft/base';
 import type { EnvironmentFacts } from '../environment/describe-environment.ts';
 import { type Delivery, type EnvironmentSize, sizeEnvironment } from '../environment/size-environment.ts';
 import { chooseMethod } from './choose-method.ts';
@@ -8,7 +7,6 @@ import { estimateDisk, imageDisk } from './estimate-disk.ts';
 import { fillJob, type JobValues, listJobs } from './expand.ts';
 import type { Job, OrderedData, OrderedEnvironment } from './job.ts';
 import type { DataMethod, DataSource, Environment, ResolvedData, Resources, Spec } from './spec.ts';
-import { formatSize } from './units.ts';
 
 /** A file that is sent with every job. */
 export interface PlannedFile {

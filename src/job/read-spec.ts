@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { z } from 'zod';
-import { nearest } from '../base/nearest.ts';
+import { nearest } from '@updraft/base';
 import { yaml } from '../environment/pixi-lock.ts';
 import { Fault } from '../fault/fault.ts';
 import { distinguishingParameters } from './describe-parameters.ts';

@@ -1,9 +1,7 @@
 import { realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { counted } from '../base/counted.ts';
-import { defined } from '../base/defined.ts';
-import { errorReason, fileSize, isGone, tried } from '../base/error-reason.ts';
+import { counted, defined, errorReason, fileSize, isGone, tried } from '@updraft/base';
 import { Fault } from '../fault/fault.ts';
 import { isLocal, isPath } from './inside.ts';
 import {

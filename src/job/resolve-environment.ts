@@ -1,11 +1,6 @@
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { counted } from '../base/counted.ts';
-import { defined } from '../base/defined.ts';
-import type { Env } from '../base/env.ts';
-import { fileSize, isThere, tried } from '../base/error-reason.ts';
-import { findProgram } from '../base/find-program.ts';
-import { shellQuote } from '../base/shell-quote.ts';
+import { counted, defined, type Env, fileSize, findProgram, isThere, shellQuote, tried } from '@updraft/base';
 import type { EnvironmentFacts } from '../environment/describe-environment.ts';
 import { describeLocked, loadWorkspace, lockName, type Workspace } from '../environment/load-workspace.ts';
 import { programSources } from '../environment/pixi-tools.ts';

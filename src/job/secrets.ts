@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { Env } from '../base/env.ts';
+import type { Env } from '@updraft/base';
 import type { Plan } from './plan.ts';
 
 /** Where a secret of the training comes from, and its value if it was found. */

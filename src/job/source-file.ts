@@ -1,5 +1,4 @@
-import { isTable } from '../base/shape.ts';
-import { shellQuote } from '../base/shell-quote.ts';
+import { isTable, shellQuote } from '@updraft/base';
 import { Fault } from '../fault/fault.ts';
 
 /** A place in the user's file; line and column start at 1. */

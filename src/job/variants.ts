@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { defined } from '../base/defined.ts';
+import { defined } from '@updraft/base';
 import { distinguishingParameters, nameCells } from './describe-parameters.ts';
 import { placeholderValues } from './expand.ts';
 import type { Plan, PlannedData, Variant } from './plan.ts';

@@ -10,11 +10,11 @@ import {
   nullable,
   oneOf,
   optional,
+  parseTime,
   recordOf,
   shape,
   text,
-} from '../base/shape.ts';
-import { parseTime } from '../base/parse-time.ts';
+} from '@updraft/base';
 import { kinds, type FaultKind } from '../fault/kinds.ts';
 import { liveMark } from '../job/layout.ts';
 import {

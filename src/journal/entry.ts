@@ -1,6 +1,5 @@
-import type { Boot } from '../base/clock.ts';
-import { defined } from '../base/defined.ts';
-import type { ProcessIdentity } from '../base/process-identity.ts';
+import { type Boot, defined } from '@updraft/base';
+import type { ProcessIdentity } from '@updraft/base/processes';
 import type { Cause } from '../codes/causes.ts';
 import type { Fault } from '../fault/fault.ts';
 import type { FaultKind } from '../fault/kinds.ts';

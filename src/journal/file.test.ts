@@ -7,8 +7,7 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { test, type TestContext } from 'node:test';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
-import { type Clock, systemClock } from '../base/clock.ts';
-import { succeeds } from '../base/error-reason.ts';
+import { type Clock, succeeds, systemClock } from '@updraft/base';
 import { Fault } from '../fault/fault.ts';
 import { encode } from './codec.ts';
 import type { Entry, RunBody } from './entry.ts';
@@ -147,7 +146,7 @@ test('a writer that is killed loses no entry whose append had resolved', async (
   const file = path.join(await temporaryFolder(t), 'journal.jsonl');
   const program = `
     import { openJournal } from ${JSON.stringify(path.join(import.meta.dirname, 'file.ts'))};
-    import { systemClock } from ${JSON.stringify(path.join(import.meta.dirname, '../base/clock.ts'))};
+    import { systemClock } from ${JSON.stringify(path.join(import.meta.dirname, '../../packages/base/clock.ts'))};
     const journal = await openJournal(${JSON.stringify(file)}, systemClock);
     const [first, last] = process.argv.slice(1).map(Number);
     for (let n = first; ; n++) {

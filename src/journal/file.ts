@@ -1,9 +1,7 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import nodePath from 'node:path';
-import type { Boot, Clock } from '../base/clock.ts';
-import { defined } from '../base/defined.ts';
-import { appendHere } from '../base/replace-file.ts';
-import { ignoreUnsyncable, syncPath } from '../base/sync-path.ts';
+import { type Boot, type Clock, defined } from '@updraft/base';
+import { appendHere, ignoreUnsyncable, syncPath } from '@updraft/base/disk';
 import { Fault } from '../fault/fault.ts';
 import { describeFull, isFull } from '../job/full-disk.ts';
 import { decode, encode } from './codec.ts';

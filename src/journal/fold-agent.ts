@@ -1,5 +1,4 @@
-import { defined } from '../base/defined.ts';
-import { parseTime } from '../base/parse-time.ts';
+import { defined, parseTime } from '@updraft/base';
 import {
   phases,
   progressFields,

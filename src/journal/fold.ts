@@ -1,4 +1,4 @@
-import { defined } from '../base/defined.ts';
+import { defined } from '@updraft/base';
 import { isAgentEntry } from './codec.ts';
 import { outcomes, type AgentEntry, type Entry, type Outcome, type Phase, type RunEntry } from './entry.ts';
 import { foldAgentEntries } from './fold-agent.ts';

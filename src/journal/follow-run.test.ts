@@ -4,7 +4,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { growingRun } from '../../test/growing-run.ts';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
-import { systemClock } from '../base/clock.ts';
+import { systemClock } from '@updraft/base';
 import { Fault } from '../fault/fault.ts';
 import { followRun } from './follow-run.ts';
 import { loadRun } from './load-run.ts';

@@ -1,8 +1,6 @@
 import path from 'node:path';
-import type { Clock } from '../base/clock.ts';
-import { isThere } from '../base/error-reason.ts';
-import { mapLimited } from '../base/map-limited.ts';
-import { waitForChange } from '../base/wait-for-change.ts';
+import { type Clock, isThere, mapLimited } from '@updraft/base';
+import { waitForChange } from '@updraft/base/processes';
 import { Fault } from '../fault/fault.ts';
 import { attemptFiles, attemptFolder, runFiles } from '../job/layout.ts';
 import { isAgentEntry } from './codec.ts';

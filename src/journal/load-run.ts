@@ -1,6 +1,6 @@
 import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { mapLimited } from '../base/map-limited.ts';
+import { mapLimited } from '@updraft/base';
 import { Fault } from '../fault/fault.ts';
 import { attemptFiles, runFiles } from '../job/layout.ts';
 import { isAgentEntry } from './codec.ts';

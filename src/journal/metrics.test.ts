@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { byImportance, isLowerBetter, joinDirections } from '../base/metric-direction.ts';
+import { byImportance, isLowerBetter, joinDirections } from '@updraft/base/training';
 import type { RefusedMetrics } from './entry.ts';
 import { addExtreme, type OwnExtremes, refusedOfRun } from './metrics.ts';
 import type { AttemptState, JobState } from './state.ts';

@@ -1,6 +1,5 @@
-import { counted } from '../base/counted.ts';
-import { hundredth, isLowerBetter } from '../base/metric-direction.ts';
-import { clip } from '../base/text-table.ts';
+import { clip, counted } from '@updraft/base';
+import { hundredth, isLowerBetter } from '@updraft/base/training';
 import { jobLabel } from '../job/describe-parameters.ts';
 import { maxMetricName, maxMetrics, type RefusedMetrics } from './entry.ts';
 import type { JobState, TrainingState } from './state.ts';

@@ -1,5 +1,5 @@
-import { counted } from '../base/counted.ts';
-import type { MetricDirections } from '../base/metric-direction.ts';
+import { counted } from '@updraft/base';
+import type { MetricDirections } from '@updraft/base/training';
 import type {
   AgentBodyOf,
   CurveEntry,

@@ -1,5 +1,5 @@
 import { open, stat, type FileHandle } from 'node:fs/promises';
-import { defined } from '../base/defined.ts';
+import { defined } from '@updraft/base';
 import { Fault } from '../fault/fault.ts';
 import { decode } from './codec.ts';
 import type { CurveEntry, Entry } from './entry.ts';

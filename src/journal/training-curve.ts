@@ -1,6 +1,5 @@
-import { defined } from '../base/defined.ts';
-import { isLowerBetter } from '../base/metric-direction.ts';
-import { parseTime } from '../base/parse-time.ts';
+import { defined, parseTime } from '@updraft/base';
+import { isLowerBetter } from '@updraft/base/training';
 import type { CurveEntry, Entry, ProgressEntry } from './entry.ts';
 import { asShares, keepBetter, type Metrics, metricsOf } from './metrics.ts';
 import type { JobState, TrainingState } from './state.ts';

@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import type { FileFact, SubmitFiles } from '../adopt/submit-files.ts';
+import type { FileFact, SubmitFiles } from '@updraft/htcondor/submit';
 import type { SortedFiles } from './dropped-logs.ts';
 import type { DroppedFile } from './messages.ts';
 

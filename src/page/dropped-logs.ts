@@ -1,10 +1,7 @@
-import { isSubmitFile } from '../adopt/submit-files.ts';
-import { defined } from '../base/defined.ts';
-import { shellQuote } from '../base/shell-quote.ts';
-import { isDag } from '../dag/is-dag.ts';
-import { asUtf8 } from '../eventlog/as-utf8.ts';
-import { latin1Text } from '../eventlog/log-text.ts';
-import { headBytes, isEventLog, type LogSource } from '../eventlog/scan-log.ts';
+import { isSubmitFile } from '@updraft/htcondor/submit';
+import { defined, shellQuote } from '@updraft/base';
+import { isDag } from '@updraft/htcondor/dag';
+import { asUtf8, headBytes, isEventLog, latin1Text, type LogSource } from '@updraft/htcondor/eventlog';
 import { asFault, Fault } from '../fault/fault.ts';
 import { isJobAds } from '../history/read-ads.ts';
 import { hasReasons } from '../why/explain-reason.ts';

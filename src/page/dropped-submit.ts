@@ -1,17 +1,23 @@
 import { posix } from 'node:path';
-import { findingsHeadline, groupFindings } from '../adopt/finding-groups.ts';
-import { hideSecretsOf, quotedTexts } from '../adopt/hide-secrets.ts';
-import { lintSubmission } from '../adopt/lint.ts';
-import type { SubmitFacts } from '../adopt/submit-facts.ts';
-import { type FileFact, filesFrom } from '../adopt/submit-files.ts';
-import { surveyWhereItFits } from '../adopt/survey.ts';
-import { firstFew, printable } from '../base/printable.ts';
-import { submitFile } from '../dag/dag.ts';
-import { readDagRun } from '../dag/dag-run.ts';
-import type { DagRun } from '../dag/not-submitted.ts';
-import { readDag } from '../dag/read-dag.ts';
-import { rescueLines } from '../dag/rescue.ts';
-import { lintDag, shownDag, surveyDag } from '../dag/survey-dag.ts';
+import {
+  findingsHeadline,
+  groupFindings,
+  hideSecretsOf,
+  lintSubmission,
+  quotedTexts,
+} from '@updraft/htcondor/lint';
+import { type FileFact, filesFrom, type SubmitFacts, surveyWhereItFits } from '@updraft/htcondor/submit';
+import { firstFew, printable } from '@updraft/base';
+import {
+  type DagRun,
+  lintDag,
+  readDag,
+  readDagRun,
+  rescueLines,
+  shownDag,
+  submitFile,
+  surveyDag,
+} from '@updraft/htcondor/dag';
 import { limitsAt } from '../pool/submit-limits.ts';
 import { type Drop, filesIn } from './drop.ts';
 import type { SortedFiles } from './dropped-logs.ts';

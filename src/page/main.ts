@@ -1,6 +1,6 @@
-import { firstFew } from '../base/printable.ts';
+import { firstFew } from '@updraft/base';
 import { html } from '../dashboard/page/dom.ts';
-import { isEventLog } from '../eventlog/scan-log.ts';
+import { isEventLog } from '@updraft/htcondor/eventlog';
 import type { GroupingName } from '../report/groupings.ts';
 import { chosenFiles, droppedFiles, type FoundFiles } from './dropped-files.ts';
 import type { DroppedFile, PageAnswer, PageRequest, ChosenPool } from './messages.ts';

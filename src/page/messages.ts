@@ -1,4 +1,4 @@
-import type { FindingGroup } from '../adopt/finding-groups.ts';
+import type { FindingGroup } from '@updraft/htcondor/lint';
 import type { GroupingName } from '../report/groupings.ts';
 import type { ExplanationView } from '../why/explanation-view.ts';
 import type { ExplainedGroup } from '../why/group-explanations.ts';

@@ -1,5 +1,5 @@
-import type { ShownFinding } from '../adopt/finding-groups.ts';
-import { printable } from '../base/printable.ts';
+import type { ShownFinding } from '@updraft/htcondor/lint';
+import { printable } from '@updraft/base';
 import { html, prose } from '../dashboard/page/dom.ts';
 import { groupingNames, groupings, type GroupingName } from '../report/groupings.ts';
 import type { ExplanationView } from '../why/explanation-view.ts';

@@ -1,11 +1,7 @@
-import { counted } from '../base/counted.ts';
-import { firstFew, printable } from '../base/printable.ts';
-import { withoutSecrets } from '../base/secrets/in-text.ts';
-import { shellQuote } from '../base/shell-quote.ts';
-import { nodeJobLabel } from '../dag/node-jobs.ts';
-import type { DagRun } from '../dag/not-submitted.ts';
-import type { LogEvent } from '../eventlog/events.ts';
-import type { LogSource } from '../eventlog/scan-log.ts';
+import { counted, firstFew, printable, shellQuote } from '@updraft/base';
+import { withoutSecrets } from '@updraft/base/secrets';
+import { type DagRun, nodeJobLabel } from '@updraft/htcondor/dag';
+import type { LogEvent, LogSource } from '@updraft/htcondor/eventlog';
 import { asFault } from '../fault/fault.ts';
 import { hasNumber, idInQueue, type JobHistory } from '../history/history.ts';
 import { readHistory } from '../history/read-history.ts';

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { systemClock } from '../base/clock.ts';
+import { systemClock } from '@updraft/base';
 import { kinds } from '../fault/kinds.ts';
 import { makeClaim } from '../job/claim.ts';
 import type { AgentBody } from '../journal/entry.ts';

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { isThere, readJsonFile } from '../base/error-reason.ts';
+import { isThere, readJsonFile } from '@updraft/base';
 import { kindOfExit } from '../codes/remedies.ts';
 import { readClaim } from '../job/claim.ts';
 import { runFolderFull } from '../job/full-disk.ts';

@@ -1,11 +1,9 @@
-import { succeeds } from '../base/error-reason.ts';
+import { type Env, shellQuote, succeeds } from '@updraft/base';
 import { access, constants } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import type { Env } from '../base/env.ts';
-import { agentName, build, type Build, type Installation, installationOf } from '../base/installation.ts';
-import { sha256Of } from '../base/sha256-of.ts';
-import { shellQuote } from '../base/shell-quote.ts';
+import { agentName, build, type Build, type Installation, installationOf } from '../job/installation.ts';
+import { sha256Of } from '@updraft/base/disk';
 import { Fault } from '../fault/fault.ts';
 
 /** The agent for the workers, as a file that can be sent. */

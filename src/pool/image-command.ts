@@ -2,9 +2,8 @@ import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Env } from '../base/env.ts';
-import { findProgram } from '../base/find-program.ts';
-import { cacheFolder } from '../base/user-folders.ts';
+import { type Env, findProgram } from '@updraft/base';
+import { cacheFolder } from '@updraft/base/user-folders';
 import { Fault } from '../fault/fault.ts';
 import { fetchedBy, type Plan } from '../job/plan.ts';
 

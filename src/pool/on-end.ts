@@ -1,8 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { open } from 'node:fs/promises';
 import path from 'node:path';
-import type { Env } from '../base/env.ts';
-import { errorReason } from '../base/error-reason.ts';
+import { type Env, errorReason } from '@updraft/base';
 import type { RunState } from '../journal/state.ts';
 import { readPlan } from './read-plan.ts';
 

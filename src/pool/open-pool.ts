@@ -1,4 +1,4 @@
-import type { Env } from '../base/env.ts';
+import type { Env } from '@updraft/base';
 import { Fault } from '../fault/fault.ts';
 import type { PoolName } from '../job/spec.ts';
 import { condorKind } from './condor/condor-pool.ts';

@@ -4,10 +4,8 @@ import { copyFile, link, mkdir, open, readdir, rename, rm, stat } from 'node:fs/
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
-import type { Env } from '../base/env.ts';
-import { isThere } from '../base/error-reason.ts';
-import { mapLimited } from '../base/map-limited.ts';
-import { cacheFolder } from '../base/user-folders.ts';
+import { type Env, isThere, mapLimited } from '@updraft/base';
+import { cacheFolder } from '@updraft/base/user-folders';
 import type { FoundAgent } from './find-agent.ts';
 
 /** 7 % larger than with level 6, in less than half the time. */

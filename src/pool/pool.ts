@@ -1,5 +1,4 @@
-import type { Clock } from '../base/clock.ts';
-import type { Env } from '../base/env.ts';
+import type { Clock, Env } from '@updraft/base';
 import type { PlanLimits, SlotFacts, Where } from '../check/facts.ts';
 import type { JobHistory } from '../history/history.ts';
 import type { LivePage } from '../job/live-page.ts';

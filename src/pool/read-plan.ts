@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { errorReason, unlessGone } from '../base/error-reason.ts';
+import { errorReason, unlessGone } from '@updraft/base';
 import { Fault } from '../fault/fault.ts';
 import { roundFolder, runFiles } from '../job/layout.ts';
 import type { Plan } from '../job/plan.ts';

@@ -1,9 +1,8 @@
 import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import path from 'node:path';
 import type { Readable, Writable } from 'node:stream';
-import type { Clock } from '../base/clock.ts';
-import { withLease } from '../base/lease.ts';
-import { identifyProcess, livenessOf, type ProcessIdentity } from '../base/process-identity.ts';
+import type { Clock } from '@updraft/base';
+import { identifyProcess, livenessOf, type ProcessIdentity, withLease } from '@updraft/base/processes';
 import { Fault } from '../fault/fault.ts';
 import { runFiles } from '../job/layout.ts';
 import type { RunBody } from '../journal/entry.ts';

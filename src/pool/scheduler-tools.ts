@@ -1,8 +1,7 @@
 import { execFile } from 'node:child_process';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { defined } from '../base/defined.ts';
-import type { Env } from '../base/env.ts';
+import { defined, type Env } from '@updraft/base';
 import { Fault } from '../fault/fault.ts';
 
 const run = promisify(execFile);

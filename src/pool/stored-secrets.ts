@@ -1,9 +1,8 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { Env } from '../base/env.ts';
-import { isThere } from '../base/error-reason.ts';
-import { replaceFile } from '../base/replace-file.ts';
-import { stateFolder } from '../base/user-folders.ts';
+import { type Env, isThere } from '@updraft/base';
+import { replaceFile } from '@updraft/base/disk';
+import { stateFolder } from '@updraft/base/user-folders';
 import { Fault } from '../fault/fault.ts';
 import type { Plan } from '../job/plan.ts';
 import { findSecrets, secretFix } from '../job/secrets.ts';

@@ -1,5 +1,5 @@
-import type { PoolLimits } from '../adopt/submit-facts.ts';
-import { defined } from '../base/defined.ts';
+import type { PoolLimits } from '@updraft/htcondor/submit';
+import { defined } from '@updraft/base';
 import { condorProfiles, type Profile } from './condor/submit/profiles.ts';
 
 /** What access points commonly allow, unless a profile has its own limit. */

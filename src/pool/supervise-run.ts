@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { identifyProcess } from '../base/process-identity.ts';
+import { identifyProcess } from '@updraft/base/processes';
 import { Fault } from '../fault/fault.ts';
 import { agentCommand } from './find-agent.ts';
 import { startAgent } from './local/agent-process.ts';

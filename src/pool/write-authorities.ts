@@ -1,6 +1,6 @@
 import { rm, writeFile } from 'node:fs/promises';
-import type { Env } from '../base/env.ts';
-import { sentAuthorities } from '../http/trust.ts';
+import type { Env } from '@updraft/base';
+import { sentAuthorities } from '@updraft/pelican/trust';
 
 /** Writes the certificate authorities that travel with jobs, if there are any, into the run's folder. */
 export async function writeAuthorities(file: string, env: Env): Promise<void> {

@@ -1,5 +1,5 @@
 import type { FaultKind } from '../fault/kinds.ts';
-import { formatDuration, formatSize } from '../job/units.ts';
+import { formatDuration, formatSize } from '@updraft/base';
 import { growthSteps, type Growth, type Policy } from './policy.ts';
 import { simulate } from './decide.ts';
 

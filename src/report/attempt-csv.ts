@@ -1,4 +1,4 @@
-import { withEscapes } from '../base/printable.ts';
+import { withEscapes } from '@updraft/base';
 import { columns, type Amounts } from './columns.ts';
 import type { Ledger } from './ledger.ts';
 

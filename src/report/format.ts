@@ -1,4 +1,4 @@
-import { formatSize } from '../job/units.ts';
+import { formatSize } from '@updraft/base';
 
 const steps = [
   { unit: 'd', millis: 86_400_000 },

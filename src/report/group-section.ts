@@ -1,4 +1,4 @@
-import { counted } from '../base/counted.ts';
+import { counted } from '@updraft/base';
 import { type Cause, causeInfo } from '../codes/causes.ts';
 import { formatHours, formatBytesPerSecond, formatPerSecond, formatSeconds, formatShare } from './format.ts';
 import type { GroupedReport } from './grouped-report.ts';

@@ -1,5 +1,5 @@
-import { counted } from '../base/counted.ts';
-import { joinDirections } from '../base/metric-direction.ts';
+import { counted } from '@updraft/base';
+import { joinDirections } from '@updraft/base/training';
 import type { Cause } from '../codes/causes.ts';
 import type { JobHistory } from '../history/history.ts';
 import { csvLine } from './attempt-csv.ts';

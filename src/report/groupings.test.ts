@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
-import { logSources } from '../eventlog/log-sources.ts';
+import { logSources } from '@updraft/htcondor/eventlog';
 import type { AttemptHistory, JobHistory } from '../history/history.ts';
 import { groupedReport } from './grouped-report.ts';
 import { groupingOf, variedParameters } from './groupings.ts';

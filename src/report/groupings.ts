@@ -1,5 +1,5 @@
-import { alternatives } from '../base/nearest.ts';
-import { shortNames } from '../base/shorten.ts';
+import { alternatives } from '@updraft/base';
+import { shortNames } from '@updraft/base/tables';
 import { Fault } from '../fault/fault.ts';
 import type { AttemptHistory, JobHistory } from '../history/history.ts';
 import { distinguishingParameters, showValue } from '../job/describe-parameters.ts';

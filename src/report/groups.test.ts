@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { runCommand } from '../../test/cli/run-command.ts';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
 import * as report from '../cli/commands/report.ts';
-import { logSources } from '../eventlog/log-sources.ts';
+import { logSources } from '@updraft/htcondor/eventlog';
 import { columns, sumOver } from './columns.ts';
 import { comparisonCharts } from './compare/comparison-charts.ts';
 import { groupedReport } from './grouped-report.ts';

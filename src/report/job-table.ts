@@ -1,4 +1,4 @@
-import { defined } from '../base/defined.ts';
+import { defined } from '@updraft/base';
 import type { Cause } from '../codes/causes.ts';
 import type { AttemptHistory, Activity, JobHistory, Trained } from '../history/history.ts';
 import { csvLine } from './attempt-csv.ts';

@@ -1,5 +1,5 @@
 import type { Cause } from '../codes/causes.ts';
-import type { LogEvent } from '../eventlog/events.ts';
+import type { LogEvent } from '@updraft/htcondor/eventlog';
 import type { AttemptHistory, JobHistory, JobOutcome } from '../history/history.ts';
 import type { LogFacts } from '../history/log-facts.ts';
 import type { Parameters } from '../job/describe-parameters.ts';

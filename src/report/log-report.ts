@@ -1,4 +1,4 @@
-import { defined } from '../base/defined.ts';
+import { defined } from '@updraft/base';
 import { causeTitle, type Cause } from '../codes/causes.ts';
 import type { JobHistory } from '../history/history.ts';
 import { inSeconds, lossColumns, type Amounts, type Column } from './columns.ts';
@@ -12,7 +12,7 @@ import { jobName, type JobName } from './section.ts';
 import { type CountedJobs, lossByCause, lostMillis } from './losses.ts';
 import { resourceReports, type ResourceReport } from './resource-reports.ts';
 import { ascending, largest, mean, quantile } from '../statistics/describe.ts';
-import type { DagRun } from '../dag/not-submitted.ts';
+import type { DagRun } from '@updraft/htcondor/dag';
 import { nodeReport, type NodeReport } from './node-report.ts';
 import type { Suspect } from './validity.ts';
 import { remedyFor, verdictOf, type SourceKind, type Verdict } from './verdict.ts';

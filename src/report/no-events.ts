@@ -1,6 +1,5 @@
-import { firstFew, printable } from '../base/printable.ts';
-import { shellQuote } from '../base/shell-quote.ts';
-import { latin1Text } from '../eventlog/log-text.ts';
+import { firstFew, printable, shellQuote } from '@updraft/base';
+import { latin1Text } from '@updraft/htcondor/eventlog';
 import { Fault } from '../fault/fault.ts';
 import { isJobAds } from '../history/read-ads.ts';
 

@@ -1,7 +1,14 @@
-import { type Dagman, type DagNode, parentsIn } from '../dag/dag.ts';
-import { dagmanEnds, startedInner } from '../dag/node-jobs.ts';
-import type { NodeState } from '../dag/dagman-log.ts';
-import { type DagRun, notSubmittedReasons, notSubmittedText } from '../dag/not-submitted.ts';
+import {
+  type Dagman,
+  dagmanEnds,
+  type DagNode,
+  type DagRun,
+  type NodeState,
+  notSubmittedReasons,
+  notSubmittedText,
+  parentsIn,
+  startedInner,
+} from '@updraft/htcondor/dag';
 import type { JobHistory } from '../history/history.ts';
 import { lossColumns, slotColumns, sumOver } from './columns.ts';
 import type { JobRow, RowOutcome } from './ledger.ts';

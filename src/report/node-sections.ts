@@ -1,5 +1,4 @@
-import { counted } from '../base/counted.ts';
-import { firstFew } from '../base/printable.ts';
+import { counted, firstFew } from '@updraft/base';
 import type { NodeReport } from './node-report.ts';
 import { formatHours, formatSeconds } from './format.ts';
 import { type Section, sectionTable } from './section.ts';

@@ -1,8 +1,7 @@
-import { counted } from '../base/counted.ts';
-import { collectGarbageSoon } from '../base/release-memory.ts';
-import { nodeJobs, startedInner } from '../dag/node-jobs.ts';
-import type { DagRun } from '../dag/not-submitted.ts';
-import { damageNotes, type LogSource } from '../eventlog/scan-log.ts';
+import { counted } from '@updraft/base';
+import { collectGarbageSoon } from '@updraft/base/processes';
+import { type DagRun, nodeJobs, startedInner } from '@updraft/htcondor/dag';
+import { damageNotes, type LogSource } from '@updraft/htcondor/eventlog';
 import { ledgerOf, type Ledger } from './ledger.ts';
 import { endAsDone, type JobHistory } from '../history/history.ts';
 import { type HistoryOptions, readHistory } from '../history/read-history.ts';

@@ -1,4 +1,4 @@
-import { codeSpans } from '../base/printable.ts';
+import { codeSpans } from '@updraft/base';
 import { element, escapeMarkup } from './charts/svg.ts';
 import type { LogReport } from './log-report.ts';
 import type { Chart } from './report-charts.ts';

@@ -1,6 +1,5 @@
-import { printable } from '../base/printable.ts';
-import { fitTable } from '../base/fit-table.ts';
-import { clip, longestOf, pad, widthOf, wrap } from '../base/text-table.ts';
+import { clip, longestOf, pad, printable, widthOf, wrap } from '@updraft/base';
+import { fitTable } from '@updraft/base/tables';
 import {
   addAmounts,
   type Amounts,

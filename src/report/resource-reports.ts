@@ -1,5 +1,4 @@
-import { counted } from '../base/counted.ts';
-import { afterExceeding, withHeadroom } from '../base/headroom.ts';
+import { afterExceeding, counted, withHeadroom } from '@updraft/base';
 import type { Cause } from '../codes/causes.ts';
 import type { JobHistory } from '../history/history.ts';
 import { ascending, quantile } from '../statistics/describe.ts';

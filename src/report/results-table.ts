@@ -1,7 +1,6 @@
-import { byImportance, type MetricDirections } from '../base/metric-direction.ts';
-import { alternatives } from '../base/nearest.ts';
-import { shortNames } from '../base/shorten.ts';
-import { compareValues, numberOf } from '../base/text-table.ts';
+import { byImportance, type MetricDirections } from '@updraft/base/training';
+import { alternatives, compareValues, numberOf } from '@updraft/base';
+import { shortNames } from '@updraft/base/tables';
 import { Fault } from '../fault/fault.ts';
 import { showValue } from '../job/describe-parameters.ts';
 import { resultNames } from '../job/expand.ts';

@@ -1,4 +1,4 @@
-import { printable } from '../base/printable.ts';
+import { printable } from '@updraft/base';
 import { type Section, withoutEmptyColumns } from './section.ts';
 
 /** Tables for a paper, with the packages that it needs; sentences become comments. Without a final newline. */

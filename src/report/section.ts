@@ -1,6 +1,6 @@
-import { defined } from '../base/defined.ts';
-import type { FitColumn } from '../base/fit-table.ts';
-import { nodeJobLabel } from '../dag/node-jobs.ts';
+import { defined } from '@updraft/base';
+import type { FitColumn } from '@updraft/base/tables';
+import { nodeJobLabel } from '@updraft/htcondor/dag';
 import type { JobHistory } from '../history/history.ts';
 import { jobLabel, type Parameters } from '../job/describe-parameters.ts';
 

@@ -1,5 +1,5 @@
 import { causeTitle } from '../codes/causes.ts';
-import { formatSize } from '../job/units.ts';
+import { formatSize } from '@updraft/base';
 import { logTime } from '../history/log-facts.ts';
 import { columnLabels, lossColumns, slotColumns, sumOver, usefulColumns } from './columns.ts';
 import { type JobTableRow, valueNames } from './job-table.ts';

@@ -1,6 +1,6 @@
 import { Fault } from '../fault/fault.ts';
 import type { AttemptHistory, JobHistory } from '../history/history.ts';
-import { formatSize } from '../job/units.ts';
+import { formatSize } from '@updraft/base';
 import { jobName, type JobName } from './section.ts';
 import { secondsOf } from './sites.ts';
 import { formatSeconds } from './format.ts';

@@ -1,4 +1,4 @@
-import { counted } from '../base/counted.ts';
+import { counted } from '@updraft/base';
 import { adviceFor, causeTitle, type Cause, isCheaperWithCheckpoints } from '../codes/causes.ts';
 import type { AttemptHistory, JobHistory } from '../history/history.ts';
 import { savesCheckpoints } from '../history/saved-work.ts';

@@ -5,7 +5,7 @@ import path from 'node:path';
 import process from 'node:process';
 import { test } from 'node:test';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
-import { systemClock } from '../base/clock.ts';
+import { systemClock } from '@updraft/base';
 import type { Plan } from '../job/plan.ts';
 import { copyFiles, sweepDrafts, withCreationLease } from './create-run.ts';
 

@@ -1,13 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { chmod, copyFile, mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { Clock } from '../base/clock.ts';
-import { errorReason } from '../base/error-reason.ts';
-import { isProgram } from '../base/find-program.ts';
-import { acquireLease, withLease } from '../base/lease.ts';
-import { identifyProcess } from '../base/process-identity.ts';
-import { removeTree } from '../base/remove-tree.ts';
-import { replaceFile } from '../base/replace-file.ts';
+import { type Clock, errorReason, isProgram } from '@updraft/base';
+import { acquireLease, identifyProcess, withLease } from '@updraft/base/processes';
+import { removeTree, replaceFile } from '@updraft/base/disk';
 import { Fault } from '../fault/fault.ts';
 import { isFull, runFolderFull } from '../job/full-disk.ts';
 import { runFiles, runsFolder } from '../job/layout.ts';

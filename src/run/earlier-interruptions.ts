@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { defined } from '../base/defined.ts';
+import { defined } from '@updraft/base';
 import { runsFolder } from '../job/layout.ts';
 import type { Plan } from '../job/plan.ts';
 import { countInterruptions, type Interruptions, meanSaveSeconds } from '../recovery/interruptions.ts';

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { isThere } from '../base/error-reason.ts';
+import { isThere } from '@updraft/base';
 import { runFiles } from '../job/layout.ts';
 import type { Pool } from '../pool/pool.ts';
 import { nextBatch } from '../recovery/next-batch.ts';

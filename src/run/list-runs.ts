@@ -1,8 +1,7 @@
-import { fileSize, readJsonFile } from '../base/error-reason.ts';
+import { fileSize, mapLimited, readJsonFile } from '@updraft/base';
 import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { mapLimited } from '../base/map-limited.ts';
-import { replaceFile } from '../base/replace-file.ts';
+import { replaceFile } from '@updraft/base/disk';
 import { runFiles } from '../job/layout.ts';
 import { emptyTally } from '../journal/fold.ts';
 import { isOpen, type RunState } from '../journal/state.ts';

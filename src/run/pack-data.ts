@@ -1,15 +1,12 @@
-import { succeeds } from '../base/error-reason.ts';
+import { counted, defined, formatSize, succeeds } from '@updraft/base';
 import { createHash } from 'node:crypto';
 import { link, mkdir, readdir, realpath, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { counted } from '../base/counted.ts';
-import { defined } from '../base/defined.ts';
-import { removeTree } from '../base/remove-tree.ts';
+import { removeTree } from '@updraft/base/disk';
 import { Fault } from '../fault/fault.ts';
 import { runFiles, runsFolder } from '../job/layout.ts';
 import type { Plan, PlannedData } from '../job/plan.ts';
-import { formatSize } from '../job/units.ts';
 import { joinVariants, variantsOf } from '../job/variants.ts';
 import { readPlan } from '../pool/read-plan.ts';
 import { describeFolder } from '../stage/folder.ts';

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import type { Clock } from '../base/clock.ts';
+import type { Clock } from '@updraft/base';
 import { runFiles } from '../job/layout.ts';
 import { openJournal } from '../journal/file.ts';
 import { isOpen, type RunState } from '../journal/state.ts';

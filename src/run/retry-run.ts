@@ -1,7 +1,6 @@
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
-import { mapLimited } from '../base/map-limited.ts';
-import { firstFew } from '../base/printable.ts';
+import { firstFew, mapLimited } from '@updraft/base';
 import { Fault } from '../fault/fault.ts';
 import { resultsFolder, runFiles } from '../job/layout.ts';
 import type { Plan } from '../job/plan.ts';

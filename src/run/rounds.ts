@@ -1,13 +1,9 @@
 import { hash } from 'node:crypto';
 import { mkdir, rename } from 'node:fs/promises';
 import path from 'node:path';
-import { defined } from '../base/defined.ts';
-import type { Clock } from '../base/clock.ts';
-import { withLease } from '../base/lease.ts';
-import { identifyProcess } from '../base/process-identity.ts';
-import { removeTree } from '../base/remove-tree.ts';
-import { shellQuote } from '../base/shell-quote.ts';
-import { stableJson } from '../base/stable-json.ts';
+import { type Clock, defined, shellQuote, stableJson } from '@updraft/base';
+import { identifyProcess, withLease } from '@updraft/base/processes';
+import { removeTree } from '@updraft/base/disk';
 import { Fault } from '../fault/fault.ts';
 import { roundFolder, runFiles } from '../job/layout.ts';
 import type { Plan, PlannedFile } from '../job/plan.ts';

@@ -1,7 +1,5 @@
 import path from 'node:path';
-import type { Clock } from '../base/clock.ts';
-import { defined } from '../base/defined.ts';
-import { printable } from '../base/printable.ts';
+import { type Clock, defined, printable } from '@updraft/base';
 import { Fault } from '../fault/fault.ts';
 import { jobNames, withJsonNumbers } from '../job/describe-parameters.ts';
 import { jobId, runFiles } from '../job/layout.ts';

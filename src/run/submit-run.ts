@@ -1,12 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { counted } from '../base/counted.ts';
-import type { Clock } from '../base/clock.ts';
-import { defined } from '../base/defined.ts';
-import { unlessGone } from '../base/error-reason.ts';
-import { firstFew } from '../base/printable.ts';
-import { stableJson } from '../base/stable-json.ts';
+import { type Clock, counted, defined, firstFew, stableJson, unlessGone } from '@updraft/base';
 import { runsFolder } from '../job/layout.ts';
 import type { Plan } from '../job/plan.ts';
 import type { Pool, Round } from '../pool/pool.ts';

@@ -1,4 +1,4 @@
-import { defined } from '../base/defined.ts';
+import { defined } from '@updraft/base';
 import { enclosingConditions } from './enclosing-conditions.ts';
 import { type PythonImport, pythonImports } from './python-imports.ts';
 import { pythonLines } from './python-lines.ts';

@@ -1,4 +1,4 @@
-import { defined } from '../base/defined.ts';
+import { defined } from '@updraft/base';
 import type { Argument, Call, TokenRange, Syntax } from './python-syntax.ts';
 
 /** An argument that a script takes on its command line. */

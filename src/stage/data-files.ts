@@ -1,7 +1,7 @@
 import { accessSync, constants, type Stats, statSync } from 'node:fs';
 import { readdir, realpath } from 'node:fs/promises';
 import path from 'node:path';
-import { errorReason } from '../base/error-reason.ts';
+import { errorReason } from '@updraft/base';
 import { Fault } from '../fault/fault.ts';
 
 /** One file of a data set, or an empty folder. */

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { tagger, type Manifest } from '../transfer/proof/manifest.ts';
+import { type Manifest, tagger } from '@updraft/pelican/transfer';
 
 /** What is known about an object after all its bytes were read. */
 export interface Seal {

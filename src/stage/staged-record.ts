@@ -1,6 +1,6 @@
 import { appendFile, mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { Manifest } from '../transfer/proof/manifest.ts';
+import type { Manifest } from '@updraft/pelican/transfer';
 
 export interface StagedObject {
   /** Index of the shard; 0 for a single file. */

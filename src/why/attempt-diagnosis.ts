@@ -5,7 +5,7 @@ import { safeLine } from '../diagnosis/quote-event.ts';
 import type { AttemptEnd, AttemptHistory } from '../history/history.ts';
 import { endings } from '../history/endings.ts';
 import { keptUntil, returningSpan } from '../history/saved-work.ts';
-import { formatDuration } from '../job/units.ts';
+import { formatDuration } from '@updraft/base';
 import type { FaultRecord } from '../journal/entry.ts';
 
 /** Why an attempt ended; undefined while it runs, and if it only ended because its job was removed. */

@@ -1,4 +1,4 @@
-import { formatDuration, formatSize } from '../job/units.ts';
+import { formatDuration, formatSize } from '@updraft/base';
 import { describePosition, describeResume } from '../journal/describe-attempt.ts';
 import { refusedSentence } from '../journal/metrics.ts';
 import type { AttemptState } from '../journal/state.ts';

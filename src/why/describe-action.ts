@@ -1,4 +1,4 @@
-import { formatDuration } from '../job/units.ts';
+import { formatDuration } from '@updraft/base';
 import { remedyForKind, kindOfExit, policyHoldCode } from '../codes/remedies.ts';
 import { causeOf } from '../diagnosis/cause-of.ts';
 import { endFromHold, willRelease } from '../recovery/releases.ts';

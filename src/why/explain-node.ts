@@ -1,8 +1,13 @@
 import { adviceFor, causeTitles, sentence, type Cause } from '../codes/causes.ts';
-import { shellQuote } from '../base/shell-quote.ts';
-import type { DagNode } from '../dag/dag.ts';
-import type { DagmanEnd, FailedScript } from '../dag/dagman-log.ts';
-import { type DagRun, type NotSubmitted, notSubmittedText } from '../dag/not-submitted.ts';
+import { shellQuote } from '@updraft/base';
+import {
+  type DagmanEnd,
+  type DagNode,
+  type DagRun,
+  type FailedScript,
+  type NotSubmitted,
+  notSubmittedText,
+} from '@updraft/htcondor/dag';
 import type { Explanation, JobStatus } from '../diagnosis/explanation.ts';
 import { safeLine } from '../diagnosis/quote-event.ts';
 import { explainReason } from './explain-reason.ts';

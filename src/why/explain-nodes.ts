@@ -1,7 +1,12 @@
-import { nodeJobs, startedInner } from '../dag/node-jobs.ts';
-import type { DagNode } from '../dag/dag.ts';
-import type { NodeState } from '../dag/dagman-log.ts';
-import { type DagRun, notSubmittedReasons, worseState } from '../dag/not-submitted.ts';
+import {
+  type DagNode,
+  type DagRun,
+  nodeJobs,
+  type NodeState,
+  notSubmittedReasons,
+  startedInner,
+  worseState,
+} from '@updraft/htcondor/dag';
 import type { Explanation } from '../diagnosis/explanation.ts';
 import { endAsDone, type JobHistory } from '../history/history.ts';
 import { explainNode, toContinue } from './explain-node.ts';

@@ -1,5 +1,5 @@
 import { unnamedJob } from './explanation-view.ts';
-import { firstFew } from '../base/printable.ts';
+import { firstFew } from '@updraft/base';
 import { causeTitles } from '../codes/causes.ts';
 import { codeRowOf, codeRows } from '../codes/codes.ts';
 import type { ReportedReason } from '../codes/row.ts';

@@ -1,6 +1,6 @@
 import { causeTitle } from '../codes/causes.ts';
 import type { Explanation } from '../diagnosis/explanation.ts';
-import { formatDuration } from '../job/units.ts';
+import { formatDuration } from '@updraft/base';
 import type { Entry } from '../journal/entry.ts';
 import type { JobState } from '../journal/state.ts';
 import { silence } from '../journal/silence.ts';

@@ -1,5 +1,5 @@
-import { defined } from '../base/defined.ts';
-import type { Termination } from '../eventlog/details.ts';
+import { defined } from '@updraft/base';
+import type { Termination } from '@updraft/htcondor/eventlog';
 import { attemptDiagnosis } from './attempt-diagnosis.ts';
 import { type Cause, causeTitles, needsResubmission } from '../codes/causes.ts';
 import { readPolicyHold } from '../codes/codes.ts';

@@ -1,4 +1,4 @@
-import { printable } from '../base/printable.ts';
+import { printable } from '@updraft/base';
 import type { Evidence, Explanation, Headline } from '../diagnosis/explanation.ts';
 import { jobLabel } from '../job/describe-parameters.ts';
 

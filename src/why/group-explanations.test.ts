@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
 import type { Explanation } from '../diagnosis/explanation.ts';
-import { logSources } from '../eventlog/log-sources.ts';
+import { logSources } from '@updraft/htcondor/eventlog';
 import { readHistory } from '../history/read-history.ts';
 import { explainStory, headlineOf } from './explain-story.ts';
 import { groupExplanations, groupJobs } from './group-explanations.ts';

@@ -1,5 +1,5 @@
-import { printable } from '../base/printable.ts';
-import { nodeJobLabel } from '../dag/node-jobs.ts';
+import { printable } from '@updraft/base';
+import { nodeJobLabel } from '@updraft/htcondor/dag';
 import type { Explanation, Headline, JobStatus } from '../diagnosis/explanation.ts';
 import { explainedLabel } from './explanation-view.ts';
 

@@ -1,4 +1,4 @@
-import { firstFew } from '../base/printable.ts';
+import { firstFew } from '@updraft/base';
 import { causeInfo } from '../codes/causes.ts';
 import type { Explanation } from '../diagnosis/explanation.ts';
 

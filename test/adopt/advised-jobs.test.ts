@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { sites } from '../../src/mini/pool/condor-config.ts';
+import { sites } from '@updraft/mini/pool';
 import { executable } from '../agent/agent-harness.ts';
 import { demoFederation } from '../mini/demo-federation.ts';
 import { agentOnWorkers, poolRoot, startOwnPool } from '../pool.ts';

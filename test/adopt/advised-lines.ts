@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { Finding } from '../../src/base/finding.ts';
-import { lintSubmission } from '../../src/adopt/lint.ts';
-import { surveyOnDisk } from '../../src/adopt/disk-files.ts';
-import type { PastUsage } from '../../src/adopt/submit-facts.ts';
+import type { Finding } from '@updraft/base';
+import { lintSubmission } from '@updraft/htcondor/lint';
+import { type PastUsage, surveyOnDisk } from '@updraft/htcondor/submit';
 import type { ProfileName } from '../../src/job/spec.ts';
 import { limitsAt } from '../../src/pool/submit-limits.ts';
 

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
-import { readDag } from '../../src/dag/read-dag.ts';
+import { readDag } from '@updraft/htcondor/dag';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { realCondorSubmit } from './condor-submit.ts';
 

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
-import { allRules } from '../../src/adopt/lint.ts';
-import { dagRules } from '../../src/dag/dag-rules.ts';
+import { allRules, dagRules } from '@updraft/htcondor/testing';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { lintLines } from './advised-lines.ts';
 

@@ -3,10 +3,14 @@ import { chmod, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { splitArguments, splitEnvironment, splitRaw } from '../../src/adopt/split-arguments.ts';
-import { diskFiles } from '../../src/adopt/disk-files.ts';
-import { parseSubmit } from '../../src/adopt/parse-submit.ts';
-import type { SubmittedJob } from '../../src/adopt/submission.ts';
+import {
+  diskFiles,
+  parseSubmit,
+  splitArguments,
+  splitEnvironment,
+  type SubmittedJob,
+} from '@updraft/htcondor/submit';
+import { splitRaw } from '@updraft/htcondor/testing';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { realCondorSubmit } from './condor-submit.ts';
 import { descriptions } from './descriptions.ts';

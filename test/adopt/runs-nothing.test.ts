@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { whyNotRun } from '../../src/adopt/may-run.ts';
+import { whyNotRun } from '@updraft/htcondor/submit';
 import type { CondorAnswer } from '../../src/cli/adopt/ask-condor.ts';
 import * as adopt from '../../src/cli/commands/adopt.ts';
 import * as check from '../../src/cli/commands/check.ts';

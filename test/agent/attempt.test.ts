@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
-import { identifyProcess } from '../../src/base/process-identity.ts';
+import { identifyProcess } from '@updraft/base/processes';
 import { AgentHarness } from './agent-harness.ts';
 
 const weights = 'echo weights > model.pt';

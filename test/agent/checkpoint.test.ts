@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, watch, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { walkFiles } from '../../src/base/walk-tree.ts';
+import { walkFiles } from '@updraft/base/disk';
 import type { Train } from '../../src/job/spec.ts';
 import { AgentHarness, defaultCommand } from './agent-harness.ts';
 

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { identifyProcess } from '../../src/base/process-identity.ts';
+import { identifyProcess } from '@updraft/base/processes';
 import { AgentHarness, type RunningAgent } from './agent-harness.ts';
 import { serveBytes } from './byte-server.ts';
 import { makeTarGz } from './tar.ts';

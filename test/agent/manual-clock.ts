@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/base/clock.ts';
+import type { Clock } from '@updraft/base';
 
 /** A clock that stands still until a test moves it. */
 export class ManualClock implements Clock {

@@ -4,7 +4,7 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import os from 'node:os';
 import { test, type TestContext } from 'node:test';
-import { startFederation } from '../../src/mini/federation/federation.ts';
+import { startFederation } from '@updraft/mini/federation';
 import { AgentHarness } from './agent-harness.ts';
 import { serveBytes } from './byte-server.ts';
 

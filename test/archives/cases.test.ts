@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { archiveKinds } from '../../src/base/archive-kinds.ts';
+import { archiveKinds } from '@updraft/base';
 import { cases, type Case } from './cases.ts';
 import { pieceSizes, replay, type Outcome } from './replay.ts';
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import type { FaultKind } from '../../src/fault/kinds.ts';
-import type { UnpackerOptions } from '../../src/unpack/open-unpacker.ts';
+import type { UnpackerOptions } from '@updraft/archive';
 import { base256, pax, tar, tarEntry } from './make-tar.ts';
 import { oddCases } from './odd-cases.ts';
 

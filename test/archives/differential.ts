@@ -5,9 +5,8 @@ import { lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkS
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { asFault } from '../../src/fault/fault.ts';
-import { defaultUnpackLimits } from '../../src/unpack/limits.ts';
-import { openUnpacker } from '../../src/unpack/open-unpacker.ts';
-import { UnxzStage } from '../../src/unpack/unxz.ts';
+import { defaultUnpackLimits, openUnpacker } from '@updraft/archive';
+import { UnxzStage } from '@updraft/archive/testing';
 import { differences } from './differences.ts';
 import { hangMs } from '../hang-limit.ts';
 

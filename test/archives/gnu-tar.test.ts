@@ -16,8 +16,8 @@ import {
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { walkTree } from '../../src/base/walk-tree.ts';
-import { openUnpacker, type UnpackerOptions } from '../../src/unpack/open-unpacker.ts';
+import { walkTree } from '@updraft/base/disk';
+import { openUnpacker, type UnpackerOptions } from '@updraft/archive';
 
 const missing = (...tools: string[]): string | false => {
   const absent = tools.filter((tool) => spawnSync(tool, ['--version']).status !== 0);

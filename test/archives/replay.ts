@@ -10,7 +10,7 @@ import {
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { asFault, Fault } from '../../src/fault/fault.ts';
-import { openUnpacker, type Unpacked, type UnpackerOptions } from '../../src/unpack/open-unpacker.ts';
+import { openUnpacker, type Unpacked, type UnpackerOptions } from '@updraft/archive';
 
 /** The outcome of unpacking, in a form that can be compared and printed. */
 export interface Outcome {

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
-import { isThere } from '../../src/base/error-reason.ts';
+import { isThere } from '@updraft/base';
 import { endWithUs } from '../end-with-us.ts';
 import { hangMs } from '../hang-limit.ts';
 

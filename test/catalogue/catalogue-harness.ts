@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import type { TestContext } from 'node:test';
-import type { Env } from '../../src/base/env.ts';
-import type { Finding } from '../../src/base/finding.ts';
+import type { Env, Finding } from '@updraft/base';
 import type { JobState } from '../../src/journal/state.ts';
 import type { Explanation } from '../../src/diagnosis/explanation.ts';
 import { condorHarness, type CondorHarness } from '../condor/condor-harness.ts';

@@ -4,7 +4,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import type { Finding } from '../../src/base/finding.ts';
+import type { Finding } from '@updraft/base';
 import { tar } from '../archives/make-tar.ts';
 import { testAuthority, webServer } from '../federation/web-server.ts';
 import { ObjectHarness } from '../objects/object-harness.ts';

@@ -4,7 +4,7 @@ import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
-import type { Finding } from '../../src/base/finding.ts';
+import type { Finding } from '@updraft/base';
 import { Fault } from '../../src/fault/fault.ts';
 import * as check from '../../src/cli/commands/check.ts';
 import { runCommand } from '../cli/run-command.ts';

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { mkdir, stat, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { systemClock } from '../../src/base/clock.ts';
+import { systemClock } from '@updraft/base';
 import * as bundle from '../../src/cli/commands/bundle.ts';
 import { attemptFiles, attemptFolder, runFiles } from '../../src/job/layout.ts';
 import { loadPlan } from '../../src/job/load-plan.ts';

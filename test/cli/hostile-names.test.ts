@@ -4,7 +4,7 @@ import { cp, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { walkFiles } from '../../src/base/walk-tree.ts';
+import { walkFiles } from '@updraft/base/disk';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { cliMain } from '../programs.ts';
 

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { systemClock } from '../../src/base/clock.ts';
+import { systemClock } from '@updraft/base';
 import type { Cli } from '../../src/cli/cli.ts';
 import { buildProgram } from '../../src/cli/commands.ts';
 

@@ -8,7 +8,7 @@ import { adviceOn } from '../../src/diagnosis/diagnose.ts';
 import { causeInfo, adviceFor } from '../../src/codes/causes.ts';
 import { remedyForHold, faultOfHold, codeRowOf } from '../../src/codes/codes.ts';
 import type { CodeRow } from '../../src/codes/row.ts';
-import type { LogEvent } from '../../src/eventlog/events.ts';
+import type { LogEvent } from '@updraft/htcondor/eventlog';
 import type { JobHistory } from '../../src/history/history.ts';
 import { LogFold } from '../../src/history/log-fold.ts';
 import { fold } from '../../src/journal/fold.ts';

@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { logSources } from '../../src/eventlog/log-sources.ts';
+import { logSources } from '@updraft/htcondor/eventlog';
 import { readLogs } from '../../src/report/read-logs.ts';
 import { avoidLine } from '../../src/report/verdict.ts';
 import { testPool } from '../pool.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
-import { startFederation } from '../../src/mini/federation/federation.ts';
+import { startFederation } from '@updraft/mini/federation';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { condorHarness, onlyJob, result } from './condor-harness.ts';
 import { makeImage } from './make-image.ts';

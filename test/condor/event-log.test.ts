@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { copyFile, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
-import { systemClock } from '../../src/base/clock.ts';
+import { systemClock } from '@updraft/base';
 import * as status from '../../src/cli/commands/status.ts';
 import type { RunState } from '../../src/journal/state.ts';
 import { followRunStates, readRunState } from '../../src/run/run-states.ts';

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { systemClock } from '../../src/base/clock.ts';
+import { systemClock } from '@updraft/base';
 import { condorHarness, type CondorHarness } from './condor-harness.ts';
 import { runNames } from '../run-names.ts';
 import { cliMain } from '../programs.ts';

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
 import * as compare from '../../src/cli/commands/compare.ts';
 import * as why from '../../src/cli/commands/why.ts';
-import { startFederation, type MiniFederation } from '../../src/mini/federation/federation.ts';
+import { type MiniFederation, startFederation } from '@updraft/mini/federation';
 import { policyOfJob, writtenPolicy } from '../../src/pool/condor/submit/condor-policy.ts';
 import { runReport } from '../../src/report/read-run.ts';
 import { makeTarGz } from '../agent/tar.ts';

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { TestContext } from 'node:test';
-import { sites } from '../../src/mini/pool/condor-config.ts';
+import { sites } from '@updraft/mini/pool';
 import { startOwnPool } from '../pool.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 

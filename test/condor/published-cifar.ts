@@ -7,7 +7,7 @@ import path from 'node:path';
 import type { TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { findPython } from '../../src/environment/find-python.ts';
-import { startFederation, type MiniFederation } from '../../src/mini/federation/federation.ts';
+import { type MiniFederation, startFederation } from '@updraft/mini/federation';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { hangMs } from '../hang-limit.ts';
 

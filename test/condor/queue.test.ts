@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
-import { systemClock } from '../../src/base/clock.ts';
+import { systemClock } from '@updraft/base';
 import { requestStop } from '../../src/run/request-stop.ts';
 import { readRunState } from '../../src/run/run-states.ts';
 import * as why from '../../src/cli/commands/why.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
-import { systemClock } from '../../src/base/clock.ts';
+import { systemClock } from '@updraft/base';
 import * as why from '../../src/cli/commands/why.ts';
 import { describeState } from '../../src/cli/run-view/describe-job.ts';
 import type { Explanation } from '../../src/diagnosis/explanation.ts';

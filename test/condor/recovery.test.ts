@@ -3,7 +3,7 @@ import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises
 import os from 'node:os';
 import path from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
-import { systemClock } from '../../src/base/clock.ts';
+import { systemClock } from '@updraft/base';
 import { isOpen, type JobState } from '../../src/journal/state.ts';
 import { requestStop } from '../../src/run/request-stop.ts';
 import { readRunState } from '../../src/run/run-states.ts';

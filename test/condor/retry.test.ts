@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
-import { systemClock } from '../../src/base/clock.ts';
+import { systemClock } from '@updraft/base';
 import * as logs from '../../src/cli/commands/logs.ts';
 import * as report from '../../src/cli/commands/report.ts';
 import * as retry from '../../src/cli/commands/retry.ts';

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
-import { shellQuote } from '../../src/base/shell-quote.ts';
+import { shellQuote } from '@updraft/base';
 import { makeExecutable, makePack, unpackTiny } from '../environment/make-pack.ts';
 import { condorHarness } from './condor-harness.ts';
 import { cliMain } from '../programs.ts';

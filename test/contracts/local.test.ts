@@ -1,6 +1,6 @@
 import process from 'node:process';
 import path from 'node:path';
-import { systemClock } from '../../src/base/clock.ts';
+import { systemClock } from '@updraft/base';
 import { openPool } from '../../src/pool/open-pool.ts';
 import { RunHarness } from '../run/run-harness.ts';
 import { poolContract } from './pool.ts';

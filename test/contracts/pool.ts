@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { systemClock } from '../../src/base/clock.ts';
+import { systemClock } from '@updraft/base';
 import { loadPlan } from '../../src/job/load-plan.ts';
 import { attemptFiles, attemptFolder, resultsFolder } from '../../src/job/layout.ts';
 import type { Plan } from '../../src/job/plan.ts';

@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import path from 'node:path';
-import type { Clock } from '../../src/base/clock.ts';
+import type { Clock } from '@updraft/base';
 import { kinds } from '../../src/fault/kinds.ts';
 import { attemptFolder, runFiles } from '../../src/job/layout.ts';
 import { orderEnvironment } from '../../src/job/plan.ts';

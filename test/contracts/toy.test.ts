@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import { test, type TestContext } from 'node:test';
-import { systemClock } from '../../src/base/clock.ts';
+import { systemClock } from '@updraft/base';
 import * as status from '../../src/cli/commands/status.ts';
 import * as stop from '../../src/cli/commands/stop.ts';
 import * as why from '../../src/cli/commands/why.ts';

@@ -1,6 +1,6 @@
 import { appendFile, mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { mapLimited } from '../../src/base/map-limited.ts';
+import { mapLimited } from '@updraft/base';
 import type { FaultKind } from '../../src/fault/kinds.ts';
 import { attemptFiles, attemptFolder, jobId, runFiles } from '../../src/job/layout.ts';
 import type { AgentBody, AgentEntry, Outcome, RunBody, RunEntry } from '../../src/journal/entry.ts';

@@ -5,7 +5,7 @@ import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { test, type TestContext } from 'node:test';
-import { systemClock } from '../../src/base/clock.ts';
+import { systemClock } from '@updraft/base';
 import { runContext } from '../../src/cli/report/report-source.ts';
 import { readRun } from '../../src/report/read-run.ts';
 import { followRunStates, readRunState } from '../../src/run/run-states.ts';

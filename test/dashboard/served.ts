@@ -1,6 +1,6 @@
 import path from 'node:path';
 import type { TestContext } from 'node:test';
-import { systemClock } from '../../src/base/clock.ts';
+import { systemClock } from '@updraft/base';
 import {
   jobFigures,
   jobNotes,

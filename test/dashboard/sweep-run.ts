@@ -1,5 +1,4 @@
-import { defined } from '../../src/base/defined.ts';
-import { mapLimited } from '../../src/base/map-limited.ts';
+import { defined, mapLimited } from '@updraft/base';
 import type { RunSource } from '../../src/dashboard/run-source.ts';
 import { jobNames } from '../../src/job/describe-parameters.ts';
 import { jobId } from '../../src/job/layout.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { defined } from '../../src/base/defined.ts';
+import { defined } from '@updraft/base';
 import type { RunSource } from '../../src/dashboard/run-source.ts';
 import { jobNames } from '../../src/job/describe-parameters.ts';
 import type { Tab } from '../browser/chromium.ts';

@@ -4,7 +4,7 @@ import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
-import { findProgram } from '../../src/base/find-program.ts';
+import { findProgram } from '@updraft/base';
 import { runNames } from '../run-names.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { writeChannel } from './make-channel.ts';

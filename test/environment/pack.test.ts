@@ -8,7 +8,7 @@ import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
-import { findProgram } from '../../src/base/find-program.ts';
+import { findProgram } from '@updraft/base';
 import * as env from '../../src/cli/commands/env.ts';
 import { condaPlatform } from '../../src/environment/pack-splitter.ts';
 import type { OrderedData } from '../../src/job/job.ts';

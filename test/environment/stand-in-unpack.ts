@@ -3,8 +3,8 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import os from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { walkFiles } from '../../src/base/walk-tree.ts';
-import { openUnpacker } from '../../src/unpack/open-unpacker.ts';
+import { walkFiles } from '@updraft/base/disk';
+import { openUnpacker } from '@updraft/archive';
 import { placeholder } from './make-conda.ts';
 
 // Fake pixi-unpack for tests: `[unpack] [-o FOLDER] [-e NAME] ARCHIVE`.

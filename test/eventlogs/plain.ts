@@ -1,7 +1,5 @@
-import { datingOf } from '../../src/eventlog/scan-log.ts';
-import type { Garbled, LogEvent } from '../../src/eventlog/events.ts';
-import { createParser } from '../../src/eventlog/parse.ts';
-import type { StampOptions } from '../../src/eventlog/stamp.ts';
+import { createParser, datingOf, type StampOptions } from '@updraft/htcondor/testing';
+import type { Garbled, LogEvent } from '@updraft/htcondor/eventlog';
 
 /** Where the fixtures' dates without a year end, and their zone: the same on every machine. */
 export const stamps = { reference: Date.UTC(2026, 10, 15), offsetMinutes: 0 };

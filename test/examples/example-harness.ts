@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { findPython } from '../../src/environment/find-python.ts';
 import { readRunState } from '../../src/run/run-states.ts';
 import type { RunState } from '../../src/journal/state.ts';
-import { startFederation } from '../../src/mini/federation/federation.ts';
+import { startFederation } from '@updraft/mini/federation';
 import { scriptOf, shellBlocks } from '../docs/shell-blocks.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { poolCache, testPool } from '../pool.ts';

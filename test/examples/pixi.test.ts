@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
-import { findProgram } from '../../src/base/find-program.ts';
+import { findProgram } from '@updraft/base';
 import { ExampleHarness } from './example-harness.ts';
 
 test('MNIST with Pixi: the commands in the README give a valid result on this machine', async (t) => {

@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/base/clock.ts';
+import type { Clock } from '@updraft/base';
 
 interface JumpingClock extends Clock {
   /** Every wait that was skipped, in milliseconds. */

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import os from 'node:os';
 import path from 'node:path';
 import type { TestContext } from 'node:test';
-import { createLocator, type FederationLocator } from '../../src/federation/locator.ts';
+import { createLocator, type FederationLocator } from '@updraft/pelican/federation';
 import { jumpingClock } from './jumping-clock.ts';
 import { testAuthority, webServer } from './web-server.ts';
 

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { findProgram } from '../../src/base/find-program.ts';
+import { findProgram } from '@updraft/base';
 import { configure } from '../../src/cli/commands/check.ts';
 import { Fault } from '../../src/fault/fault.ts';
 import { kinds } from '../../src/fault/kinds.ts';

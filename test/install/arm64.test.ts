@@ -5,7 +5,7 @@ import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import packageJson from '../../package.json' with { type: 'json' };
-import { findProgram } from '../../src/base/find-program.ts';
+import { findProgram } from '@updraft/base';
 import { AgentHarness } from '../agent/agent-harness.ts';
 import { makeTarGz } from '../agent/tar.ts';
 

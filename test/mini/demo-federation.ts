@@ -6,11 +6,8 @@ import https from 'node:https';
 import os from 'node:os';
 import path from 'node:path';
 import type { TestContext } from 'node:test';
-import {
-  startFederation,
-  type FederationOptions,
-  type MiniFederation,
-} from '../../src/mini/federation/federation.ts';
+import { type MiniFederation, startFederation } from '@updraft/mini/federation';
+import type { FederationOptions } from '@updraft/mini/testing';
 
 interface Answer {
   status: number;

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
-import { systemClock } from '../../src/base/clock.ts';
-import { waitForChange } from '../../src/base/wait-for-change.ts';
+import { systemClock } from '@updraft/base';
+import { waitForChange } from '@updraft/base/processes';
 import { ended, ObjectHarness } from './object-harness.ts';
 
 const old = new Date('2026-01-02T03:04:05Z');

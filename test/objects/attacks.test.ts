@@ -5,7 +5,7 @@ import { lstat, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs
 import path from 'node:path';
 import { test } from 'node:test';
 import { crc32 } from 'node:zlib';
-import { multistatus } from '../../src/mini/federation/listing.ts';
+import { multistatus } from '@updraft/mini/testing';
 import { testFederation } from '../federation/origin-server.ts';
 import { adOf, callPlugin, textAt } from '../plugin/call-plugin.ts';
 import { hostileFederation } from './hostile-host.ts';

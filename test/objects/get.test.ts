@@ -7,8 +7,8 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
-import { systemClock } from '../../src/base/clock.ts';
-import { waitForChange } from '../../src/base/wait-for-change.ts';
+import { systemClock } from '@updraft/base';
+import { waitForChange } from '@updraft/base/processes';
 import { Fault } from '../../src/fault/fault.ts';
 import { makeTarGz } from '../agent/tar.ts';
 import { fastClock } from '../fast-clock.ts';

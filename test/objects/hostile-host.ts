@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import type { TestContext } from 'node:test';
-import { readClaims } from '../../src/federation/token.ts';
+import { readClaims } from '@updraft/pelican/federation';
 import { testAuthority, webServer } from '../federation/web-server.ts';
 import type { ObjectHarness } from './object-harness.ts';
 

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { chmod, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { systemClock, type Clock } from '../../src/base/clock.ts';
+import { type Clock, systemClock } from '@updraft/base';
 import type { Cli } from '../../src/cli/cli.ts';
 import { renewTokensOf } from '../../src/cli/object/login.ts';
 import type { Plan } from '../../src/job/plan.ts';
-import type { StoredLogin } from '../../src/federation/login/login-store.ts';
-import type { DeviceFlow } from '../../src/mini/federation/device-flow.ts';
+import type { StoredLogin } from '@updraft/pelican/login';
+import type { DeviceFlow } from '@updraft/mini/testing';
 import { hostileFederation } from './hostile-host.ts';
 import { ended, ObjectHarness } from './object-harness.ts';
 

@@ -5,14 +5,13 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import type { TestContext } from 'node:test';
-import type { Env } from '../../src/base/env.ts';
+import type { Env } from '@updraft/base';
 import type { Cli } from '../../src/cli/cli.ts';
 import { configureOf } from '../../src/cli/commands.ts';
 import { printFault } from '../../src/cli/print-fault.ts';
 import { asFault } from '../../src/fault/fault.ts';
 import { kinds } from '../../src/fault/kinds.ts';
-import { startFederation, type MiniFederation } from '../../src/mini/federation/federation.ts';
-import type { ServerModel } from '../../src/mini/federation/server-traits.ts';
+import { type MiniFederation, type ServerModel, startFederation } from '@updraft/mini/federation';
 import { runCommand } from '../cli/run-command.ts';
 import { cliMain, oneFile } from '../programs.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
-import { systemClock, type Clock } from '../../src/base/clock.ts';
+import { type Clock, systemClock } from '@updraft/base';
 import { ObjectHarness } from './object-harness.ts';
 
 const size = 3_000_000;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
-import { isThere } from '../../src/base/error-reason.ts';
+import { isThere } from '@updraft/base';
 import { cutScenario } from '../../bench/osg/cut-scenario.ts';
 import { runReplay } from '../../bench/osg/run-replay.ts';
 import { osgScenario } from '../../bench/osg/scenario.ts';

@@ -5,7 +5,7 @@ import { readOsgJobs } from '../../scripts/osg-jobs.ts';
 import { osgLog, wrongOutputs } from '../../scripts/osg-log.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { jobTable } from '../../src/report/job-table.ts';
-import { logSources } from '../../src/eventlog/log-sources.ts';
+import { logSources } from '@updraft/htcondor/eventlog';
 import { readLogs, type ReadLogs } from '../../src/report/read-logs.ts';
 import { reportCharts } from '../../src/report/report-charts.ts';
 import { epochModels } from '../../bench/study/epochs.ts';

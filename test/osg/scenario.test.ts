@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { troubleOf } from '../../bench/osg/trouble-rules.ts';
 import { burstsOf, osgScenario, type JobScenario, type Slot } from '../../bench/osg/scenario.ts';
-import { systemClock } from '../../src/base/clock.ts';
-import { Trouble } from '../../src/mini/federation/trouble.ts';
+import { systemClock } from '@updraft/base';
+import { Trouble } from '@updraft/mini/testing';
 
 const context = osgScenario(1);
 const { jobs } = context;

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { bunFor, type Arch } from '../../scripts/bun.ts';
-import { makeCertificateAuthority } from '../../src/mini/federation/x509.ts';
+import { makeCertificateAuthority } from '@updraft/mini/testing';
 import { behaviours } from './behaviours.ts';
 
 /** Behaviours in which the two differ, and why no code of ours depends on it. */

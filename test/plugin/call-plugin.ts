@@ -1,9 +1,8 @@
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { attributeOf, formatAd, type Ad, type AdValue } from '../../src/classad/ad.ts';
-import { parseAds } from '../../src/classad/parse.ts';
-import type { MiniFederation } from '../../src/mini/federation/federation.ts';
+import { type Ad, type AdValue, attributeOf, formatAd, parseAds } from '@updraft/htcondor/classad';
+import type { MiniFederation } from '@updraft/mini/federation';
 import { compileCache } from '../compile-cache.ts';
 import { agentMain, oneFile } from '../programs.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { attributeOf, type Ad } from '../../src/classad/ad.ts';
+import { type Ad, attributeOf } from '@updraft/htcondor/classad';
 import { makeTarGz } from '../agent/tar.ts';
 import { demoFederation } from '../mini/demo-federation.ts';
 import { temporaryFolder } from '../temporary-folder.ts';

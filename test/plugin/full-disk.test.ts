@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { attributeOf } from '../../src/classad/ad.ts';
+import { attributeOf } from '@updraft/htcondor/classad';
 import { demoFederation } from '../mini/demo-federation.ts';
 import { callPlugin, textAt } from './call-plugin.ts';
 

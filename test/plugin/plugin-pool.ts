@@ -14,9 +14,9 @@ import os from 'node:os';
 import path from 'node:path';
 import type { TestContext } from 'node:test';
 import { promisify } from 'node:util';
-import { systemClock } from '../../src/base/clock.ts';
-import type { MiniFederation } from '../../src/mini/federation/federation.ts';
-import { sites } from '../../src/mini/pool/condor-config.ts';
+import { systemClock } from '@updraft/base';
+import type { MiniFederation } from '@updraft/mini/federation';
+import { sites } from '@updraft/mini/pool';
 import { poolRoot, startOwnPool } from '../pool.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 

@@ -8,7 +8,7 @@ import type { WorkOrder } from '../../src/job/job.ts';
 import { sandboxFiles } from '../../src/job/layout.ts';
 import type { AgentEntry } from '../../src/journal/entry.ts';
 import { readJournal } from '../../src/journal/tail.ts';
-import type { MiniFederation } from '../../src/mini/federation/federation.ts';
+import type { MiniFederation } from '@updraft/mini/federation';
 import { demoFederation } from '../mini/demo-federation.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { callPlugin } from './call-plugin.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { attributeOf } from '../../src/classad/ad.ts';
+import { attributeOf } from '@updraft/htcondor/classad';
 import { demoFederation } from '../mini/demo-federation.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { adOf, callPlugin, textAt } from './call-plugin.ts';

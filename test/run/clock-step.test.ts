@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Clock, systemClock } from '../../src/base/clock.ts';
+import { type Clock, systemClock } from '@updraft/base';
 import { runJobs } from '../../src/history/run-jobs.ts';
 import { loadRun } from '../../src/journal/load-run.ts';
 import { supervise } from '../../src/pool/local/supervisor.ts';

@@ -1,4 +1,4 @@
-import { systemClock, type Clock } from '../../src/base/clock.ts';
+import { type Clock, systemClock } from '@updraft/base';
 
 /** A clock on which every wait is minimal: time jumps to its end. */
 export function hurriedClock(): Clock {

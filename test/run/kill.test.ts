@@ -248,7 +248,7 @@ async function startSupervisor(harness: RunHarness, run: string, startAgent: str
   const options = JSON.stringify(await harness.supervision(run));
   const source = `
     import { spawn } from 'node:child_process';
-    import { identifyProcess } from ${from('src/base/process-identity.ts')};
+    import { identifyProcess } from ${from('packages/base/process-identity.ts')};
     import { startAgent } from ${from('src/pool/local/agent-process.ts')};
     import { supervise } from ${from('src/pool/local/supervisor.ts')};
     import { hurriedClock } from ${from('test/run/hurried-clock.ts')};

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { appendFile, mkdir, readdir, readFile, rename, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { systemClock } from '../../src/base/clock.ts';
+import { systemClock } from '@updraft/base';
 import * as runs from '../../src/cli/commands/runs.ts';
 import { findRun } from '../../src/cli/find-run.ts';
 import type { Fault } from '../../src/fault/fault.ts';

@@ -3,8 +3,8 @@
 import path from 'node:path';
 import process from 'node:process';
 import { readFile } from 'node:fs/promises';
-import { systemClock } from '../../src/base/clock.ts';
-import { identifyProcess } from '../../src/base/process-identity.ts';
+import { systemClock } from '@updraft/base';
+import { identifyProcess } from '@updraft/base/processes';
 import { kinds, type FaultKind } from '../../src/fault/kinds.ts';
 import { makeClaim } from '../../src/job/claim.ts';
 import type { WorkOrder } from '../../src/job/job.ts';

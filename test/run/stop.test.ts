@@ -10,7 +10,7 @@ import { supervise } from '../../src/pool/local/supervisor.ts';
 import { requestStop } from '../../src/run/request-stop.ts';
 import { hurriedClock } from './hurried-clock.ts';
 import { eventually, isIn, RunHarness } from './run-harness.ts';
-import { systemClock } from '../../src/base/clock.ts';
+import { systemClock } from '@updraft/base';
 
 const forEver = 'echo begun >> "$LOG"; sleep 1000';
 

@@ -4,13 +4,15 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { systemClock } from '../../src/base/clock.ts';
+import { systemClock } from '@updraft/base';
 import type { Fault } from '../../src/fault/fault.ts';
-import { listCollection } from '../../src/federation/list-collection.ts';
-import { createLocator, type FederationLocator } from '../../src/federation/locator.ts';
-import { statObject } from '../../src/federation/stat-object.ts';
-import { fetchToFile } from '../../src/transfer/fetch-to-file.ts';
-import { fetchToStream } from '../../src/transfer/fetch-to-stream.ts';
+import {
+  createLocator,
+  type FederationLocator,
+  listCollection,
+  statObject,
+} from '@updraft/pelican/federation';
+import { fetchToFile, fetchToStream } from '@updraft/pelican/transfer';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { sources, type Source } from './sources.ts';
 

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { Certificate } from '../../src/mini/federation/x509.ts';
+import type { Certificate } from '@updraft/mini/testing';
 import { freePorts, startProcess, type ServerProcess } from './server-process.ts';
 
 export interface NginxOptions {

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import net from 'node:net';
-import { randomPort } from '../../src/mini/federation/web-server.ts';
+import { randomPort } from '@updraft/mini/testing';
 import { endWithUs } from '../end-with-us.ts';
 
 export interface ServerProcess {

@@ -1,10 +1,9 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { TestContext } from 'node:test';
-import type { Env } from '../../src/base/env.ts';
-import { makeCertificateAuthority } from '../../src/mini/federation/x509.ts';
-import { startFederation } from '../../src/mini/federation/federation.ts';
-import type { ServerModel } from '../../src/mini/federation/server-traits.ts';
+import type { Env } from '@updraft/base';
+import { makeCertificateAuthority } from '@updraft/mini/testing';
+import { type ServerModel, startFederation } from '@updraft/mini/federation';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { cuttingProxy } from './cutting-proxy.ts';
 import { needProgram } from './debian-packages.ts';

@@ -4,7 +4,7 @@ import { chmod, chown, mkdir, readFile, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import type { TestContext } from 'node:test';
-import { type CertificateAuthority, makeCertificateAuthority } from '../../src/mini/federation/x509.ts';
+import { type CertificateAuthority, makeCertificateAuthority } from '@updraft/mini/testing';
 import { poolRoot } from '../pool.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { needProgram } from './debian-packages.ts';

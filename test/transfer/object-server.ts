@@ -3,8 +3,8 @@ import http from 'node:http';
 import https from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
-import type { Certificate } from '../../src/mini/federation/x509.ts';
-import type { LocateOptions, Locator, ObjectServer } from '../../src/federation/located.ts';
+import type { Certificate } from '@updraft/mini/testing';
+import type { LocateOptions, Locator, ObjectServer } from '@updraft/pelican/federation';
 
 /** One request as the server saw it. */
 export interface Seen {

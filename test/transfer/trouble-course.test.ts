@@ -6,11 +6,10 @@ import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { manifestOf } from '../../bench/manifest-of.ts';
 import { type Obstacle, troubleCourse } from '../../bench/trouble/course.ts';
-import { systemClock } from '../../src/base/clock.ts';
-import { createLocator } from '../../src/federation/locator.ts';
-import { startFederation } from '../../src/mini/federation/federation.ts';
-import { type ServerModel, serverModels } from '../../src/mini/federation/server-traits.ts';
-import { fetchToFile } from '../../src/transfer/fetch-to-file.ts';
+import { systemClock } from '@updraft/base';
+import { createLocator } from '@updraft/pelican/federation';
+import { type ServerModel, serverModels, startFederation } from '@updraft/mini/federation';
+import { fetchToFile } from '@updraft/pelican/transfer';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 const bytes = randomBytes(6 << 20);

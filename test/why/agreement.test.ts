@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { osgLog } from '../../scripts/osg-log.ts';
-import type { LogEvent } from '../../src/eventlog/events.ts';
+import type { LogEvent } from '@updraft/htcondor/eventlog';
 import { loadRun } from '../../src/journal/load-run.ts';
 import { parseEventLog, stamps } from '../eventlogs/plain.ts';
 import { differences, accountsOfLog, accountsOfRun } from './agreement.ts';

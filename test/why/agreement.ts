@@ -1,4 +1,4 @@
-import type { LogEvent } from '../../src/eventlog/events.ts';
+import type { LogEvent } from '@updraft/htcondor/eventlog';
 import type { Explanation } from '../../src/diagnosis/explanation.ts';
 import type { JobHistory } from '../../src/history/history.ts';
 import { LogFold } from '../../src/history/log-fold.ts';

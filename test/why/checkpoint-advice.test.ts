@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { explainStory } from '../../src/why/explain-story.ts';
-import { logSources } from '../../src/eventlog/log-sources.ts';
+import { logSources } from '@updraft/htcondor/eventlog';
 import { readLogs } from '../../src/report/read-logs.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import * as report from '../../src/cli/commands/report.ts';
 import * as why from '../../src/cli/commands/why.ts';
-import { logSources } from '../../src/eventlog/log-sources.ts';
+import { logSources } from '@updraft/htcondor/eventlog';
 import { Fault } from '../../src/fault/fault.ts';
 import type { Explanation } from '../../src/diagnosis/explanation.ts';
 import { readHistory } from '../../src/history/read-history.ts';

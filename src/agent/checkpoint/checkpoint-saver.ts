@@ -1,7 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
-import { defined } from '../../base/defined.ts';
-import { succeeds, tried } from '../../base/error-reason.ts';
+import { defined, succeeds, tried } from '@updraft/base';
 import { sandboxFiles } from '../../job/layout.ts';
 import type { Fault } from '../../fault/fault.ts';
 import { toFaultRecord, type AgentBody } from '../../journal/entry.ts';

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { defined } from '../../base/defined.ts';
-import { unlessGone } from '../../base/error-reason.ts';
-import { syncPath } from '../../base/sync-path.ts';
+import { defined, unlessGone } from '@updraft/base';
+import { syncPath } from '@updraft/base/disk';
 import { isInside } from '../../job/inside.ts';
 
 /** How far a training is, as it reports. */

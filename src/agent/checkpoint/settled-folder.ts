@@ -1,6 +1,6 @@
 import { readdirSync, readlinkSync, statSync } from 'node:fs';
 import path from 'node:path';
-import { isGone, tried } from '../../base/error-reason.ts';
+import { isGone, tried } from '@updraft/base';
 import { Fault } from '../../fault/fault.ts';
 import { textOf } from '../machine/machine.ts';
 import { staysInside } from './record.ts';

@@ -1,13 +1,8 @@
 import { chmod, constants, copyFile, link, mkdir, rename, stat, symlink } from 'node:fs/promises';
 import path from 'node:path';
-import { ensureFolder } from '../../base/ensure-folder.ts';
-import { fileSize, isGone, succeeds } from '../../base/error-reason.ts';
-import { freeBytes } from '../../base/free-bytes.ts';
-import { removeTree } from '../../base/remove-tree.ts';
-import { sha256Of } from '../../base/sha256-of.ts';
-import { syncPath } from '../../base/sync-path.ts';
+import { ensureFolder, removeTree, sha256Of, syncPath } from '@updraft/base/disk';
+import { fileSize, formatSize, freeBytes, isGone, succeeds } from '@updraft/base';
 import { Fault } from '../../fault/fault.ts';
-import { formatSize } from '../../job/units.ts';
 import { copyAndHash } from '../results/copy-tree.ts';
 import {
   checkpointBytes,

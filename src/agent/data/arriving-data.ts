@@ -82,7 +82,11 @@ export function isArriving({ order, scratch, streams = [] }: Attempt): boolean {
 /** This file is in the data's folder as long as more is to come. */
 const markerOf = ({ into }: OrderedData, { work }: Scratch): string => path.join(work, into, '.arriving');
 
-async function fetchAll(sources: readonly OrderedData[], attempt: Attempt, onPart: () => void): Promise<void> {
+async function fetchAll(
+  sources: readonly OrderedData[],
+  attempt: Attempt,
+  onPart: () => void,
+): Promise<void> {
   const { scratch } = attempt;
   for (const marker of sources.map((source) => markerOf(source, scratch))) {
     mkdirSync(path.dirname(marker), { recursive: true });

@@ -25,7 +25,11 @@ test('shards are brought in the order of their use, as many at a time as there a
     remove: [],
     isAwaited: false,
   });
-  assert.deepEqual(next({ order, block: 2, present: new Set([7]) }).isAwaited, true, 'a block is used together');
+  assert.deepEqual(
+    next({ order, block: 2, present: new Set([7]) }).isAwaited,
+    true,
+    'a block is used together',
+  );
 });
 
 test('for the next two blocks goes what is used furthest in the future', () => {
@@ -37,7 +41,11 @@ test('for the next two blocks goes what is used furthest in the future', () => {
 
 test('what is used later than the next two blocks only fills free space', () => {
   const order = [0, 1, 2, 3, 4, 5];
-  assert.deepEqual(next({ order, present: new Set([0, 1, 7, 8]) }), { bring: [], remove: [], isAwaited: false });
+  assert.deepEqual(next({ order, present: new Set([0, 1, 7, 8]) }), {
+    bring: [],
+    remove: [],
+    isAwaited: false,
+  });
   assert.deepEqual(next({ order, present: new Set([0, 1, 7]) }).bring, [2]);
 });
 
@@ -62,18 +70,27 @@ test('of a training that ends, only the next two blocks stay or come', () => {
 test('without a wish, shards come in the order of the list, and none goes', () => {
   const now = { order: range(0, 12), block: 0 };
   assert.deepEqual(next(now).bring, [0, 1]);
-  assert.deepEqual(next({ ...now, present: new Set(range(0, 4)) }), { bring: [], remove: [], isAwaited: false });
+  assert.deepEqual(next({ ...now, present: new Set(range(0, 4)) }), {
+    bring: [],
+    remove: [],
+    isAwaited: false,
+  });
 });
 
 test('a block is as large as its shards', () => {
   assert.equal(blockBytes({ bytes: [1, 2, 4], order: [2, 1, 0], block: 2 }), 6);
-  assert.equal(blockBytes({ bytes: [1, 2], order: [0, 1, 0], block: 3 }), 3, 'one that comes twice counts once');
+  assert.equal(
+    blockBytes({ bytes: [1, 2], order: [0, 1, 0], block: 3 }),
+    3,
+    'one that comes twice counts once',
+  );
 });
 
 test('over two epochs of three times the budget, every block comes, and a part of the data is reused', () => {
   const shards = 60;
   const [keep, block] = [20, 4];
-  const shuffled = (seed: number): number[] => range(0, shards).sort((a, b) => ((a * 37 + seed) % 61) - ((b * 37 + seed) % 61));
+  const shuffled = (seed: number): number[] =>
+    range(0, shards).sort((a, b) => ((a * 37 + seed) % 61) - ((b * 37 + seed) % 61));
   const epochs = [shuffled(5), shuffled(23), shuffled(40)];
   const present = new Set<number>();
   let fetched = 0;
@@ -81,7 +98,14 @@ test('over two epochs of three times the budget, every block comes, and a part o
     for (let at = 0; at < shards; at += block) {
       const order = [...(epochs[epoch] ?? []), ...(epochs[epoch + 1] ?? [])].slice(at);
       for (;;) {
-        const { bring, remove } = next({ bytes: range(0, shards).map(() => 1), keep, block, order, present, lanes: 4 });
+        const { bring, remove } = next({
+          bytes: range(0, shards).map(() => 1),
+          keep,
+          block,
+          order,
+          present,
+          lanes: 4,
+        });
         for (const shard of remove) present.delete(shard);
         for (const shard of bring) present.add(shard);
         fetched += bring.length;

@@ -1,7 +1,11 @@
-import { byJobFile, preferCaches } from '../../federation/cache-choice.ts';
-import type { Locator } from '../../federation/located.ts';
-import { createLocator, type FederationLocator } from '../../federation/locator.ts';
-import { isSameHome } from '../../federation/object-url.ts';
+import {
+  byJobFile,
+  createLocator,
+  type FederationLocator,
+  isSameHome,
+  type Locator,
+  preferCaches,
+} from '@updraft/pelican/federation';
 import { cachesOf, type CachePreferences } from '../../job/caches.ts';
 import type { WorkOrder } from '../../job/job.ts';
 import type { Context } from '../attempt.ts';

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import os from 'node:os';
-import { isGone } from '../../base/error-reason.ts';
-import { piecesOf } from '../../base/sha256-of.ts';
+import { isGone } from '@updraft/base';
+import { piecesOf } from '@updraft/base/disk';
 import { Fault } from '../../fault/fault.ts';
-import type { Fetched, FetchOptions } from '../../transfer/fetch.ts';
+import type { Fetched, FetchOptions } from '@updraft/pelican/transfer';
 
 /** Reads a local file as if it were fetched: in order, interruptible, with the same checks. */
 export async function readLocal(

@@ -14,16 +14,27 @@ async function opened(t: TestContext, before: Record<string, string> = {}) {
     await writeFile(`${file}.new`, typeof value === 'string' ? value : JSON.stringify(value));
     await rename(`${file}.new`, file);
   };
-  const reader = (epoch: number, position: number, waited = 0, pid = process.pid) => ({ epoch, position, waited, pid });
+  const reader = (epoch: number, position: number, waited = 0, pid = process.pid) => ({
+    epoch,
+    position,
+    waited,
+    pid,
+  });
   return { folder, files, write, reader };
 }
 
 test('the lowest place of the living readers of this epoch counts', async (t) => {
   const { folder, files, write, reader } = await opened(t);
-  assert.equal(await readFile(path.join(folder, 'data/.stream/list.json'), 'utf8'), '{"format":1,"shards":[],"keep":null}\n');
+  assert.equal(
+    await readFile(path.join(folder, 'data/.stream/list.json'), 'utf8'),
+    '{"format":1,"shards":[],"keep":null}\n',
+  );
   assert.equal(files.poll(), undefined);
   await write('wanted.json', { format: 1, epoch: 2, order: [4, 0, 7], block: 2 });
-  assert.deepEqual({ ...files.poll(), version: '' }, { order: [4, 0, 7], block: 2, position: 0, version: '' });
+  assert.deepEqual(
+    { ...files.poll(), version: '' },
+    { order: [4, 0, 7], block: 2, position: 0, version: '' },
+  );
   await write('at/1.json', reader(2, 2));
   await write('at/2.json', reader(2, 1));
   await write('at/3.json', reader(1, 0));

@@ -1,8 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { tried } from '../../base/error-reason.ts';
-import { identifyProcess } from '../../base/process-identity.ts';
-import { type Field, field, listOf, Mismatch, optional, shape } from '../../base/shape.ts';
+import { type Field, field, listOf, Mismatch, optional, shape, tried } from '@updraft/base';
+import { identifyProcess } from '@updraft/base/processes';
 
 /** What readers ask for. */
 interface Wanted {
@@ -31,10 +30,18 @@ export interface Wish extends Pick<Wanted, 'order' | 'block'> {
   version: string;
 }
 
-const count = field<number>('a whole number from 0 up', (value) => Number.isSafeInteger(value) && Number(value) >= 0);
+const count = field<number>(
+  'a whole number from 0 up',
+  (value) => Number.isSafeInteger(value) && Number(value) >= 0,
+);
 const seconds = field<number>('a number from 0 up', (value) => typeof value === 'number' && value >= 0);
 const wanted = shape<Wanted>({ epoch: count, order: listOf(count), block: count });
-const position = shape<ReaderPosition>({ epoch: count, position: count, waited: seconds, pid: optional(count) });
+const position = shape<ReaderPosition>({
+  epoch: count,
+  position: count,
+  waited: seconds,
+  pid: optional(count),
+});
 
 /** In polls: about once a second. */
 const aliveEvery = 20;

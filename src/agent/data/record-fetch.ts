@@ -1,10 +1,9 @@
-import type { Clock } from '../../base/clock.ts';
-import { defined } from '../../base/defined.ts';
+import { type Clock, defined } from '@updraft/base';
 import type { Fault } from '../../fault/fault.ts';
 import { toFaultRecord } from '../../journal/entry.ts';
-import type { FetchEvent } from '../../transfer/fetch.ts';
+import type { FetchEvent } from '@updraft/pelican/transfer';
 import type { Recorder } from '../notes/journal-writer.ts';
-import { releaseMemory } from '../../base/release-memory.ts';
+import { releaseMemory } from '@updraft/base/processes';
 
 const progressMs = 1000;
 
@@ -40,7 +39,8 @@ export function byServer<Part extends Delivery>(parts: Part[]): Part[] {
     const sum = { ...part, ...sums.get(part.server) };
     if (sums.has(part.server))
       for (const count of counts)
-        if (count in sum) Object.assign(sum, { [count]: (sums.get(part.server)?.[count] ?? 0) + (part[count] ?? 0) });
+        if (count in sum)
+          Object.assign(sum, { [count]: (sums.get(part.server)?.[count] ?? 0) + (part[count] ?? 0) });
     sums.set(part.server, sum);
   }
   return [...sums.values()];

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { asFault, Fault } from '../../fault/fault.ts';
 import type { OrderedData } from '../../job/job.ts';
 import { keepProblem } from '../../job/on-demand.ts';
-import { formatSize } from '../../job/units.ts';
+import { formatSize } from '@updraft/base';
 import type { Attempt } from '../attempt.ts';
 import { isLeftToPool } from '../clean-up.ts';
 import { blockBytes, nextShards } from './next-shards.ts';
@@ -171,7 +171,10 @@ async function drop({ end, settled }: Transfer): Promise<void> {
 }
 
 function checkKeep({ name, url, keepBytes = Infinity }: OrderedData, bytes: readonly number[]): void {
-  const problem = keepProblem(keepBytes, bytes.reduce((max, each) => Math.max(max, each), 0));
+  const problem = keepProblem(
+    keepBytes,
+    bytes.reduce((max, each) => Math.max(max, each), 0),
+  );
   if (problem === undefined) return;
   throw new Fault('expect-wrong', `data.${name}: ${problem.message}`, { about: url, fix: problem.fix });
 }
@@ -180,7 +183,10 @@ function blockTooLarge({ name, url, keepBytes = 0 }: OrderedData, block: number,
   return new Fault(
     'expect-wrong',
     `data.${name}: ${block} shards that are shuffled together take ${formatSize(needed)}, but keep = "${formatSize(keepBytes)}"`,
-    { about: url, fix: `write keep = "${formatSize(2 * needed)}" in [data.${name}], or shuffle fewer shards together` },
+    {
+      about: url,
+      fix: `write keep = "${formatSize(2 * needed)}" in [data.${name}], or shuffle fewer shards together`,
+    },
   );
 }
 

@@ -1,26 +1,32 @@
 import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { archiveKind, isShardList } from '../../base/archive-kinds.ts';
-import type { Clock } from '../../base/clock.ts';
-import { defined } from '../../base/defined.ts';
-import { mapLimited } from '../../base/map-limited.ts';
-import { shardRange } from '../../base/shard-range.ts';
+import { archiveKind, type Clock, defined, isShardList, mapLimited, shardRange } from '@updraft/base';
 import { Fault } from '../../fault/fault.ts';
-import type { Locator } from '../../federation/located.ts';
-import type { FederationLocator } from '../../federation/locator.ts';
-import { isSameHome, type ObjectUrl, parseObjectUrl } from '../../federation/object-url.ts';
+import {
+  type FederationLocator,
+  isSameHome,
+  type Locator,
+  type ObjectUrl,
+  parseObjectUrl,
+} from '@updraft/pelican/federation';
 import type { OrderedData } from '../../job/job.ts';
 import { isOnDemand } from '../../job/on-demand.ts';
 import type { DataSource } from '../../job/spec.ts';
-import { fetchToFile } from '../../transfer/fetch-to-file.ts';
-import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
-import type { Fetched, FetchEvent, FetchOptions } from '../../transfer/fetch.ts';
-import { limitsFromEnv } from '../../transfer/limits.ts';
-import { deliverAgainIfWrong } from '../../transfer/proof/expect-wrong.ts';
-import { type Manifest, parseManifest } from '../../transfer/proof/manifest.ts';
-import { besideList, type ListedShard, parseShardList } from '../../transfer/proof/shard-list.ts';
-import { openUnpacker, type UnpackerOptions } from '../../unpack/open-unpacker.ts';
-import { unpackFetched } from '../../unpack/unpack-fetched.ts';
+import {
+  besideList,
+  deliverAgainIfWrong,
+  type Fetched,
+  type FetchEvent,
+  type FetchOptions,
+  fetchToFile,
+  fetchToStream,
+  type ListedShard,
+  type Manifest,
+  parseManifest,
+  parseShardList,
+} from '@updraft/pelican/transfer';
+import { limitsFromEnv } from '@updraft/pelican/limits';
+import { openUnpacker, type UnpackerOptions, unpackFetched } from '@updraft/archive';
 import type { Attempt } from '../attempt.ts';
 import { accessPointOf } from '../machine/condor-ads.ts';
 import type { Recorder } from '../notes/journal-writer.ts';
@@ -61,12 +67,18 @@ export function openStaging(attempt: Attempt): (source: OrderedData, onPart?: ()
     attempt.context.signal.throwIfAborted();
     if (isShardList(source)) {
       const shards = await loadShards(source, attempt, locator);
-      await stageShards(source, shards, attempt, !!onPart, async ({ shard, manifest, into, own, onEvent }) => {
-        const opened = await openSource(shard, own, locator, manifest);
-        const limits = { ...opened.options.limits, windowBytes: windowBytes / maxShards };
-        const options = { ...opened.options, suspects, limits, onEvent };
-        await stageArchive({ ...opened, into, options }, 'tar', own, onPart);
-      });
+      await stageShards(
+        source,
+        shards,
+        attempt,
+        !!onPart,
+        async ({ shard, manifest, into, own, onEvent }) => {
+          const opened = await openSource(shard, own, locator, manifest);
+          const limits = { ...opened.options.limits, windowBytes: windowBytes / maxShards };
+          const options = { ...opened.options, suspects, limits, onEvent };
+          await stageArchive({ ...opened, into, options }, 'tar', own, onPart);
+        },
+      );
       return;
     }
     const opened = await openSource(source, attempt, locator);
@@ -101,7 +113,12 @@ export async function openShards(
 ): Promise<{
   shards: TarShard[];
   /** `draft` names the file in the staging folder that has it until then. */
-  stage: (shard: TarShard, draft: string, own: Attempt, onEvent: (event: FetchEvent) => void) => Promise<void>;
+  stage: (
+    shard: TarShard,
+    draft: string,
+    own: Attempt,
+    onEvent: (event: FetchEvent) => void,
+  ) => Promise<void>;
 }> {
   const locator = openLocator(attempt.context, attempt.order);
   const suspects = new Set<string>();
@@ -266,7 +283,8 @@ async function copyLocal(file: string, target: string, options: Staging['options
 }
 
 /** Whether the bytes are known to be those that were published. */
-export const isVerified = ({ verified }: Pick<Arrival, 'verified'>): boolean => verified === 'manifest' || verified === 'digest';
+export const isVerified = ({ verified }: Pick<Arrival, 'verified'>): boolean =>
+  verified === 'manifest' || verified === 'digest';
 
 function nameOf(url: ObjectUrl): string {
   if (url.kind === 'file') return path.basename(url.file);
@@ -357,8 +375,7 @@ function recordFetched(
   record: Recorder,
 ): Fetched {
   const { verified: before, seconds, servers, leftOut } = arrived ?? fetched;
-  const isBetter =
-    before === undefined || proofs.indexOf(fetched.verified) > proofs.indexOf(before);
+  const isBetter = before === undefined || proofs.indexOf(fetched.verified) > proofs.indexOf(before);
   const { bytes } = fetched;
   const verified = isBetter ? fetched.verified : before;
   const known: Fetched = { bytes, seconds, servers, verified, ...defined({ leftOut }) };

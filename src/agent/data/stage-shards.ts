@@ -1,12 +1,17 @@
 import { mkdir, rename } from 'node:fs/promises';
 import path from 'node:path';
-import { mapLimited } from '../../base/map-limited.ts';
+import { mapLimited } from '@updraft/base';
 import { asFault, Fault } from '../../fault/fault.ts';
 import type { OrderedData } from '../../job/job.ts';
 import type { AgentBody } from '../../journal/entry.ts';
-import type { Fetched, FetchEvent } from '../../transfer/fetch.ts';
-import type { Manifest } from '../../transfer/proof/manifest.ts';
-import { besideList, type ListedShard, sumOf } from '../../transfer/proof/shard-list.ts';
+import {
+  besideList,
+  type Fetched,
+  type FetchEvent,
+  type ListedShard,
+  type Manifest,
+  sumOf,
+} from '@updraft/pelican/transfer';
 import { type Attempt, until } from '../attempt.ts';
 import { byServer, recordEvents } from './record-fetch.ts';
 
@@ -108,7 +113,8 @@ export function joinTransfers(object: string, { record, context: { clock } }: At
     done(): void {
       const verified = proofs[proof] ?? 'none';
       record({ kind: 'fetched', object, bytes: arrived, seconds: seconds(), servers, verified });
-      if (unpacked.files > 0) record({ kind: 'unpacked', object, ...unpacked, proven: verified === 'manifest' });
+      if (unpacked.files > 0)
+        record({ kind: 'unpacked', object, ...unpacked, proven: verified === 'manifest' });
     },
   };
 }

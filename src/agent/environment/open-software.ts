@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { formatDuration } from '../../job/units.ts';
+import { formatDuration } from '@updraft/base';
 import type { WorkOrder } from '../../job/job.ts';
 import type { Recorder } from '../notes/journal-writer.ts';
 import { openSharedNotes } from '../notes/shared-notes.ts';

@@ -3,10 +3,7 @@ import { existsSync } from 'node:fs';
 import { chmod, mkdir, open, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { freeBytes } from '../../base/free-bytes.ts';
-import { defined } from '../../base/defined.ts';
-import type { Env } from '../../base/env.ts';
-import { informativeLine } from '../../base/printable.ts';
+import { defined, type Env, formatSize, freeBytes, informativeLine } from '@updraft/base';
 import { imageEntry } from '../../environment/image-recipe.ts';
 import { PackInspector } from '../../environment/pack-inspector.ts';
 import {
@@ -20,7 +17,6 @@ import {
 import { sizeEnvironment } from '../../environment/size-environment.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { OrderedData, OrderedWorkspace } from '../../job/job.ts';
-import { formatSize } from '../../job/units.ts';
 import type { Attempt, Context } from '../attempt.ts';
 import { fetchBytes, isVerified } from '../data/stage-data.ts';
 

@@ -1,8 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { tried } from '../../base/error-reason.ts';
-import type { Env } from '../../base/env.ts';
-import { attributeOf, Expression, type Ad } from '../../classad/ad.ts';
-import { parseAdLines } from '../../classad/parse.ts';
+import { type Env, tried } from '@updraft/base';
+import { type Ad, attributeOf, Expression, parseAdLines } from '@updraft/htcondor/classad';
 
 /** The training may take this share of the vacate time, and saving as much; the rest is for the transfer. */
 const shareOfVacateTime = 0.4;

@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
-import type { Clock } from '../../base/clock.ts';
-import type { Env } from '../../base/env.ts';
+import type { Clock, Env } from '@updraft/base';
 
 /** What follows the number of a reply: nothing, as many bytes as the number says, or, unless it is below 0, a line. */
 type Rest = 'nothing' | 'bytes' | 'line';

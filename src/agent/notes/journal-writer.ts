@@ -1,4 +1,4 @@
-import type { Clock } from '../../base/clock.ts';
+import type { Clock } from '@updraft/base';
 import type { WorkOrder } from '../../job/job.ts';
 import { liveMark } from '../../job/layout.ts';
 import { encode } from '../../journal/codec.ts';

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import { tried } from '../../base/error-reason.ts';
-import type { Clock } from '../../base/clock.ts';
+import { type Clock, tried } from '@updraft/base';
 import { remedyForKind } from '../../codes/remedies.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { WorkOrder, OrderedRecovery } from '../../job/job.ts';

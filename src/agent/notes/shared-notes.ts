@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { ensureFolder } from '../../base/ensure-folder.ts';
-import { replaceFile } from '../../base/replace-file.ts';
+import { ensureFolder, replaceFile } from '@updraft/base/disk';
 import type { WorkOrder } from '../../job/job.ts';
 import { runFiles } from '../../job/layout.ts';
 import type { Chirp } from './chirp.ts';

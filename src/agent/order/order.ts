@@ -1,18 +1,18 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import {
-  field,
   bool,
+  field,
+  type Field,
   isTable,
   listOf,
-  optional,
-  oneOf,
-  shape,
-  recordOf,
-  text,
   Mismatch,
-  type Field,
-} from '../../base/shape.ts';
+  oneOf,
+  optional,
+  recordOf,
+  shape,
+  text,
+} from '@updraft/base';
 import { Fault } from '../../fault/fault.ts';
 import { isInside } from '../../job/inside.ts';
 import { secretPlaces, unpackModes } from '../../job/choices.ts';

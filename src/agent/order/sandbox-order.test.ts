@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
-import type { Env } from '../../base/env.ts';
+import type { Env } from '@updraft/base';
 import type { WorkOrder } from '../../job/job.ts';
 import { readSharedOrder } from './sandbox-order.ts';
 import type { Context } from '../attempt.ts';

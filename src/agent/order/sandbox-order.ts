@@ -1,8 +1,7 @@
 import { mkdir, rename } from 'node:fs/promises';
 import path from 'node:path';
-import { defined } from '../../base/defined.ts';
-import type { Env } from '../../base/env.ts';
-import { removeTree } from '../../base/remove-tree.ts';
+import { defined, type Env } from '@updraft/base';
+import { removeTree } from '@updraft/base/disk';
 import type { WorkOrder, OrderedData } from '../../job/job.ts';
 import { attemptFiles, attemptFolder, resultsFolder, runFiles, sandboxFiles } from '../../job/layout.ts';
 import { readJournal } from '../../journal/tail.ts';

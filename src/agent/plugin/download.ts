@@ -1,21 +1,19 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
-import type { Clock } from '../../base/clock.ts';
-import { defined } from '../../base/defined.ts';
-import { mapLimited } from '../../base/map-limited.ts';
+import { type Clock, defined, mapLimited } from '@updraft/base';
 import { asFault, Fault } from '../../fault/fault.ts';
-import { walkCollection } from '../../federation/list-collection.ts';
-import type { FederationLocator } from '../../federation/locator.ts';
-import { parseObjectUrl, type FederatedUrl } from '../../federation/object-url.ts';
-import type { IdleConnections } from '../../http/connections.ts';
+import {
+  type FederatedUrl,
+  type FederationLocator,
+  parseObjectUrl,
+  walkCollection,
+} from '@updraft/pelican/federation';
+import type { IdleConnections } from '@updraft/pelican/http';
 import type { WorkOrder, OrderedData } from '../../job/job.ts';
 import { deliveredName } from '../../job/layout.ts';
-import { fetchToFile } from '../../transfer/fetch-to-file.ts';
-import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
-import type { Fetched, FetchOptions } from '../../transfer/fetch.ts';
-import type { TransferLimits } from '../../transfer/limits.ts';
-import { openUnpacker } from '../../unpack/open-unpacker.ts';
-import { unpackFetched } from '../../unpack/unpack-fetched.ts';
+import { type Fetched, type FetchOptions, fetchToFile, fetchToStream } from '@updraft/pelican/transfer';
+import type { TransferLimits } from '@updraft/pelican/limits';
+import { openUnpacker, unpackFetched } from '@updraft/archive';
 import type { Context } from '../attempt.ts';
 import { byServer, recordEvents } from '../data/record-fetch.ts';
 import { locatorFor } from '../data/object-locator.ts';

@@ -1,8 +1,6 @@
 import os from 'node:os';
-import { defined } from '../../base/defined.ts';
-import type { Env } from '../../base/env.ts';
-import { attributeOf } from '../../classad/ad.ts';
-import { siteIn } from '../../classad/site.ts';
+import { defined, type Env } from '@updraft/base';
+import { attributeOf, siteIn } from '@updraft/htcondor/classad';
 import { readAd } from '../machine/condor-ads.ts';
 
 /** HTCondor passes those of a job's variables to a plugin that start with the plugin's name. */

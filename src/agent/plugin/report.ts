@@ -1,7 +1,7 @@
 import { closeSync, constants, fstatSync, fsyncSync, openSync, writeSync } from 'node:fs';
 import path from 'node:path';
-import { printable } from '../../base/printable.ts';
-import { formatReal, formatAd, type Ad } from '../../classad/ad.ts';
+import { printable } from '@updraft/base';
+import { type Ad, formatAd, formatReal } from '@updraft/htcondor/classad';
 import { describeLeftOut } from '../../codes/describe-caches.ts';
 import { formatGivenUp } from '../../codes/given-up.ts';
 import { Fault } from '../../fault/fault.ts';

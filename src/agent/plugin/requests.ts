@@ -1,9 +1,7 @@
 import { readFile } from 'node:fs/promises';
-import { attributeOf } from '../../classad/ad.ts';
-import { parseAds } from '../../classad/parse.ts';
+import { attributeOf, parseAds } from '@updraft/htcondor/classad';
 import { Fault } from '../../fault/fault.ts';
-import type { Turn } from '../../transfer/engine/turn.ts';
-import type { Fetched } from '../../transfer/fetch.ts';
+import type { Fetched, Turn } from '@updraft/pelican/transfer';
 
 /** One file that HTCondor asks to download or upload. */
 export interface TransferRequest {

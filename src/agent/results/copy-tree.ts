@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { chmod, mkdir, open, readdir, realpath, stat, utimes } from 'node:fs/promises';
 import path from 'node:path';
-import { isGone } from '../../base/error-reason.ts';
-import { piecesOf } from '../../base/sha256-of.ts';
+import { isGone } from '@updraft/base';
+import { piecesOf } from '@updraft/base/disk';
 import { Fault } from '../../fault/fault.ts';
 import type { AgentBodyOf } from '../../journal/entry.ts';
 import type { Attempt } from '../attempt.ts';

@@ -1,6 +1,6 @@
 import { lstat, mkdir, realpath } from 'node:fs/promises';
 import path from 'node:path';
-import { removeTree } from '../../base/remove-tree.ts';
+import { removeTree } from '@updraft/base/disk';
 import type { Fault } from '../../fault/fault.ts';
 import { isFull, runFolderFull } from '../../job/full-disk.ts';
 import type { WorkOrder } from '../../job/job.ts';

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { readdir, realpath, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { unlessGone } from '../../base/error-reason.ts';
-import { walkFiles } from '../../base/walk-tree.ts';
+import { unlessGone } from '@updraft/base';
+import { walkFiles } from '@updraft/base/disk';
 import { Fault } from '../../fault/fault.ts';
 import type { Attempt } from '../attempt.ts';
 import { scratchAt, type Scratch } from '../scratch.ts';

@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { ensureFolder } from '../../base/ensure-folder.ts';
-import { readJsonFile, unlessGone } from '../../base/error-reason.ts';
-import { removeTree } from '../../base/remove-tree.ts';
+import { ensureFolder, removeTree } from '@updraft/base/disk';
+import { readJsonFile, unlessGone } from '@updraft/base';
 import { Fault } from '../../fault/fault.ts';
 import type { WorkOrder } from '../../job/job.ts';
 import type { Attempt } from '../attempt.ts';

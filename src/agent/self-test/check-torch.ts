@@ -1,4 +1,4 @@
-import { counted } from '../../base/counted.ts';
+import { counted } from '@updraft/base';
 import { Fault } from '../../fault/fault.ts';
 import type { Attempt } from '../attempt.ts';
 import { queryProgram, type ProgramOutput } from '../machine/machine.ts';

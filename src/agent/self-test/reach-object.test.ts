@@ -4,7 +4,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { jumpingClock } from '../../../test/federation/jumping-clock.ts';
 import { testFederation } from '../../../test/federation/origin-server.ts';
-import { createLocator } from '../../federation/locator.ts';
+import { createLocator } from '@updraft/pelican/federation';
 import { reachObject } from './reach-object.ts';
 
 function federation() {

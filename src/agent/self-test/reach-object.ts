@@ -1,16 +1,18 @@
 import os from 'node:os';
-import { defined } from '../../base/defined.ts';
+import { defined } from '@updraft/base';
 import { Fault } from '../../fault/fault.ts';
 import {
   folderFault,
-  readOriginFacts,
+  type Located,
+  type LocateOptions,
   MissingAtOrigin,
+  type ObjectOptions,
+  type ObjectServer,
   type OriginFacts,
-} from '../../federation/origin-facts.ts';
-import type { Located, LocateOptions, ObjectServer } from '../../federation/located.ts';
-import { firstAnswer } from '../../http/connections.ts';
-import { NoAnswer } from '../../http/no-answer.ts';
-import { requestObject, type ObjectOptions } from '../../federation/object-request.ts';
+  readOriginFacts,
+  requestObject,
+} from '@updraft/pelican/federation';
+import { firstAnswer, NoAnswer } from '@updraft/pelican/http';
 
 interface ReachableServer {
   /** `host:port` that answered. */

@@ -1,19 +1,12 @@
-import { fileSize } from '../../base/error-reason.ts';
+import { counted, defined, type Env, fileSize, firstShard, formatSize, mapLimited } from '@updraft/base';
 import { randomBytes } from 'node:crypto';
 import { statfsSync } from 'node:fs';
 import { open, readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { counted } from '../../base/counted.ts';
-import { defined } from '../../base/defined.ts';
-import type { Env } from '../../base/env.ts';
-import { mapLimited } from '../../base/map-limited.ts';
-import { firstShard } from '../../base/shard-range.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
-import type { ObjectOptions } from '../../federation/object-request.ts';
-import { parseObjectUrl } from '../../federation/object-url.ts';
+import { type ObjectOptions, parseObjectUrl } from '@updraft/pelican/federation';
 import type { WorkOrder, OrderedData } from '../../job/job.ts';
 import { heldBytes, isOnDemand } from '../../job/on-demand.ts';
-import { formatSize } from '../../job/units.ts';
 import { type Attempt, until } from '../attempt.ts';
 import {
   queryNvidiaSmi,

@@ -1,4 +1,4 @@
-import { tried } from '../../base/error-reason.ts';
+import { tried } from '@updraft/base';
 import type { Progress } from '../../journal/entry.ts';
 
 /** Fewer timings than this do not make a norm. */

@@ -1,11 +1,9 @@
 import { createHash } from 'node:crypto';
-import { counted } from '../../base/counted.ts';
-import { stableJson } from '../../base/stable-json.ts';
+import { counted, formatDuration, stableJson } from '@updraft/base';
 import { Fault } from '../../fault/fault.ts';
 import type { WorkOrder } from '../../job/job.ts';
 import { noteFolders } from '../../job/layout.ts';
 import { isOnDemand } from '../../job/on-demand.ts';
-import { formatDuration } from '../../job/units.ts';
 import type { Progress } from '../../journal/entry.ts';
 import type { Attempt } from '../attempt.ts';
 import { describeMachine } from '../machine/machine.ts';

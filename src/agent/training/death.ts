@@ -1,5 +1,5 @@
 import { Fault } from '../../fault/fault.ts';
-import { formatSize } from '../../job/units.ts';
+import { formatSize } from '@updraft/base';
 import {
   describeSpace,
   type DiskSpace,

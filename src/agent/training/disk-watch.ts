@@ -1,11 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { defined } from '../../base/defined.ts';
-import { tried } from '../../base/error-reason.ts';
-import { freeBytes } from '../../base/free-bytes.ts';
+import { defined, formatSize, freeBytes, tried } from '@updraft/base';
 import { isFull } from '../../job/full-disk.ts';
-import { formatSize } from '../../job/units.ts';
 import type { Attempt } from '../attempt.ts';
 
 /** Free space on the disk of a folder, in bytes. */

@@ -1,5 +1,5 @@
 import os from 'node:os';
-import { lastSaid, raisedAt } from '../../base/traceback.ts';
+import { lastSaid, raisedAt } from '@updraft/base/training';
 import { Fault } from '../../fault/fault.ts';
 import { kinds, agentExits } from '../../fault/kinds.ts';
 import type { Outcome } from '../../journal/entry.ts';

@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
-import { nearest } from '../../base/nearest.ts';
-import { firstFew } from '../../base/printable.ts';
+import { firstFew, nearest } from '@updraft/base';
 import { Fault } from '../../fault/fault.ts';
 import { isWithin } from '../results/copy-tree.ts';
 

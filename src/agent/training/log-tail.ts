@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { StringDecoder } from 'node:string_decoder';
-import { tried } from '../../base/error-reason.ts';
+import { tried } from '@updraft/base';
 import type { WorkOrder } from '../../job/job.ts';
 import { attemptFiles } from '../../job/layout.ts';
 

@@ -1,4 +1,4 @@
-import { tried } from '../../base/error-reason.ts';
+import { tried } from '@updraft/base';
 import { closeSync, constants, openSync, readFileSync, readSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';

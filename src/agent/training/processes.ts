@@ -1,6 +1,6 @@
 import { readdirSync, readlinkSync } from 'node:fs';
 import os from 'node:os';
-import { tried } from '../../base/error-reason.ts';
+import { tried } from '@updraft/base';
 import type { Context } from '../attempt.ts';
 import { textOf } from '../machine/machine.ts';
 

@@ -1,5 +1,5 @@
-import { hundredth, isAccuracy } from '../../base/metric-direction.ts';
-import { jsonTable } from '../../base/shape.ts';
+import { hundredth, isAccuracy } from '@updraft/base/training';
+import { jsonTable } from '@updraft/base';
 import { maxMetricName, type MetricScale, progressFields, type Progress } from '../../journal/entry.ts';
 import { hasMeans, passOf, passWord, PrintedPass } from './printed-pass.ts';
 

@@ -1,5 +1,5 @@
 import { Fault } from '../../fault/fault.ts';
-import { formatDuration } from '../../job/units.ts';
+import { formatDuration } from '@updraft/base';
 
 /** What a training did while it showed no sign of life. */
 export interface QuietPeriod {

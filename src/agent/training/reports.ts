@@ -1,4 +1,4 @@
-import { defined } from '../../base/defined.ts';
+import { defined } from '@updraft/base';
 import type { Progress } from '../../journal/entry.ts';
 import { metricsOf } from '../../journal/metrics.ts';
 

@@ -1,5 +1,4 @@
-import type { Clock } from '../../base/clock.ts';
-import { defined } from '../../base/defined.ts';
+import { type Clock, defined } from '@updraft/base';
 import type { Resources } from '../../job/spec.ts';
 import type { AgentBody, Progress, RequestShort } from '../../journal/entry.ts';
 import { trainingShare } from '../../journal/training-share.ts';

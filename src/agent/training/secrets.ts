@@ -1,8 +1,8 @@
 import { closeSync, fstatSync, openSync, readSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { tried } from '../../base/error-reason.ts';
-import { createRedact, type Redact } from '../../base/secrets/redact.ts';
+import { tried } from '@updraft/base';
+import { createRedact, type Redact } from '@updraft/base/secrets';
 import { Fault } from '../../fault/fault.ts';
 import type { WorkOrder } from '../../job/job.ts';
 import { attemptFiles, sandboxFiles } from '../../job/layout.ts';

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import path from 'node:path';
-import type { Env } from '../../base/env.ts';
-import { appendHere } from '../../base/replace-file.ts';
+import type { Env } from '@updraft/base';
+import { appendHere } from '@updraft/base/disk';
 import { Fault } from '../../fault/fault.ts';
 import type { WorkOrder } from '../../job/job.ts';
 import { attemptFiles } from '../../job/layout.ts';

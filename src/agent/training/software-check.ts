@@ -1,6 +1,6 @@
 import { chmod, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { shellQuote } from '../../base/shell-quote.ts';
+import { shellQuote } from '@updraft/base';
 import { failingImport, findPython, type TriedPython } from '../../environment/find-python.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { OrderedEnvironment } from '../../job/job.ts';

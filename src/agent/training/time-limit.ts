@@ -1,5 +1,5 @@
 import { Fault } from '../../fault/fault.ts';
-import { formatDuration, timeToRequest } from '../../job/units.ts';
+import { formatDuration, timeToRequest } from '@updraft/base';
 import type { AgentBody } from '../../journal/entry.ts';
 import type { Context } from '../attempt.ts';
 

@@ -1,12 +1,9 @@
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { tried } from '../../base/error-reason.ts';
-import type { Clock } from '../../base/clock.ts';
-import { defined } from '../../base/defined.ts';
+import { type Clock, defined, formatSize, memoryToRequest, tried } from '@updraft/base';
 import { Fault } from '../../fault/fault.ts';
 import { attemptFiles } from '../../job/layout.ts';
-import { formatSize, memoryToRequest } from '../../job/units.ts';
 import type { Progress } from '../../journal/entry.ts';
 import type { Attempt } from '../attempt.ts';
 import { isArriving } from '../data/arriving-data.ts';

@@ -1,5 +1,5 @@
-import type { ShellCommand } from '../../adopt/shell-commands.ts';
-import type { SourceLine } from '../../base/finding.ts';
+import type { ShellCommand } from '@updraft/htcondor/lint';
+import type { SourceLine } from '@updraft/base';
 import type { ScriptFacts } from '../../script/read-script.ts';
 
 /** A text file that is sent with the job; its path is relative to the job file. */

@@ -1,4 +1,4 @@
-import type { SourceLine } from '../../base/finding.ts';
+import type { SourceLine } from '@updraft/base';
 import type { JobCode } from './code.ts';
 
 /** A path of one machine that a job's command or code names. */

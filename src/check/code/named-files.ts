@@ -1,5 +1,5 @@
 import path from 'node:path';
-import type { SourceLine } from '../../base/finding.ts';
+import type { SourceLine } from '@updraft/base';
 import type { JobCode } from './code.ts';
 import { programsOf } from './uses.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { makeCode } from '../../../test/check/facts.ts';
-import { applyRules } from '../../base/finding.ts';
+import { applyRules } from '@updraft/base';
 import { downloadRules } from '../rules/downloads.ts';
 import { usesOf } from './uses.ts';
 

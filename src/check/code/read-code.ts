@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { shellCommands } from '../../adopt/shell-commands.ts';
+import { shellCommands } from '@updraft/htcondor/lint';
 import { localModules } from '../../script/python-imports.ts';
 import { readScript } from '../../script/read-script.ts';
 import type { JobCode, CodeFile, CommandText, RunCommand, SentText } from './code.ts';

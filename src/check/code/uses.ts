@@ -1,4 +1,4 @@
-import type { SourceLine } from '../../base/finding.ts';
+import type { SourceLine } from '@updraft/base';
 import { isLocalModule } from '../../script/python-imports.ts';
 import type { JobCode, RunCommand } from './code.ts';
 

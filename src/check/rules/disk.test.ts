@@ -4,7 +4,7 @@ import { someFacts } from '../../../test/check/facts.ts';
 import { sizeEnvironment } from '../../environment/size-environment.ts';
 import { packName } from '../../job/plan.ts';
 import type { PlanFacts } from '../facts.ts';
-import { applyRules } from '../../base/finding.ts';
+import { applyRules } from '@updraft/base';
 import { diskRules } from './disk.ts';
 
 function found(bytes: number | undefined, disk: string, more: Partial<PlanFacts> = {}, name = 'd.tar.gz') {

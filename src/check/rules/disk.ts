@@ -1,11 +1,8 @@
-import { withHeadroom } from '../../base/headroom.ts';
+import { counted, formatSize, type Found, type Rule, withHeadroom } from '@updraft/base';
 import { estimateDisk } from '../../job/estimate-disk.ts';
 import { heldBytes, isOnDemand } from '../../job/on-demand.ts';
 import { fetchedBy, packName, type PlannedData } from '../../job/plan.ts';
-import { formatSize } from '../../job/units.ts';
 import type { PlanFacts, HereFacts } from '../facts.ts';
-import type { Found, Rule } from '../../base/finding.ts';
-import { counted } from '../../base/counted.ts';
 
 /** Rules about the disk of a job. */
 export const diskRules: Rule<PlanFacts>[] = [

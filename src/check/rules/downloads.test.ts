@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeCode } from '../../../test/check/facts.ts';
-import { applyRules } from '../../base/finding.ts';
+import { applyRules } from '@updraft/base';
 import { downloadRules, type DownloadFacts } from './downloads.ts';
 
 function lines(

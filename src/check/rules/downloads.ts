@@ -1,5 +1,5 @@
-import { type Download, runTimeDownload, shownCommand } from '../../adopt/shell-commands.ts';
-import type { Found, Rule } from '../../base/finding.ts';
+import { type Download, runTimeDownload, shownCommand } from '@updraft/htcondor/lint';
+import type { Found, Rule } from '@updraft/base';
 import type { ScriptFetch } from '../../script/script-downloads.ts';
 import type { JobCode } from '../code/code.ts';
 import type { CodeFacts } from '../facts.ts';

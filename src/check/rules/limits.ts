@@ -1,10 +1,8 @@
-import { isShardList } from '../../base/archive-kinds.ts';
-import type { RuleResult, Found, Rule } from '../../base/finding.ts';
+import { formatSize, type Found, isShardList, type Rule, type RuleResult } from '@updraft/base';
 import { deliveredName } from '../../job/layout.ts';
 import { isOnDemand } from '../../job/on-demand.ts';
 import { fetchedBy, packName, type PlannedData } from '../../job/plan.ts';
 import { poolTraits, type PoolTraits } from '../../job/pool-traits.ts';
-import { formatSize } from '../../job/units.ts';
 import type { PlanFacts } from '../facts.ts';
 
 /** Rules about the limits of a pool. */

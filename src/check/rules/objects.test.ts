@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ObjectFact, ServerFact } from '../facts.ts';
-import { applyRules } from '../../base/finding.ts';
+import { applyRules } from '@updraft/base';
 import { objectRules } from './objects.ts';
 
 const cache = (n: number, more: Partial<ServerFact> = {}): ServerFact => ({

@@ -1,8 +1,6 @@
-import { counted } from '../../base/counted.ts';
-import type { Found, Rule } from '../../base/finding.ts';
+import { counted, formatDuration, formatSize, type Found, type Rule } from '@updraft/base';
 import { keepProblem } from '../../job/on-demand.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
-import { formatDuration, formatSize } from '../../job/units.ts';
 import type { Facts, ObjectFact, ObjectFacts, ServerFact } from '../facts.ts';
 
 const each =

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeCode, someFacts } from '../../../test/check/facts.ts';
-import { applyRules } from '../../base/finding.ts';
+import { applyRules } from '@updraft/base';
 import type { PlanLimits } from '../facts.ts';
 import { resultRules, scriptFindings, timeRules } from './results.ts';
 

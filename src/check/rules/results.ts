@@ -1,9 +1,8 @@
 import path from 'node:path';
-import { lintWrapper } from '../../adopt/lint.ts';
+import { lintWrapper } from '@updraft/htcondor/lint';
 import { type JobCode, mentions } from '../code/code.ts';
 import { type CodeFacts, type PlanFacts, durationClasses } from '../facts.ts';
-import type { Finding, Rule, RuleResult } from '../../base/finding.ts';
-import { formatDuration } from '../../job/units.ts';
+import { type Finding, formatDuration, type Rule, type RuleResult } from '@updraft/base';
 
 /** Losing a longer attempt is expensive. */
 const longSeconds = 2 * 3600;

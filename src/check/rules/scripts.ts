@@ -1,12 +1,10 @@
 import path from 'node:path';
-import type { Found, Rule } from '../../base/finding.ts';
-import { nearest } from '../../base/nearest.ts';
+import { counted, type Found, nearest, type Rule } from '@updraft/base';
 import { programsOf } from '../code/uses.ts';
 import type { CodeFacts, HereFacts, PlanFacts } from '../facts.ts';
 import { parameterVariable } from '../../job/expand.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
 import { machinePaths, type MachinePath } from '../code/machine-paths.ts';
-import { counted } from '../../base/counted.ts';
 import { parametersOf } from '../../job/matrix.ts';
 import { mentions } from '../code/code.ts';
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makePlanFrom, someFacts } from '../../../test/check/facts.ts';
-import { applyRules } from '../../base/finding.ts';
+import { applyRules } from '@updraft/base';
 import { checkSpec } from '../../job/read-spec.ts';
-import { isSecretName } from '../../base/secrets/in-files.ts';
+import { isSecretName } from '@updraft/base/secrets';
 import { findSecrets } from '../../job/secrets.ts';
 import { secretRules } from './secrets.ts';
 

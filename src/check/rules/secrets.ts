@@ -1,5 +1,5 @@
-import type { Rule } from '../../base/finding.ts';
-import { isSecretName } from '../../base/secrets/in-files.ts';
+import type { Rule } from '@updraft/base';
+import { isSecretName } from '@updraft/base/secrets';
 import { secretFix } from '../../job/secrets.ts';
 import type { PlanFacts, SecretFacts } from '../facts.ts';
 

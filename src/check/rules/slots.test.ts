@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { whereIn } from '../../../test/check/facts.ts';
 import type { SlotFacts } from '../facts.ts';
-import { applyRules } from '../../base/finding.ts';
+import { applyRules } from '@updraft/base';
 import { analyseSlots, slotRules } from './slots.ts';
 
 const words = ['memory = 64 GB', 'gpus = 1', 'gpu.cuda = 12.1'];

@@ -1,7 +1,5 @@
-import { counted } from '../../base/counted.ts';
-import { formatSize } from '../../job/units.ts';
+import { counted, formatSize, type Found, type Rule } from '@updraft/base';
 import type { Facts, SlotFacts } from '../facts.ts';
-import type { Found, Rule } from '../../base/finding.ts';
 
 type SlotRuleFacts = Pick<Facts, 'slots' | 'where'>;
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { someFacts } from '../../../test/check/facts.ts';
 import type { SoftwareFact } from '../facts.ts';
-import { applyRules } from '../../base/finding.ts';
+import { applyRules } from '@updraft/base';
 import { cudaRules, imageRules, softwareRules } from './software.ts';
 
 const sent = {

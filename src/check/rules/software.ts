@@ -1,7 +1,5 @@
 import path from 'node:path';
-import { counted } from '../../base/counted.ts';
-import type { RuleResult, Found, Rule } from '../../base/finding.ts';
-import { editDistance, nearest } from '../../base/nearest.ts';
+import { counted, editDistance, type Found, nearest, type Rule, type RuleResult } from '@updraft/base';
 import { poolTraits } from '../../job/pool-traits.ts';
 import type { Use } from '../code/uses.ts';
 import type { Facts, PlanFacts, SoftwareFact, SoftwareFacts } from '../facts.ts';

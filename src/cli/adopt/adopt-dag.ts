@@ -1,7 +1,5 @@
-import type { Finding } from '../../base/finding.ts';
-import type { DagFacts } from '../../dag/dag-rules.ts';
-import { type Rescue, rescueLines } from '../../dag/rescue.ts';
-import { lintDag, shownDag } from '../../dag/survey-dag.ts';
+import type { Finding } from '@updraft/base';
+import { type DagFacts, lintDag, type Rescue, rescueLines, shownDag } from '@updraft/htcondor/dag';
 import { Fault } from '../../fault/fault.ts';
 import type { ProfileName } from '../../job/spec.ts';
 import type { Cli } from '../cli.ts';

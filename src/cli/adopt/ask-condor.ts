@@ -3,12 +3,9 @@ import { once } from 'node:events';
 import { open, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { text as allOf } from 'node:stream/consumers';
-import { whyNotRun } from '../../adopt/may-run.ts';
-import type { SubmitFacts } from '../../adopt/submit-facts.ts';
-import type { Submission } from '../../adopt/submission.ts';
-import { defined } from '../../base/defined.ts';
-import type { Env } from '../../base/env.ts';
-import { noForkCommand } from '../../base/no-forks.ts';
+import { type Submission, type SubmitFacts, whyNotRun } from '@updraft/htcondor/submit';
+import { defined, type Env } from '@updraft/base';
+import { noForkCommand } from '@updraft/base/processes';
 import { CondorTools } from '../../pool/htcondor.ts';
 import type { Cli } from '../cli.ts';
 

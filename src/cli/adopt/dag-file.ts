@@ -1,11 +1,9 @@
 import { open, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { diskFiles } from '../../adopt/disk-files.ts';
+import { diskFiles } from '@updraft/htcondor/submit';
 import { Fault } from '../../fault/fault.ts';
 import type { ProfileName } from '../../job/spec.ts';
-import { isDag } from '../../dag/is-dag.ts';
-import type { DagFacts } from '../../dag/dag-rules.ts';
-import { surveyDag } from '../../dag/survey-dag.ts';
+import { type DagFacts, isDag, surveyDag } from '@updraft/htcondor/dag';
 import type { Cli } from '../cli.ts';
 import { surveyContext } from './survey-file.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { survey } from '../../adopt/survey.ts';
+import { survey } from '@updraft/htcondor/testing';
 import { limitsAt } from '../../pool/submit-limits.ts';
 import type { JobDraft } from '../init/draft-job.ts';
 import { draftSubmitted } from './draft-submitted.ts';

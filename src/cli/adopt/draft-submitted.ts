@@ -1,26 +1,23 @@
 import path from 'node:path';
-import { withoutMacroSecrets } from '../../adopt/hide-secrets.ts';
-import { maxGpus, oldGpuNames } from '../../adopt/rules/gpus.ts';
-import { BadQuoting, splitArguments, splitEnvironment } from '../../adopt/split-arguments.ts';
+import { maxGpus, oldGpuNames, withoutMacroSecrets } from '@updraft/htcondor/lint';
 import {
   attributeValue,
+  BadQuoting,
   type Batch,
   batches,
   fileList,
   formatQuantity,
-  submittedImage,
   parseQuantity,
+  splitArguments,
+  splitEnvironment,
   type SubmitFacts,
+  submittedImage,
+  type SubmittedJob,
+  type SubmittedQueue,
   valueOf,
-} from '../../adopt/submit-facts.ts';
-import type { SubmittedJob, SubmittedQueue } from '../../adopt/submission.ts';
-import { defined } from '../../base/defined.ts';
-import {
-  isSecretName,
-  removed,
-  textWithoutSecrets,
-  wordsWithoutSecrets,
-} from '../../base/secrets/in-files.ts';
+} from '@updraft/htcondor/submit';
+import { defined } from '@updraft/base';
+import { isSecretName, removed, textWithoutSecrets, wordsWithoutSecrets } from '@updraft/base/secrets';
 import { isInside, plainPath } from '../../job/inside.ts';
 import type { JobDraft, SubmittedParts } from '../init/draft-job.ts';
 import {

@@ -1,8 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { diskFiles } from '../../adopt/disk-files.ts';
-import { parseSubmit } from '../../adopt/parse-submit.ts';
-import type { Env } from '../../base/env.ts';
+import { diskFiles, parseSubmit } from '@updraft/htcondor/submit';
+import type { Env } from '@updraft/base';
 import { runFiles } from '../../job/layout.ts';
 import { readJournal } from '../../journal/tail.ts';
 import { condorFiles, isAdopted } from '../../pool/htcondor.ts';

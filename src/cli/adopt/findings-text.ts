@@ -1,7 +1,6 @@
 import path from 'node:path';
-import type { FindingGroup, ShownFinding } from '../../adopt/finding-groups.ts';
-import { printable } from '../../base/printable.ts';
-import { clip, wrap, wrapLines } from '../../base/text-table.ts';
+import type { FindingGroup, ShownFinding } from '@updraft/htcondor/lint';
+import { clip, printable, wrap, wrapLines } from '@updraft/base';
 import { Fault } from '../../fault/fault.ts';
 import { PrintedFault } from '../print-fault.ts';
 import type { CondorAnswer } from './ask-condor.ts';

@@ -1,7 +1,6 @@
 import { isReserved, listJobs } from '../../job/expand.ts';
-import { shellQuote } from '../../base/shell-quote.ts';
-import { markedName } from '../../adopt/resolve-jobs.ts';
-import type { SubmittedJob, SubmittedQueue } from '../../adopt/submission.ts';
+import { shellQuote } from '@updraft/base';
+import { markedName, type SubmittedJob, type SubmittedQueue } from '@updraft/htcondor/submit';
 import type { Matrix } from '../../job/matrix.ts';
 
 /** A piece of a text: literal, or a name whose value differs between jobs. */

@@ -1,9 +1,6 @@
-import { evaluateNumber } from '../../adopt/macro-functions.ts';
-import { markedName } from '../../adopt/resolve-jobs.ts';
-import { type Batch, valueOf } from '../../adopt/submit-facts.ts';
-import type { SubmittedJob } from '../../adopt/submission.ts';
-import { counted } from '../../base/counted.ts';
-import { isSecretName, textWithoutSecrets } from '../../base/secrets/in-files.ts';
+import { type Batch, evaluateNumber, markedName, type SubmittedJob, valueOf } from '@updraft/htcondor/submit';
+import { counted } from '@updraft/base';
+import { isSecretName, textWithoutSecrets } from '@updraft/base/secrets';
 import { poolLineProblem } from '../../job/check-pool-submit.ts';
 import type { Scalar } from '../../job/spec.ts';
 import type { JobDraft } from '../init/draft-job.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { runCommand } from '../../../test/cli/run-command.ts';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
-import { findProgram } from '../../base/find-program.ts';
+import { findProgram } from '@updraft/base';
 import * as adopt from '../commands/adopt.ts';
 
 test('what Python 2 reads is an error only for jobs that name Python 3', async (t) => {

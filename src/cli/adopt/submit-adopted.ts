@@ -1,11 +1,15 @@
 import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { splitArguments } from '../../adopt/split-arguments.ts';
-import { type SubmitFacts, fileList, parseQuantity } from '../../adopt/submit-facts.ts';
-import type { Submission } from '../../adopt/submission.ts';
-import { identifyProcess } from '../../base/process-identity.ts';
-import { replaceFile } from '../../base/replace-file.ts';
-import { shellQuote } from '../../base/shell-quote.ts';
+import {
+  fileList,
+  parseQuantity,
+  splitArguments,
+  type Submission,
+  type SubmitFacts,
+} from '@updraft/htcondor/submit';
+import { identifyProcess } from '@updraft/base/processes';
+import { replaceFile } from '@updraft/base/disk';
+import { shellQuote } from '@updraft/base';
 import { Fault } from '../../fault/fault.ts';
 import { runFiles, runsFolder } from '../../job/layout.ts';
 import { makePlan, type Plan } from '../../job/plan.ts';

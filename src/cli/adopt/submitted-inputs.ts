@@ -1,10 +1,13 @@
 import path from 'node:path';
-import { textWithoutSecrets } from '../../base/secrets/in-files.ts';
-import { withoutSecrets } from '../../base/secrets/in-text.ts';
-import { markedName } from '../../adopt/resolve-jobs.ts';
-import { wordsOf } from '../../adopt/split-arguments.ts';
-import { type Batch, fileList, isUrl } from '../../adopt/submit-facts.ts';
-import type { SubmittedJob } from '../../adopt/submission.ts';
+import { textWithoutSecrets, withoutSecrets } from '@updraft/base/secrets';
+import {
+  type Batch,
+  fileList,
+  isUrl,
+  markedName,
+  type SubmittedJob,
+  wordsOf,
+} from '@updraft/htcondor/submit';
 import { isInside } from '../../job/inside.ts';
 import type { DraftData } from '../init/draft-data.ts';
 

@@ -1,10 +1,13 @@
 import path from 'node:path';
-import type { SubmitFacts, PastUsage } from '../../adopt/submit-facts.ts';
-import { undefinedNames } from '../../adopt/undefined-names.ts';
-import { surveyOnDisk } from '../../adopt/disk-files.ts';
-import type { SurveyOptions } from '../../adopt/survey.ts';
-import { defined } from '../../base/defined.ts';
-import { scanEventLog } from '../../eventlog/read-event-log.ts';
+import {
+  type PastUsage,
+  type SubmitFacts,
+  surveyOnDisk,
+  type SurveyOptions,
+  undefinedNames,
+} from '@updraft/htcondor/submit';
+import { defined } from '@updraft/base';
+import { scanEventLog } from '@updraft/htcondor/eventlog';
 import type { ProfileName } from '../../job/spec.ts';
 import { condorProfiles, CondorTools, findLimits } from '../../pool/htcondor.ts';
 import { submitLimits } from '../../pool/submit-limits.ts';

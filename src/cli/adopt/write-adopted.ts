@@ -1,6 +1,6 @@
 import path from 'node:path';
-import { hideSecretsOf, quotedTexts } from '../../adopt/hide-secrets.ts';
-import type { SubmitFacts } from '../../adopt/submit-facts.ts';
+import { hideSecretsOf, quotedTexts } from '@updraft/htcondor/lint';
+import type { SubmitFacts } from '@updraft/htcondor/submit';
 import { Fault } from '../../fault/fault.ts';
 import type { Cli } from '../cli.ts';
 import { renderJob } from '../init/render-job.ts';

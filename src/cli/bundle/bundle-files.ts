@@ -2,11 +2,16 @@ import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
-import { lintSubmission } from '../../adopt/lint.ts';
-import { walkFiles } from '../../base/walk-tree.ts';
-import { logFile } from '../../eventlog/log-sources.ts';
-import type { LogEvent } from '../../eventlog/events.ts';
-import { gather, isEventLog, type LogSource, scanLog } from '../../eventlog/scan-log.ts';
+import { lintSubmission } from '@updraft/htcondor/lint';
+import { walkFiles } from '@updraft/base/disk';
+import {
+  gather,
+  isEventLog,
+  type LogEvent,
+  logFile,
+  type LogSource,
+  scanLog,
+} from '@updraft/htcondor/eventlog';
 import { parseLongAds } from '../../history/ad-history.ts';
 import { isJobAds } from '../../history/read-ads.ts';
 import { machineOf, siteOf } from '../../history/worker.ts';

@@ -1,5 +1,5 @@
-import { readAsset } from '../../base/assets.ts';
-import { withoutSecrets } from '../../base/secrets/in-text.ts';
+import { readAsset } from '../../job/assets.ts';
+import { withoutSecrets } from '@updraft/base/secrets';
 
 /** Words of HTCondor's messages, and names of fields, that are on no page of ours. */
 const moreWords =

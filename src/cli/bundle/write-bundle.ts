@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
-import { removeTree } from '../../base/remove-tree.ts';
+import { removeTree } from '@updraft/base/disk';
 import { Fault } from '../../fault/fault.ts';
 import { describeFolder } from '../../stage/folder.ts';
 import { writeShard } from '../../stage/shards.ts';

@@ -2,13 +2,11 @@ import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { archiveKind } from '../../base/archive-kinds.ts';
-import { counted } from '../../base/counted.ts';
+import { archiveKind, counted, formatSize } from '@updraft/base';
 import type { ObjectFact } from '../../check/facts.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
-import { formatSize } from '../../job/units.ts';
-import type { FetchEvent, FetchOptions } from '../../transfer/fetch.ts';
-import type { UnpackerOptions } from '../../unpack/open-unpacker.ts';
+import type { FetchEvent, FetchOptions } from '@updraft/pelican/transfer';
+import type { UnpackerOptions } from '@updraft/archive';
 import type { AskedObject, ObjectReport } from './gathered.ts';
 
 /** Enough for the first entries, and cheap for a server. */
@@ -27,7 +25,7 @@ export async function askArchive(
   const mode = unpackMode(asked);
   if (mode === undefined && !mayBePage(asked)) return idleExpectation(asked);
   const head = await read(headBytes).catch((error: unknown) => asFault(error));
-  const { inspectHead, isPage } = await import('../../unpack/inspect-head.ts');
+  const { inspectHead, isPage } = await import('@updraft/archive');
   // A server that declares a page is not read.
   if (head instanceof Fault ? head.kind === 'data-wrong' : mayBePage(asked) && isPage(head))
     return { archiveProblem: pageProblem(asked) };
@@ -84,7 +82,7 @@ export async function fetchHead(url: string, bytes: number, options: FetchOption
     size += chunk.length;
     if (size >= bytes) throw enough;
   };
-  const { fetchToStream } = await import('../../transfer/fetch-to-stream.ts');
+  const { fetchToStream } = await import('@updraft/pelican/transfer');
   const wrong = new AbortController();
   const ends = [wrong.signal, AbortSignal.timeout(headMs), ...(options.signal ? [options.signal] : [])];
   const signal = AbortSignal.any(ends);
@@ -124,7 +122,7 @@ export async function checkLocal(
   const mode = unpackMode(asked);
   if (object.archiveProblem !== undefined || mode === undefined || expect?.files === undefined)
     return { object, looked: { what: label, said } };
-  const { countArchiveFiles } = await import('../../unpack/inspect-head.ts');
+  const { countArchiveFiles } = await import('@updraft/archive');
   const until = performance.now() + countMs;
   const found = await countArchiveFiles(read({}), { name: file, mode }, () => performance.now() > until);
   if (found === undefined) {

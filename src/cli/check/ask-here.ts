@@ -1,7 +1,7 @@
 import { access, constants, open, stat, readdir, readFile, statfs } from 'node:fs/promises';
 import path from 'node:path';
-import { errorReason, fileSize, isThere } from '../../base/error-reason.ts';
-import { walkTree } from '../../base/walk-tree.ts';
+import { errorReason, fileSize, findProgram, formatSize, isProgram, isThere } from '@updraft/base';
+import { walkTree } from '@updraft/base/disk';
 import { machinePaths, type PathContext } from '../../check/code/machine-paths.ts';
 import type { JobCode } from '../../check/code/code.ts';
 import { programsOf } from '../../check/code/uses.ts';
@@ -12,8 +12,6 @@ import { poolTraits } from '../../job/pool-traits.ts';
 import type { Cli } from '../cli.ts';
 import { askPython, type PythonQuestion, outputOf } from './ask-python.ts';
 import type { Gathered } from './gathered.ts';
-import { findProgram, isProgram } from '../../base/find-program.ts';
-import { formatSize } from '../../job/units.ts';
 
 /** More names are not looked up. */
 const maxPaths = 500;

@@ -1,18 +1,24 @@
 import path from 'node:path';
-import { isShardList } from '../../base/archive-kinds.ts';
-import { defined } from '../../base/defined.ts';
-import type { Env } from '../../base/env.ts';
-import type { SourceLine } from '../../base/finding.ts';
-import { mapLimited } from '../../base/map-limited.ts';
-import { firstShard, shardRange } from '../../base/shard-range.ts';
+import {
+  defined,
+  type Env,
+  firstShard,
+  isShardList,
+  mapLimited,
+  shardRange,
+  type SourceLine,
+} from '@updraft/base';
 import type { ObjectFact, ServerFact, TokenFact, Where } from '../../check/facts.ts';
 import { asFault } from '../../fault/fault.ts';
-import { byJobFile, preferCaches } from '../../federation/cache-choice.ts';
-import { createLocator, type FederationLocator } from '../../federation/locator.ts';
-import { isSameHome, parseObjectUrl } from '../../federation/object-url.ts';
-import { ConnectionPool, IdleConnections } from '../../http/connections.ts';
-import { NoAnswer } from '../../http/no-answer.ts';
-import { createRequest } from '../../http/request.ts';
+import {
+  byJobFile,
+  createLocator,
+  type FederationLocator,
+  isSameHome,
+  parseObjectUrl,
+  preferCaches,
+} from '@updraft/pelican/federation';
+import { ConnectionPool, createRequest, IdleConnections, NoAnswer } from '@updraft/pelican/http';
 import { cachesOf } from '../../job/caches.ts';
 import { fetchedBy, packName, type Plan, type PlannedData } from '../../job/plan.ts';
 import { poolTraits } from '../../job/pool-traits.ts';

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
-import { findProgram } from '../../base/find-program.ts';
+import { findProgram } from '@updraft/base';
 import type { SyntaxFact } from '../../check/facts.ts';
 import type { Cli } from '../cli.ts';
 import { type Gathered, notChecked } from './gathered.ts';

@@ -1,6 +1,6 @@
 import type { ImageFact } from '../../check/facts.ts';
-import { createLocator } from '../../federation/locator.ts';
-import { type ControlAnswer, createRequest, type Request } from '../../http/request.ts';
+import { createLocator } from '@updraft/pelican/federation';
+import { type ControlAnswer, createRequest, type Request } from '@updraft/pelican/http';
 import type { Cli } from '../cli.ts';
 import { type Gathered, notChecked, reasonOf } from './gathered.ts';
 

@@ -1,16 +1,18 @@
-import { counted } from '../../base/counted.ts';
-import { defined } from '../../base/defined.ts';
+import { counted, defined, formatSize } from '@updraft/base';
 import type { ObjectFact, ServerFact, TokenFact } from '../../check/facts.ts';
 import { describeLeftOut, describePreference } from '../../codes/describe-caches.ts';
 import { Fault } from '../../fault/fault.ts';
-import { askCopy } from '../../federation/cached-copy.ts';
-import { MissingAtOrigin } from '../../federation/origin-facts.ts';
-import { originAt } from '../../federation/list-collection.ts';
-import type { Located, ObjectServer } from '../../federation/located.ts';
-import type { ObjectOptions } from '../../federation/object-request.ts';
-import { askDigests, viewServer } from '../../federation/stat-object.ts';
-import { readClaims } from '../../federation/token.ts';
-import { formatSize } from '../../job/units.ts';
+import {
+  askCopy,
+  askDigests,
+  type Located,
+  MissingAtOrigin,
+  type ObjectOptions,
+  type ObjectServer,
+  originAt,
+  readClaims,
+  viewServer,
+} from '@updraft/pelican/federation';
 import { statUrl } from '../object/access.ts';
 
 /** What the servers say about an object. */

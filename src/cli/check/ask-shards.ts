@@ -1,15 +1,15 @@
 import path from 'node:path';
-import { counted } from '../../base/counted.ts';
-import { defined } from '../../base/defined.ts';
-import { mapLimited } from '../../base/map-limited.ts';
-import { shardRange } from '../../base/shard-range.ts';
+import { counted, defined, formatSize, mapLimited, shardRange } from '@updraft/base';
 import { asFault } from '../../fault/fault.ts';
-import { MissingAtOrigin } from '../../federation/origin-facts.ts';
-import { formatSize } from '../../job/units.ts';
-import type { FetchOptions } from '../../transfer/fetch.ts';
+import { MissingAtOrigin, type ObjectOptions } from '@updraft/pelican/federation';
+import {
+  besideList,
+  type FetchOptions,
+  type ListedShard,
+  parseShardList,
+  sumOf,
+} from '@updraft/pelican/transfer';
 import type { ObjectFact } from '../../check/facts.ts';
-import type { ObjectOptions } from '../../federation/object-request.ts';
-import { besideList, type ListedShard, parseShardList, sumOf } from '../../transfer/proof/shard-list.ts';
 import type { Cli } from '../cli.ts';
 import { readObjectText, statUrl } from '../object/access.ts';
 import type { AskedObject } from './gathered.ts';

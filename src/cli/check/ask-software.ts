@@ -1,10 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
-import { counted } from '../../base/counted.ts';
-import { defined } from '../../base/defined.ts';
-import { isThere } from '../../base/error-reason.ts';
-import { findProgram } from '../../base/find-program.ts';
+import { counted, defined, findProgram, isThere } from '@updraft/base';
 import { choosePython, probeScript, readProbe } from '../../check/software-probe.ts';
 import type { SoftwareFact } from '../../check/facts.ts';
 import type { Uses } from '../../check/code/uses.ts';

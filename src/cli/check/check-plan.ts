@@ -1,7 +1,6 @@
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
-import { counted } from '../../base/counted.ts';
-import { sortFindings } from '../../base/finding.ts';
+import { counted, sortFindings } from '@updraft/base';
 import { checkFacts } from '../../check/check-facts.ts';
 import type { CommandText, JobCode } from '../../check/code/code.ts';
 import type { NamedFile } from '../../check/code/named-files.ts';
@@ -14,7 +13,7 @@ import { poolTraits } from '../../job/pool-traits.ts';
 import { joinVariants, variantNames, variantsOf } from '../../job/variants.ts';
 import { findSecrets } from '../../job/secrets.ts';
 import { problemAt, type SourceFile } from '../../job/source-file.ts';
-import { trustElsewhere } from '../../http/trust.ts';
+import { trustElsewhere } from '@updraft/pelican/trust';
 import type { Pool } from '../../pool/pool.ts';
 import type { Cli } from '../cli.ts';
 import { askHere } from './ask-here.ts';

@@ -1,17 +1,16 @@
 import path from 'node:path';
 import {
-  submittedImage,
   type Batch,
   batches,
-  type SubmitFacts,
   fileList,
-  whereSet,
+  type SubmitFacts,
+  submittedImage,
   valueOf,
-} from '../../adopt/submit-facts.ts';
-import { hideInFindings, hideSecretsOf, quotedTexts } from '../../adopt/hide-secrets.ts';
-import { lintSubmission } from '../../adopt/lint.ts';
+  whereSet,
+} from '@updraft/htcondor/submit';
+import { hideInFindings, hideSecretsOf, lintSubmission, quotedTexts } from '@updraft/htcondor/lint';
 import type { Uses } from '../../check/code/uses.ts';
-import { applyRules, type Finding, sortFindings } from '../../base/finding.ts';
+import { applyRules, type Finding, sortFindings } from '@updraft/base';
 import { objectRules } from '../../check/rules/objects.ts';
 import { softwareRules } from '../../check/rules/software.ts';
 import { askCondor, type CondorAnswer } from '../adopt/ask-condor.ts';

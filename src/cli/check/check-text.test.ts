@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Finding } from '../../base/finding.ts';
+import type { Finding } from '@updraft/base';
 import { checkText, countFindings } from './check-text.ts';
 
 const finding = (more: Partial<Finding>): Finding => ({

@@ -1,7 +1,4 @@
-import { counted } from '../../base/counted.ts';
-import { printable, printableLines } from '../../base/printable.ts';
-import { wrap } from '../../base/text-table.ts';
-import { levels, type Finding, type Level } from '../../base/finding.ts';
+import { counted, type Finding, type Level, levels, printable, printableLines, wrap } from '@updraft/base';
 import { fixLines } from '../adopt/findings-text.ts';
 import type { CheckReport } from './gathered.ts';
 

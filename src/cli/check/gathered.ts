@@ -1,6 +1,6 @@
 import { readFile, stat } from 'node:fs/promises';
-import type { Finding } from '../../base/finding.ts';
-import { withoutSecrets } from '../../base/secrets/in-text.ts';
+import type { Finding } from '@updraft/base';
+import { withoutSecrets } from '@updraft/base/secrets';
 import type { ObjectFact, TokenFact } from '../../check/facts.ts';
 import type { ObjectCaches } from '../../job/caches.ts';
 import {

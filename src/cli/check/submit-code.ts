@@ -1,5 +1,4 @@
 import path from 'node:path';
-import { wordsOf } from '../../adopt/split-arguments.ts';
 import {
   type Batch,
   batches,
@@ -9,9 +8,9 @@ import {
   submittedImage,
   valueOf,
   whereSet,
-} from '../../adopt/submit-facts.ts';
-import { applyRules, type Finding, type Found } from '../../base/finding.ts';
-import { shellQuote } from '../../base/shell-quote.ts';
+  wordsOf,
+} from '@updraft/htcondor/submit';
+import { applyRules, type Finding, type Found, shellQuote } from '@updraft/base';
 import type { CommandText, JobCode, SentText } from '../../check/code/code.ts';
 import { machinePaths } from '../../check/code/machine-paths.ts';
 import { readCode } from '../../check/code/read-code.ts';

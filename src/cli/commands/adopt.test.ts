@@ -6,7 +6,7 @@ import { test, type TestContext } from 'node:test';
 import { runCommand } from '../../../test/cli/run-command.ts';
 import { compileCache } from '../../../test/compile-cache.ts';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
-import type { Finding } from '../../base/finding.ts';
+import type { Finding } from '@updraft/base';
 import { Fault } from '../../fault/fault.ts';
 import { loadPlan } from '../../job/load-plan.ts';
 import * as adopt from './adopt.ts';

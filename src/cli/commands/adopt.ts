@@ -1,12 +1,16 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { type Command, Option } from 'commander';
-import { findingsHeadline, groupFindings } from '../../adopt/finding-groups.ts';
-import { hideInFindings, hideSecretsOf, quotedTexts } from '../../adopt/hide-secrets.ts';
-import type { SubmitFacts, WrapperText } from '../../adopt/submit-facts.ts';
-import { lintSubmission } from '../../adopt/lint.ts';
-import { type Finding, sortFindings } from '../../base/finding.ts';
-import { shellQuote } from '../../base/shell-quote.ts';
+import {
+  findingsHeadline,
+  groupFindings,
+  hideInFindings,
+  hideSecretsOf,
+  lintSubmission,
+  quotedTexts,
+} from '@updraft/htcondor/lint';
+import type { SubmitFacts, WrapperText } from '@updraft/htcondor/submit';
+import { type Finding, shellQuote, sortFindings } from '@updraft/base';
 import { Fault } from '../../fault/fault.ts';
 import { profiles } from '../../job/choices.ts';
 import type { ProfileName } from '../../job/spec.ts';

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { Fault } from '../../fault/fault.ts';
-import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
+import { fetchToStream } from '@updraft/pelican/transfer';
 import type { Cli } from '../cli.ts';
 import {
   accessTo,

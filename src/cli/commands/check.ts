@@ -1,7 +1,6 @@
 import path from 'node:path';
 import type { Command } from 'commander';
-import { counted } from '../../base/counted.ts';
-import { shellQuote } from '../../base/shell-quote.ts';
+import { counted, shellQuote } from '@updraft/base';
 import { Fault } from '../../fault/fault.ts';
 import { statIfExists } from '../../job/list-files.ts';
 import { loadJobFile } from '../../job/load-plan.ts';

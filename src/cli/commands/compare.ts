@@ -1,9 +1,8 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { type Command, Option } from 'commander';
-import { counted } from '../../base/counted.ts';
-import { replaceFile } from '../../base/replace-file.ts';
-import { shellQuote } from '../../base/shell-quote.ts';
+import { counted, shellQuote } from '@updraft/base';
+import { replaceFile } from '@updraft/base/disk';
 import { Fault } from '../../fault/fault.ts';
 import { comparisonCharts } from '../../report/compare/comparison-charts.ts';
 import { comparisonSections, sideBySideSection } from '../../report/compare/comparison-sections.ts';

@@ -1,5 +1,5 @@
 import { Argument, type Command } from 'commander';
-import { shellQuote } from '../../base/shell-quote.ts';
+import { shellQuote } from '@updraft/base';
 import type { Cli } from '../cli.ts';
 
 export function configure(command: Command, cli: Cli): void {

@@ -1,10 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Command } from 'commander';
-import { readAsset } from '../../base/assets.ts';
-import { findProgram } from '../../base/find-program.ts';
-import { nearest } from '../../base/nearest.ts';
-import { printable } from '../../base/printable.ts';
+import { readAsset } from '../../job/assets.ts';
+import { findProgram, nearest, printable } from '@updraft/base';
 import { Fault } from '../../fault/fault.ts';
 import type { Cli } from '../cli.ts';
 import { withCommandName } from '../text/command-name.ts';

@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
-import { printable } from '../../base/printable.ts';
-import { wrap } from '../../base/text-table.ts';
+import { printable, wrap } from '@updraft/base';
 import type { Cli } from '../cli.ts';
 import { examine, type DoctorFinding } from '../doctor/examine.ts';
 import { nextCommands, textWidth } from '../text/phrases.ts';

@@ -1,16 +1,13 @@
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
-import { counted } from '../../base/counted.ts';
-import { findProgram } from '../../base/find-program.ts';
-import { shellQuote } from '../../base/shell-quote.ts';
-import { textTable } from '../../base/fit-table.ts';
+import { counted, findProgram, formatSize, shellQuote } from '@updraft/base';
+import { textTable } from '@updraft/base/tables';
 import { describeEnvironment, type EnvironmentFacts } from '../../environment/describe-environment.ts';
 import { describeLocked, notLocked, type Workspace } from '../../environment/load-workspace.ts';
 import { inspectPack } from '../../environment/pack-inspector.ts';
 import { needProgram } from '../../environment/pixi-tools.ts';
 import { Fault } from '../../fault/fault.ts';
-import { formatSize } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
 import { archiveText, factsText } from '../environment/facts-text.ts';
 import { configureAgent, configureStage } from '../environment/stage.ts';

@@ -1,11 +1,9 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { defined } from '../../base/defined.ts';
-import { mapLimited } from '../../base/map-limited.ts';
-import { shellQuote } from '../../base/shell-quote.ts';
+import { defined, mapLimited, shellQuote } from '@updraft/base';
 import { Fault } from '../../fault/fault.ts';
-import { IdleConnections } from '../../http/connections.ts';
+import { IdleConnections } from '@updraft/pelican/http';
 import { unpackModes } from '../../job/choices.ts';
-import type { UnpackerOptions } from '../../unpack/open-unpacker.ts';
+import type { UnpackerOptions } from '@updraft/archive';
 import type { Cli } from '../cli.ts';
 import { cacheOptions, type CacheOptions } from '../object/cache-options.ts';
 import { TransferBoard, boardMode } from '../object/board.ts';

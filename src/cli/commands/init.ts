@@ -1,10 +1,9 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { type Command, Option } from 'commander';
-import { readAsset } from '../../base/assets.ts';
-import { isThere } from '../../base/error-reason.ts';
-import { replaceFile } from '../../base/replace-file.ts';
-import { shellQuote } from '../../base/shell-quote.ts';
+import { readAsset } from '../../job/assets.ts';
+import { isThere, shellQuote } from '@updraft/base';
+import { replaceFile } from '@updraft/base/disk';
 import { Fault } from '../../fault/fault.ts';
 import { pools } from '../../job/choices.ts';
 import { readSpec } from '../../job/read-spec.ts';

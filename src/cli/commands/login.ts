@@ -1,10 +1,9 @@
 import type { Command } from 'commander';
-import { counted } from '../../base/counted.ts';
-import { textTable } from '../../base/fit-table.ts';
+import { counted, formatDuration } from '@updraft/base';
+import { textTable } from '@updraft/base/tables';
 import { asFault, Fault } from '../../fault/fault.ts';
-import { createLocator } from '../../federation/locator.ts';
-import { type StoredLogin, LoginStore } from '../../federation/login/login-store.ts';
-import { formatDuration } from '../../job/units.ts';
+import { createLocator } from '@updraft/pelican/federation';
+import { LoginStore, type StoredLogin } from '@updraft/pelican/login';
 import type { Cli } from '../cli.ts';
 import {
   describePermissions,

@@ -1,9 +1,6 @@
 import type { Command } from 'commander';
-import { defined } from '../../base/defined.ts';
-import { printable } from '../../base/printable.ts';
-import { pad } from '../../base/text-table.ts';
-import { listCollection, walkCollection, type CollectionEntry } from '../../federation/list-collection.ts';
-import { formatSize } from '../../job/units.ts';
+import { defined, formatSize, pad, printable } from '@updraft/base';
+import { type CollectionEntry, listCollection, walkCollection } from '@updraft/pelican/federation';
 import type { Cli } from '../cli.ts';
 import { openFederation } from '../object/access.ts';
 

@@ -5,7 +5,7 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'n
 import os from 'node:os';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { identifyProcess } from '../../base/process-identity.ts';
+import { identifyProcess } from '@updraft/base/processes';
 import { runCommand } from '../../../test/cli/run-command.ts';
 import { ask } from '../../../test/mini/demo-federation.ts';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';

@@ -1,16 +1,19 @@
 import path from 'node:path';
 import type { Command } from 'commander';
-import { isThere } from '../../base/error-reason.ts';
-import { findProgram } from '../../base/find-program.ts';
-import { withLease } from '../../base/lease.ts';
-import { identifyProcess } from '../../base/process-identity.ts';
-import { shellQuote } from '../../base/shell-quote.ts';
-import { cacheFolder } from '../../base/user-folders.ts';
+import { findProgram, isThere, shellQuote } from '@updraft/base';
+import { identifyProcess, withLease } from '@updraft/base/processes';
+import { cacheFolder } from '@updraft/base/user-folders';
 import { asFault, Fault } from '../../fault/fault.ts';
-import { serverModels } from '../../mini/federation/server-traits.ts';
-import { poolModels, sites } from '../../mini/pool/condor-config.ts';
-import { type MiniPoolState, runningPool, startPool, stopPool } from '../../mini/pool/pool.ts';
-import { rootFolder } from '../../mini/pool/root-folder.ts';
+import { serverModels } from '@updraft/mini/federation';
+import {
+  type MiniPoolState,
+  poolModels,
+  rootFolder,
+  runningPool,
+  sites,
+  startPool,
+  stopPool,
+} from '@updraft/mini/pool';
 import type { Cli } from '../cli.ts';
 import { collect } from '../job-file-argument.ts';
 import { aptInstall, canInstall, progressLine } from '../debian.ts';

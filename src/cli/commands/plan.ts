@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { counted } from '../../base/counted.ts';
+import { counted } from '@updraft/base';
 import { asFault } from '../../fault/fault.ts';
 import { loadPlan } from '../../job/load-plan.ts';
 import type { Plan } from '../../job/plan.ts';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { mapLimited } from '../../base/map-limited.ts';
+import { mapLimited } from '@updraft/base';
 import type { Cli } from '../cli.ts';
 import { openFederation, type ObjectFlags } from '../object/access.ts';
 import { TransferBoard, boardMode } from '../object/board.ts';

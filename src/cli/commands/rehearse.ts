@@ -1,7 +1,6 @@
 import path from 'node:path';
 import type { Command } from 'commander';
-import { printable } from '../../base/printable.ts';
-import { pad, wrapLines } from '../../base/text-table.ts';
+import { pad, printable, wrapLines } from '@updraft/base';
 import { Fault } from '../../fault/fault.ts';
 import { openPool } from '../../pool/open-pool.ts';
 import { formatMillis } from '../../report/format.ts';

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { shellQuote } from '../../base/shell-quote.ts';
+import { shellQuote } from '@updraft/base';
 import { runReport } from '../../report/read-run.ts';
 import { runText } from '../../report/report-text.ts';
 import { sections } from '../../report/sections.ts';

@@ -1,8 +1,7 @@
 import path from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { counted } from '../../base/counted.ts';
-import { byImportance, isLowerBetter, type MetricDirections } from '../../base/metric-direction.ts';
-import { shellQuote } from '../../base/shell-quote.ts';
+import { counted, shellQuote } from '@updraft/base';
+import { byImportance, isLowerBetter, type MetricDirections } from '@updraft/base/training';
 import { Fault } from '../../fault/fault.ts';
 import { resultsFolder } from '../../job/layout.ts';
 import { jobTable, valueNames } from '../../report/job-table.ts';

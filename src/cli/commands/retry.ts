@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
-import { counted } from '../../base/counted.ts';
-import { defined } from '../../base/defined.ts';
+import { counted, defined } from '@updraft/base';
 import { loadPlan } from '../../job/load-plan.ts';
 import type { Plan } from '../../job/plan.ts';
 import type { RunState } from '../../journal/state.ts';

@@ -1,16 +1,14 @@
 import type { Command } from 'commander';
-import { counted } from '../../base/counted.ts';
-import { defined } from '../../base/defined.ts';
-import { mapLimited } from '../../base/map-limited.ts';
-import { printable } from '../../base/printable.ts';
-import { shellQuote } from '../../base/shell-quote.ts';
+import { counted, defined, formatSize, mapLimited, printable, shellQuote } from '@updraft/base';
 import { asFault, Fault } from '../../fault/fault.ts';
-import { deleteObject } from '../../federation/delete-object.ts';
-import { unescapePath } from '../../federation/escape-path.ts';
-import { listCollection, walkCollection } from '../../federation/list-collection.ts';
-import type { ObjectOptions } from '../../federation/object-request.ts';
-import { parseObjectUrl } from '../../federation/object-url.ts';
-import { formatSize } from '../../job/units.ts';
+import {
+  deleteObject,
+  listCollection,
+  type ObjectOptions,
+  parseObjectUrl,
+  unescapePath,
+  walkCollection,
+} from '@updraft/pelican/federation';
 import type { Cli } from '../cli.ts';
 import { hasScheme, statUrl, openFederation } from '../object/access.ts';
 import { confirmDeletion } from '../object/confirm-deletion.ts';

@@ -1,12 +1,9 @@
 import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
-import { counted } from '../../base/counted.ts';
-import { printable } from '../../base/printable.ts';
-import { shellQuote } from '../../base/shell-quote.ts';
-import { fitTable } from '../../base/fit-table.ts';
+import { counted, formatSize, printable, shellQuote } from '@updraft/base';
+import { fitTable } from '@updraft/base/tables';
 import { Fault } from '../../fault/fault.ts';
-import { formatSize } from '../../job/units.ts';
 import { formatMillis } from '../../report/format.ts';
 import { listRuns, type RunSummary } from '../../run/list-runs.ts';
 import { archiveRun, assertRemovable, removeRun } from '../../run/remove-run.ts';

@@ -1,10 +1,8 @@
 import { realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
-import { shardListEnding } from '../../base/archive-kinds.ts';
-import { counted } from '../../base/counted.ts';
+import { counted, formatSize, parseSize, shardListEnding } from '@updraft/base';
 import { Fault } from '../../fault/fault.ts';
-import { formatSize, parseSize } from '../../job/units.ts';
 import { countFiles, describeFile, listSamples } from '../../stage/data-files.ts';
 import { planShards, shuffleSamples, singleFile, type Shard } from '../../stage/shards.ts';
 import type { StagedObject } from '../../stage/staged-record.ts';

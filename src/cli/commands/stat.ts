@@ -1,10 +1,15 @@
 import type { Command } from 'commander';
-import { defined } from '../../base/defined.ts';
+import { defined, formatDuration, formatSize } from '@updraft/base';
 import { describeLeftOut, describePreference } from '../../codes/describe-caches.ts';
-import type { LeftOut, Located } from '../../federation/located.ts';
-import type { ObjectOptions } from '../../federation/object-request.ts';
-import { statObject, viewServer, type ObjectInfo, type ServerView } from '../../federation/stat-object.ts';
-import { formatDuration, formatSize } from '../../job/units.ts';
+import {
+  type LeftOut,
+  type Located,
+  type ObjectInfo,
+  type ObjectOptions,
+  type ServerView,
+  statObject,
+  viewServer,
+} from '@updraft/pelican/federation';
 import type { Cli } from '../cli.ts';
 import { cacheOptions, type CacheOptions } from '../object/cache-options.ts';
 import { openFederation } from '../object/access.ts';

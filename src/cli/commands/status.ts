@@ -1,8 +1,6 @@
 import type { Command } from 'commander';
-import { counted } from '../../base/counted.ts';
-import { fitTable } from '../../base/fit-table.ts';
-import { printable } from '../../base/printable.ts';
-import { wrap } from '../../base/text-table.ts';
+import { counted, printable, wrap } from '@updraft/base';
+import { fitTable } from '@updraft/base/tables';
 import type { RunState } from '../../journal/state.ts';
 import { hiddenNote } from '../../report/report-text.ts';
 import type { Cli } from '../cli.ts';

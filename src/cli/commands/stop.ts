@@ -1,7 +1,6 @@
 import path from 'node:path';
 import type { Command } from 'commander';
-import { counted } from '../../base/counted.ts';
-import { printable } from '../../base/printable.ts';
+import { counted, printable } from '@updraft/base';
 import { jobLabel } from '../../job/describe-parameters.ts';
 import { isOpen, type JobState, type RunState } from '../../journal/state.ts';
 import { openPool } from '../../pool/open-pool.ts';

@@ -1,21 +1,18 @@
 import type { Command } from 'commander';
-import { isShardList } from '../../base/archive-kinds.ts';
-import { counted } from '../../base/counted.ts';
-import { defined } from '../../base/defined.ts';
-import { mapLimited } from '../../base/map-limited.ts';
-import { shardRange } from '../../base/shard-range.ts';
-import { shellQuote } from '../../base/shell-quote.ts';
+import { counted, defined, formatSize, isShardList, mapLimited, shardRange, shellQuote } from '@updraft/base';
 import { asFault, Fault } from '../../fault/fault.ts';
-import { byJobFile, preferCaches } from '../../federation/cache-choice.ts';
-import { walkCollection } from '../../federation/list-collection.ts';
-import type { FederationLocator } from '../../federation/locator.ts';
-import { parseObjectUrl } from '../../federation/object-url.ts';
+import {
+  byJobFile,
+  type FederationLocator,
+  parseObjectUrl,
+  preferCaches,
+  walkCollection,
+} from '@updraft/pelican/federation';
 import { loadJobFile } from '../../job/load-plan.ts';
-import { formatSize } from '../../job/units.ts';
 import { everyObjectOf } from '../check/ask-objects.ts';
 import type { AskedObject } from '../check/gathered.ts';
 import { readShards } from '../check/ask-shards.ts';
-import { besideList } from '../../transfer/proof/shard-list.ts';
+import { besideList } from '@updraft/pelican/transfer';
 import type { Cli } from '../cli.ts';
 import { loadOptions } from '../job-file-argument.ts';
 import { accessTo, hasScheme, statUrl, openFederation, type ObjectFlags } from '../object/access.ts';

@@ -1,4 +1,4 @@
-import { succeeds } from '../../base/error-reason.ts';
+import { succeeds } from '@updraft/base';
 import { access, constants } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { Fault } from '../../fault/fault.ts';

@@ -1,12 +1,10 @@
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
-import { firstFew, printable } from '../../base/printable.ts';
-import { shellQuote } from '../../base/shell-quote.ts';
-import { clip, wrap } from '../../base/text-table.ts';
-import { dagmanEnds } from '../../dag/node-jobs.ts';
+import { clip, firstFew, nearest, printable, shellQuote, wrap } from '@updraft/base';
+import { dagmanEnds } from '@updraft/htcondor/dag';
 import type { Explanation } from '../../diagnosis/explanation.ts';
-import { damageNotes, headBytes, isEventLog, type LogSource } from '../../eventlog/scan-log.ts';
+import { damageNotes, headBytes, isEventLog, type LogSource } from '@updraft/htcondor/eventlog';
 import { Fault } from '../../fault/fault.ts';
 import type { JobState } from '../../journal/state.ts';
 import { isAdopted } from '../../pool/htcondor.ts';
@@ -30,7 +28,6 @@ import { isDagFile } from '../adopt/dag-file.ts';
 import { hasNumber } from '../../history/history.ts';
 import { jobsToExplain } from '../why/explain-log.ts';
 import { explainRun } from '../why/explain-run.ts';
-import { nearest } from '../../base/nearest.ts';
 import { explainNodes } from '../../why/explain-nodes.ts';
 import { type DagLogs, readDagLogs } from '../report/dag-source.ts';
 

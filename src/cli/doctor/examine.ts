@@ -1,12 +1,15 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { findProgram } from '../../base/find-program.ts';
+import { findProgram } from '@updraft/base';
 import { findPython } from '../../environment/find-python.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
-import { createLocator } from '../../federation/locator.ts';
-import { parseObjectUrl } from '../../federation/object-url.ts';
-import { createTokenFiles, tokenLocations } from '../../federation/token-locations.ts';
-import { readClaims } from '../../federation/token.ts';
+import {
+  createLocator,
+  createTokenFiles,
+  parseObjectUrl,
+  readClaims,
+  tokenLocations,
+} from '@updraft/pelican/federation';
 import { pools } from '../../job/choices.ts';
 import { poolTraits, type PoolTraits } from '../../job/pool-traits.ts';
 import { openPool } from '../../pool/open-pool.ts';

@@ -1,8 +1,7 @@
-import { counted } from '../../base/counted.ts';
+import { counted, formatSize } from '@updraft/base';
 import type { EnvironmentFacts } from '../../environment/describe-environment.ts';
 import type { InspectedPack } from '../../environment/pack-inspector.ts';
 import { deliveries, type Delivery, sizeEnvironment } from '../../environment/size-environment.ts';
-import { formatSize } from '../../job/units.ts';
 import { labelledText } from '../text/phrases.ts';
 
 /** `PyTorch 2.7.1, GPU build for CUDA 12.9`, or `no PyTorch`. */

@@ -1,7 +1,7 @@
 import { rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
-import { sha256Of } from '../../base/sha256-of.ts';
+import { sha256Of } from '@updraft/base/disk';
 import { apptainerDefinition, dockerfile } from '../../environment/image-recipe.ts';
 import { describeLocked, type Workspace } from '../../environment/load-workspace.ts';
 import { lockedVirtual, selectLocked } from '../../environment/pixi-lock.ts';

@@ -1,9 +1,7 @@
 import { copyFile, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
-import { counted } from '../../base/counted.ts';
-import { findProgram } from '../../base/find-program.ts';
-import { shellQuote } from '../../base/shell-quote.ts';
+import { counted, findProgram, formatSize, shellQuote } from '@updraft/base';
 import { describeLocked, type Workspace } from '../../environment/load-workspace.ts';
 import { condaFile, type LockedPackage } from '../../environment/locked-package.ts';
 import { type InspectedPack, inspectPack } from '../../environment/pack-inspector.ts';
@@ -17,7 +15,6 @@ import {
   refuseSources,
 } from '../../environment/pixi-tools.ts';
 import { Fault } from '../../fault/fault.ts';
-import { formatSize } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
 import { nextCommands } from '../text/phrases.ts';
 import { describeSize } from './facts-text.ts';

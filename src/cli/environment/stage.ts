@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
-import { shellQuote } from '../../base/shell-quote.ts';
+import { shellQuote } from '@updraft/base';
 import { inspectPack } from '../../environment/pack-inspector.ts';
 import { hashName } from '../../environment/pixi-tools.ts';
 import { Fault } from '../../fault/fault.ts';
@@ -14,10 +14,10 @@ import { checkFederated, stageAll } from '../object/stage-object.ts';
 import { nextCommands } from '../text/phrases.ts';
 import { unpackerLines } from './workspace.ts';
 import os from 'node:os';
-import { agentName } from '../../base/installation.ts';
+import { agentName } from '../../job/installation.ts';
 import { findAgent } from '../../pool/find-agent.ts';
 import { packAgent } from '../../pool/packed-agent.ts';
-import { sha256Of } from '../../base/sha256-of.ts';
+import { sha256Of } from '@updraft/base/disk';
 
 export function configureStage(command: Command, cli: Cli): void {
   command

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { shellQuote } from '../../base/shell-quote.ts';
+import { shellQuote } from '@updraft/base';
 import type { Matrix } from '../../job/matrix.ts';
 import type { Scalar } from '../../job/spec.ts';
 import type { ScriptArg } from '../../script/script-args.ts';

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { shellQuote } from '../../base/shell-quote.ts';
+import { shellQuote } from '@updraft/base';
 import type { ScriptSave } from '../../script/script-files.ts';
 import { namePattern } from '../../script/static-value.ts';
 import type { Chosen, Guess } from './choose-values.ts';

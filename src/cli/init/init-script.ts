@@ -1,9 +1,6 @@
 import { access } from 'node:fs/promises';
 import path from 'node:path';
-import { defined } from '../../base/defined.ts';
-import { errorReason } from '../../base/error-reason.ts';
-import { firstFew } from '../../base/printable.ts';
-import { shellQuote } from '../../base/shell-quote.ts';
+import { defined, errorReason, firstFew, shellQuote } from '@updraft/base';
 import { findSoftware } from '../../environment/find-software.ts';
 import { Fault } from '../../fault/fault.ts';
 import { poolTraits } from '../../job/pool-traits.ts';

@@ -1,6 +1,6 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { defined } from '../../base/defined.ts';
+import { defined } from '@updraft/base';
 import { localModules } from '../../script/python-imports.ts';
 import { readScript, type ScriptFacts } from '../../script/read-script.ts';
 

@@ -1,8 +1,8 @@
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
-import { readAsset } from '../../base/assets.ts';
-import type { Env } from '../../base/env.ts';
-import { replaceFile } from '../../base/replace-file.ts';
+import { readAsset } from '../../job/assets.ts';
+import type { Env } from '@updraft/base';
+import { replaceFile } from '@updraft/base/disk';
 import { Fault } from '../../fault/fault.ts';
 import { jobFileNames } from '../../job/layout.ts';
 import { withSchemaHere } from '../text/schema-line.ts';

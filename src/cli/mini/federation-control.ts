@@ -1,10 +1,13 @@
-import { counted } from '../../base/counted.ts';
-import { livenessOf } from '../../base/process-identity.ts';
-import { shellQuote } from '../../base/shell-quote.ts';
+import { counted, shellQuote } from '@updraft/base';
+import { livenessOf } from '@updraft/base/processes';
 import { Fault } from '../../fault/fault.ts';
-import type { ServerCounters } from '../../mini/federation/exchange.ts';
-import { askAdmin, findFederation, type FederationState } from '../../mini/federation/shared-federation.ts';
-import type { TroubleStatus } from '../../mini/federation/trouble.ts';
+import {
+  askAdmin,
+  type FederationState,
+  findFederation,
+  type ServerCounters,
+  type TroubleStatus,
+} from '@updraft/mini/federation';
 import type { Cli } from '../cli.ts';
 import { miniFolder } from './state-folder.ts';
 

@@ -2,16 +2,18 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, open, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { succeeds } from '../../base/error-reason.ts';
+import { succeeds } from '@updraft/base';
 import { Fault } from '../../fault/fault.ts';
 import {
-  findFederation,
-  startSharedFederation,
   type FederationState,
-} from '../../mini/federation/shared-federation.ts';
-import { type ServerModel, serverModels } from '../../mini/federation/server-traits.ts';
-import type { NamespaceOptions } from '../../mini/federation/namespace.ts';
-import { parseTrouble, TroubleSyntaxError } from '../../mini/federation/parse-trouble.ts';
+  findFederation,
+  type NamespaceOptions,
+  parseTrouble,
+  type ServerModel,
+  serverModels,
+  startSharedFederation,
+  TroubleSyntaxError,
+} from '@updraft/mini/federation';
 import type { Cli } from '../cli.ts';
 import { showFederation } from './federation-control.ts';
 import { miniFolder } from './state-folder.ts';

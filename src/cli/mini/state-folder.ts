@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
-import type { Env } from '../../base/env.ts';
-import { stateFolder as userState } from '../../base/user-folders.ts';
+import type { Env } from '@updraft/base';
+import { stateFolder as userState } from '@updraft/base/user-folders';
 import type { Cli } from '../cli.ts';
 
 export const poolFolder = 'mini-pool';
@@ -18,7 +18,7 @@ export function miniFolder(cli: Cli, name: string, given: string | undefined): s
 export async function withMiniPool(env: Env): Promise<Env> {
   const home = path.join(userState(env), poolFolder);
   if (!existsSync(home)) return env;
-  const { runningPool } = await import('../../mini/pool/pool.ts');
+  const { runningPool } = await import('@updraft/mini/pool');
   const state = await runningPool(home);
   return state === undefined ? env : { ...env, PATH: [env['PATH'] ?? '', state.bin].join(':') };
 }

@@ -1,19 +1,22 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { defined } from '../../base/defined.ts';
-import type { Env } from '../../base/env.ts';
+import { defined, type Env } from '@updraft/base';
 import { Fault } from '../../fault/fault.ts';
-import { unescapePath } from '../../federation/escape-path.ts';
-import { type OriginFacts, readOriginFacts } from '../../federation/origin-facts.ts';
-import type { Located, LocateOptions } from '../../federation/located.ts';
-import { createLocator, type FederationLocator } from '../../federation/locator.ts';
-import type { ObjectOptions } from '../../federation/object-request.ts';
-import { parseObjectUrl } from '../../federation/object-url.ts';
-import type { LoginTokens } from '../../federation/token.ts';
-import { missingTrust } from '../../http/trust.ts';
-import type { FetchOptions } from '../../transfer/fetch.ts';
-import { limitsFromEnv } from '../../transfer/limits.ts';
-import type { Manifest } from '../../transfer/proof/manifest.ts';
+import {
+  createLocator,
+  type FederationLocator,
+  type Located,
+  type LocateOptions,
+  type LoginTokens,
+  type ObjectOptions,
+  type OriginFacts,
+  parseObjectUrl,
+  readOriginFacts,
+  unescapePath,
+} from '@updraft/pelican/federation';
+import { missingTrust } from '@updraft/pelican/trust';
+import type { FetchOptions, Manifest } from '@updraft/pelican/transfer';
+import { limitsFromEnv } from '@updraft/pelican/limits';
 import type { Cli } from '../cli.ts';
 import { withCacheOptions, type CacheOptions } from './cache-options.ts';
 
@@ -136,7 +139,7 @@ function beside(url: string): string {
 }
 
 async function readManifest(cli: Cli, place: string, access: FetchOptions): Promise<Manifest> {
-  const { parseManifest } = await import('../../transfer/proof/manifest.ts');
+  const { parseManifest } = await import('@updraft/pelican/transfer');
   return parseManifest(
     await readObjectText(cli, place, access),
     place,
@@ -147,7 +150,7 @@ async function readManifest(cli: Cli, place: string, access: FetchOptions): Prom
 /** The text of a proof: fetched, or read on this machine. */
 export async function readObjectText(cli: Cli, place: string, access: FetchOptions): Promise<string> {
   if (hasScheme(place)) {
-    const { fetchToStream } = await import('../../transfer/fetch-to-stream.ts');
+    const { fetchToStream } = await import('@updraft/pelican/transfer');
     const parts: Buffer[] = [];
     await fetchToStream(place, (chunk) => void parts.push(Buffer.from(chunk)), access);
     return Buffer.concat(parts).toString('utf8');

@@ -1,8 +1,7 @@
-import { printable } from '../../base/printable.ts';
+import { formatSize, printable } from '@updraft/base';
 import { drawErr, type Cli } from '../cli.ts';
 import { glyphsFor } from '../text/glyphs.ts';
 import { barLines, formatRate, type TransferCounts, type TransferProgress } from './describe-transfer.ts';
-import { formatSize } from '../../job/units.ts';
 
 /** Bars on a terminal, occasional lines in a file, or only errors. */
 export type BoardMode = 'bars' | 'lines' | 'silent';

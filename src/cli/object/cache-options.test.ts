@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Locator, ObjectServer } from '../../federation/located.ts';
+import type { Locator, ObjectServer } from '@updraft/pelican/federation';
 import { withCacheOptions } from './cache-options.ts';
 
 test('--cache is refused for an object that has no caches', async () => {

@@ -1,8 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { cacheNameForms, parseCacheName } from '../../base/cache-name.ts';
+import { cacheNameForms, parseCacheName } from '@updraft/base';
 import { Fault } from '../../fault/fault.ts';
-import { preferCaches } from '../../federation/cache-choice.ts';
-import type { Locator } from '../../federation/located.ts';
+import { type Locator, preferCaches } from '@updraft/pelican/federation';
 
 export interface CacheOptions {
   cache?: string[];

@@ -1,4 +1,4 @@
-import { printable } from '../../base/printable.ts';
+import { printable } from '@updraft/base';
 import { Fault } from '../../fault/fault.ts';
 import type { Cli } from '../cli.ts';
 import { askYesNo } from '../text/phrases.ts';

@@ -1,9 +1,7 @@
-import { printable } from '../../base/printable.ts';
-import { clip, pad } from '../../base/text-table.ts';
+import { clip, formatDuration, formatSize, pad, printable } from '@updraft/base';
 import { describeLeftOut, describePreference } from '../../codes/describe-caches.ts';
-import { formatDuration, formatSize } from '../../job/units.ts';
 import { formatMillis } from '../../report/format.ts';
-import type { Fetched, FetchEvent, Verification } from '../../transfer/fetch.ts';
+import type { Fetched, FetchEvent, Verification } from '@updraft/pelican/transfer';
 import type { Glyphs } from '../text/glyphs.ts';
 
 const proofs: Record<Verification, string> = {

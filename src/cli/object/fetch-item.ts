@@ -1,17 +1,19 @@
 import { mkdir, stat, utimes } from 'node:fs/promises';
 import path from 'node:path';
-import { defined } from '../../base/defined.ts';
-import { withoutSecrets } from '../../base/secrets/in-text.ts';
-import { shellQuote } from '../../base/shell-quote.ts';
+import { defined, shellQuote } from '@updraft/base';
+import { withoutSecrets } from '@updraft/base/secrets';
 import { asFault, Fault } from '../../fault/fault.ts';
-import type { FederationLocator } from '../../federation/locator.ts';
-import type { IdleConnections } from '../../http/connections.ts';
-import { alreadyThere } from '../../transfer/already-there.ts';
-import { fetchToFile } from '../../transfer/fetch-to-file.ts';
-import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
-import type { Fetched, FetchOptions } from '../../transfer/fetch.ts';
-import { deliverAgainIfWrong } from '../../transfer/proof/expect-wrong.ts';
-import type { Unpacked, UnpackerOptions } from '../../unpack/open-unpacker.ts';
+import type { FederationLocator } from '@updraft/pelican/federation';
+import type { IdleConnections } from '@updraft/pelican/http';
+import {
+  alreadyThere,
+  deliverAgainIfWrong,
+  type Fetched,
+  type FetchOptions,
+  fetchToFile,
+  fetchToStream,
+} from '@updraft/pelican/transfer';
+import type { Unpacked, UnpackerOptions } from '@updraft/archive';
 import type { Cli } from '../cli.ts';
 import { accessTo, type ProofOptions, readProof } from './access.ts';
 import type { TransferBoard } from './board.ts';
@@ -190,8 +192,8 @@ async function toFolder(
   await makeFolder(into);
   await checkFolder?.();
   // Not loaded when nothing is unpacked.
-  const { openUnpacker } = await import('../../unpack/open-unpacker.ts');
-  const { unpackFetched } = await import('../../unpack/unpack-fetched.ts');
+  const { openUnpacker } = await import('@updraft/archive');
+  const { unpackFetched } = await import('@updraft/archive');
   return await deliverAgainIfWrong(url, access, async (options) => {
     const unpacker = openUnpacker({ name: url, mode, into });
     try {

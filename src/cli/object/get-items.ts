@@ -1,10 +1,14 @@
 import { lstat, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
-import type { Env } from '../../base/env.ts';
+import type { Env } from '@updraft/base';
 import { Fault } from '../../fault/fault.ts';
-import { type CollectionEntry, walkCollection } from '../../federation/list-collection.ts';
-import type { FederationLocator } from '../../federation/locator.ts';
-import { type PackKind, parseObjectUrl } from '../../federation/object-url.ts';
+import {
+  type CollectionEntry,
+  type FederationLocator,
+  type PackKind,
+  parseObjectUrl,
+  walkCollection,
+} from '@updraft/pelican/federation';
 import type { Cli } from '../cli.ts';
 import { hasScheme, objectName } from './access.ts';
 

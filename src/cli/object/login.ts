@@ -1,18 +1,28 @@
-import { tried } from '../../base/error-reason.ts';
-import { firstShard } from '../../base/shard-range.ts';
+import { firstShard, formatDuration, tried } from '@updraft/base';
 import { asFault, Fault } from '../../fault/fault.ts';
-import { plainHttpRule } from '../../federation/discovery.ts';
-import { isUnder, unescapePath } from '../../federation/escape-path.ts';
-import type { Issuance } from '../../federation/located.ts';
-import { createLocator, type FederationLocator } from '../../federation/locator.ts';
-import { createLoginTokens, type LoginTokensContext, renew } from '../../federation/login/login-tokens.ts';
-import { logIn, type LoginRequest, revoke } from '../../federation/login/log-in.ts';
-import { type StoredLogin, LoginStore } from '../../federation/login/login-store.ts';
-import { parseObjectUrl } from '../../federation/object-url.ts';
-import { covers, type LoginTokens } from '../../federation/token.ts';
-import { createRequest } from '../../http/request.ts';
+import {
+  covers,
+  createLocator,
+  type FederationLocator,
+  type Issuance,
+  isUnder,
+  type LoginTokens,
+  parseObjectUrl,
+  plainHttpRule,
+  unescapePath,
+} from '@updraft/pelican/federation';
+import {
+  createLoginTokens,
+  logIn,
+  type LoginRequest,
+  LoginStore,
+  type LoginTokensContext,
+  renew,
+  revoke,
+  type StoredLogin,
+} from '@updraft/pelican/login';
+import { createRequest } from '@updraft/pelican/http';
 import { fetchedBy, type Plan } from '../../job/plan.ts';
-import { formatDuration } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
 import { askYesNo } from '../text/phrases.ts';
 

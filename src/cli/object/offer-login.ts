@@ -1,9 +1,13 @@
 import path from 'node:path';
 import { Fault } from '../../fault/fault.ts';
-import { isUnder, unescapePath } from '../../federation/escape-path.ts';
-import type { Issuance, Located } from '../../federation/located.ts';
-import type { FederationLocator } from '../../federation/locator.ts';
-import { parseObjectUrl } from '../../federation/object-url.ts';
+import {
+  type FederationLocator,
+  type Issuance,
+  isUnder,
+  type Located,
+  parseObjectUrl,
+  unescapePath,
+} from '@updraft/pelican/federation';
 import type { Cli } from '../cli.ts';
 
 /**

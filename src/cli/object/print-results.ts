@@ -1,11 +1,9 @@
 import path from 'node:path';
-import { counted } from '../../base/counted.ts';
-import { printable } from '../../base/printable.ts';
-import { withoutSecrets } from '../../base/secrets/in-text.ts';
+import { counted, formatSize, printable } from '@updraft/base';
+import { withoutSecrets } from '@updraft/base/secrets';
 import type { Fault } from '../../fault/fault.ts';
 import { type FaultKind, kinds } from '../../fault/kinds.ts';
-import { formatSize } from '../../job/units.ts';
-import type { Fetched } from '../../transfer/fetch.ts';
+import type { Fetched } from '@updraft/pelican/transfer';
 import type { Cli } from '../cli.ts';
 import { PrintedFault } from '../print-fault.ts';
 import type { TransferBoard } from './board.ts';

@@ -2,20 +2,20 @@ import { hash } from 'node:crypto';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { defined } from '../../base/defined.ts';
-import { isThere } from '../../base/error-reason.ts';
-import { replaceFile } from '../../base/replace-file.ts';
+import { defined, isThere } from '@updraft/base';
+import { replaceFile } from '@updraft/base/disk';
 import { Fault } from '../../fault/fault.ts';
-import type { FederationLocator } from '../../federation/locator.ts';
-import { parseObjectUrl } from '../../federation/object-url.ts';
-import { putObject } from '../../transfer/put-object.ts';
-import { statObject, type ObjectInfo } from '../../federation/stat-object.ts';
+import {
+  type FederationLocator,
+  type ObjectInfo,
+  parseObjectUrl,
+  statObject,
+} from '@updraft/pelican/federation';
+import { type Manifest, putObject, shardListText, withoutKey } from '@updraft/pelican/transfer';
 import type { Seal } from '../../stage/manifest-maker.ts';
 import { countFiles } from '../../stage/data-files.ts';
 import { fingerprint, sealFile, writeShard, type Shard } from '../../stage/shards.ts';
 import { type StagedObject, StagedRecord } from '../../stage/staged-record.ts';
-import { type Manifest, withoutKey } from '../../transfer/proof/manifest.ts';
-import { shardListText } from '../../transfer/proof/shard-list.ts';
 import type { Cli } from '../cli.ts';
 import { miniFolder } from '../mini/state-folder.ts';
 import { boardMode, TransferBoard } from './board.ts';

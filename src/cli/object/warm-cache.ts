@@ -1,13 +1,19 @@
-import { defined } from '../../base/defined.ts';
+import { defined } from '@updraft/base';
 import { asFault, Fault } from '../../fault/fault.ts';
-import { askCopy, type CachedCopy } from '../../federation/cached-copy.ts';
-import { unescapePath } from '../../federation/escape-path.ts';
-import type { Located, Locator, ObjectServer } from '../../federation/located.ts';
-import type { FederationLocator } from '../../federation/locator.ts';
-import { parseObjectUrl } from '../../federation/object-url.ts';
-import { canPrestage, hasPrestage, prestage } from '../../federation/prestage.ts';
-import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
-import type { Verification } from '../../transfer/fetch.ts';
+import {
+  askCopy,
+  type CachedCopy,
+  canPrestage,
+  type FederationLocator,
+  hasPrestage,
+  type Located,
+  type Locator,
+  type ObjectServer,
+  parseObjectUrl,
+  prestage,
+  unescapePath,
+} from '@updraft/pelican/federation';
+import { fetchToStream, type Verification } from '@updraft/pelican/transfer';
 import type { Cli } from '../cli.ts';
 import { accessTo } from './access.ts';
 import type { TransferBoard } from './board.ts';

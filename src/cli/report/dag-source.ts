@@ -1,14 +1,10 @@
 import { createReadStream } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
-import { diskFiles } from '../../adopt/disk-files.ts';
-import { printable } from '../../base/printable.ts';
-import { readDagRun } from '../../dag/dag-run.ts';
-import { nodeLogs } from '../../dag/node-logs.ts';
-import type { DagRun } from '../../dag/not-submitted.ts';
-import { readDag } from '../../dag/read-dag.ts';
-import { logFile, logSources } from '../../eventlog/log-sources.ts';
-import type { LogSource } from '../../eventlog/scan-log.ts';
+import { diskFiles } from '@updraft/htcondor/submit';
+import { printable } from '@updraft/base';
+import { type DagRun, nodeLogs, readDag, readDagRun } from '@updraft/htcondor/dag';
+import { logFile, type LogSource, logSources } from '@updraft/htcondor/eventlog';
 import { readHistory } from '../../history/read-history.ts';
 import { notADag } from '../adopt/dag-file.ts';
 import type { Cli } from '../cli.ts';

@@ -8,7 +8,7 @@ import { gzipSync } from 'node:zlib';
 import { osgLog } from '../../../scripts/osg-log.ts';
 import { runCommand } from '../../../test/cli/run-command.ts';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
-import { logSources } from '../../eventlog/log-sources.ts';
+import { logSources } from '@updraft/htcondor/eventlog';
 import { Fault } from '../../fault/fault.ts';
 import type { JobTableRow } from '../../report/job-table.ts';
 import type { GroupedReport } from '../../report/grouped-report.ts';

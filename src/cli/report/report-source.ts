@@ -1,11 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { defined } from '../../base/defined.ts';
-import { findProgram } from '../../base/find-program.ts';
-import { firstFew, printable } from '../../base/printable.ts';
-import type { DagRun } from '../../dag/not-submitted.ts';
-import { logSources } from '../../eventlog/log-sources.ts';
-import type { LogSource } from '../../eventlog/scan-log.ts';
+import { defined, findProgram, firstFew, printable } from '@updraft/base';
+import type { DagRun } from '@updraft/htcondor/dag';
+import { type LogSource, logSources } from '@updraft/htcondor/eventlog';
 import { Fault } from '../../fault/fault.ts';
 import type { PlannedJob, RunContext } from '../../history/run-jobs.ts';
 import { combinationNumbers } from '../../job/matrix.ts';

@@ -1,13 +1,13 @@
 import { mkdir, readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { replaceFile } from '../../base/replace-file.ts';
+import { replaceFile } from '@updraft/base/disk';
 import { jobLabel } from '../../job/describe-parameters.ts';
 import { agentJournals } from '../../journal/load-run.ts';
 import { eachProgress } from '../../journal/tail.ts';
 import { type Curve, CurveStitcher, type TrainingPoint } from '../../journal/training-curve.ts';
 import type { JobState } from '../../journal/state.ts';
 import { readRunState } from '../../run/run-states.ts';
-import { crc32cOf } from '../../transfer/proof/crc32c.ts';
+import { crc32cOf } from '@updraft/pelican/transfer';
 import { cannotWrite } from '../write-named.ts';
 
 /** Writes, or replaces, curves for TensorBoard: a folder per job, named by what differs. Returns how many there are. */

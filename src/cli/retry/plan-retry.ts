@@ -1,6 +1,5 @@
 import path from 'node:path';
-import { counted } from '../../base/counted.ts';
-import { firstFew, printable } from '../../base/printable.ts';
+import { counted, firstFew, printable, wrap } from '@updraft/base';
 import type { Explanation } from '../../diagnosis/explanation.ts';
 import type { Plan } from '../../job/plan.ts';
 import type { JobState, RunState } from '../../journal/state.ts';
@@ -13,7 +12,6 @@ import { explainedLabel } from '../../why/explanation-view.ts';
 import { maxLabels } from '../../why/group-explanations.ts';
 import { type Need, whatMustChange } from '../../why/what-must-change.ts';
 import { explainRun } from '../why/explain-run.ts';
-import { wrap } from '../../base/text-table.ts';
 
 export interface RetrySelection {
   /** As the user names them; all when empty. */

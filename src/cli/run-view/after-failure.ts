@@ -1,5 +1,4 @@
-import { counted } from '../../base/counted.ts';
-import { printable } from '../../base/printable.ts';
+import { counted, printable } from '@updraft/base';
 import { Fault } from '../../fault/fault.ts';
 import { jobLabel } from '../../job/describe-parameters.ts';
 import type { JobState, RunState } from '../../journal/state.ts';

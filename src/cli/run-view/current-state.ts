@@ -1,7 +1,5 @@
 import path from 'node:path';
-import { printable } from '../../base/printable.ts';
-import { shellQuote } from '../../base/shell-quote.ts';
-import { wrap } from '../../base/text-table.ts';
+import { printable, shellQuote, wrap } from '@updraft/base';
 import { asFault, type Fault } from '../../fault/fault.ts';
 import { refusedOfRun } from '../../journal/metrics.ts';
 import { describeDamage, type RunState } from '../../journal/state.ts';

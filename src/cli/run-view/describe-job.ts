@@ -1,10 +1,15 @@
-import { defined } from '../../base/defined.ts';
-import { counted } from '../../base/counted.ts';
-import type { FitColumn } from '../../base/fit-table.ts';
-import { byImportance } from '../../base/metric-direction.ts';
-import { printable } from '../../base/printable.ts';
+import {
+  counted,
+  defined,
+  formatDuration,
+  formatSize,
+  memoryToRequest,
+  printable,
+  timeToRequest,
+} from '@updraft/base';
+import type { FitColumn } from '@updraft/base/tables';
+import { byImportance } from '@updraft/base/training';
 import { jobLabel } from '../../job/describe-parameters.ts';
-import { formatDuration, formatSize, memoryToRequest, timeToRequest } from '../../job/units.ts';
 import { jobMetrics } from '../../journal/training-curve.ts';
 import { describeConnection, describeResume } from '../../journal/describe-attempt.ts';
 import type { AgentState, AttemptState, FetchState, JobState, TrainingState } from '../../journal/state.ts';

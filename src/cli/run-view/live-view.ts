@@ -1,7 +1,6 @@
 import { styleText } from 'node:util';
-import { printable } from '../../base/printable.ts';
-import { type FittedTable, fitTable } from '../../base/fit-table.ts';
-import { clip, pad } from '../../base/text-table.ts';
+import { clip, pad, printable } from '@updraft/base';
+import { fitTable, type FittedTable } from '@updraft/base/tables';
 import type { JobState, RunState } from '../../journal/state.ts';
 import { formatMillis } from '../../report/format.ts';
 import type { Glyphs } from '../text/glyphs.ts';

@@ -1,9 +1,8 @@
 import { open } from 'node:fs/promises';
 import path from 'node:path';
 import { StringDecoder } from 'node:string_decoder';
-import type { Clock } from '../../base/clock.ts';
-import { printableLines } from '../../base/printable.ts';
-import { waitForChange } from '../../base/wait-for-change.ts';
+import { type Clock, printableLines } from '@updraft/base';
+import { waitForChange } from '@updraft/base/processes';
 import { asFault } from '../../fault/fault.ts';
 import { runFiles } from '../../job/layout.ts';
 import type { LivePage } from '../../job/live-page.ts';

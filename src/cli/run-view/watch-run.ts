@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { printable } from '../../base/printable.ts';
+import { printable } from '@updraft/base';
 import { asFault, Fault } from '../../fault/fault.ts';
 import { jobLabel } from '../../job/describe-parameters.ts';
 import { jobMetrics } from '../../journal/training-curve.ts';

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { parseDuration, parseSize } from '../../job/units.ts';
+import { parseDuration, parseSize } from '@updraft/base';
 import { jobFileOptions } from '../job-file-argument.ts';
 
 /** The argument and the options of commands that submit. */

@@ -1,13 +1,10 @@
 import path from 'node:path';
-import { counted } from '../../base/counted.ts';
-import { shardRange } from '../../base/shard-range.ts';
-import { printable } from '../../base/printable.ts';
+import { counted, formatDuration, formatSize, printable, shardRange } from '@updraft/base';
 import { jobLabel, jobNames } from '../../job/describe-parameters.ts';
 import { runFiles, runsFolder } from '../../job/layout.ts';
 import { isOnDemand } from '../../job/on-demand.ts';
 import type { Fallback, Plan } from '../../job/plan.ts';
 import type { SecretFound } from '../../job/secrets.ts';
-import { formatDuration, formatSize } from '../../job/units.ts';
 import { parametersOf } from '../../job/matrix.ts';
 import { variantNames, variantsOf } from '../../job/variants.ts';
 import { describePolicy } from '../../recovery/describe-policy.ts';

@@ -1,8 +1,5 @@
 import path from 'node:path';
-import { isThere } from '../../base/error-reason.ts';
-import { findProgram } from '../../base/find-program.ts';
-import { firstFew } from '../../base/printable.ts';
-import { shellQuote } from '../../base/shell-quote.ts';
+import { findProgram, firstFew, isThere, shellQuote } from '@updraft/base';
 import { Fault } from '../../fault/fault.ts';
 import { runFiles } from '../../job/layout.ts';
 import { loadJobFile } from '../../job/load-plan.ts';
@@ -20,7 +17,7 @@ import { type JobFileOptions, jobFileArgument, loadOptions } from '../job-file-a
 import { askYesNo, nextCommands } from '../text/phrases.ts';
 import { describeFallback } from './plan-text.ts';
 import { existsSync } from 'node:fs';
-import { byJobFile, preferCaches } from '../../federation/cache-choice.ts';
+import { byJobFile, preferCaches } from '@updraft/pelican/federation';
 import { cachesOf } from '../../job/caches.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
 import { cachedImage } from '../../pool/image-command.ts';

@@ -1,8 +1,5 @@
 import { realpath } from 'node:fs/promises';
-import type { Env } from '../../base/env.ts';
-import { findProgram } from '../../base/find-program.ts';
-import { shellQuote } from '../../base/shell-quote.ts';
-import { wrapLines } from '../../base/text-table.ts';
+import { type Env, findProgram, shellQuote, wrapLines } from '@updraft/base';
 import { groups } from '../help-texts.ts';
 
 /**

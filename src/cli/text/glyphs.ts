@@ -1,4 +1,4 @@
-import type { Env } from '../../base/env.ts';
+import type { Env } from '@updraft/base';
 import type { TextPage } from '../../report/report-text.ts';
 
 /** The marks of bars: blocks where the terminal's locale is UTF-8, the letters of `condor_watch_q` elsewhere. */

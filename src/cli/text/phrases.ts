@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
-import { shellQuote } from '../../base/shell-quote.ts';
-import { wrap } from '../../base/text-table.ts';
+import { shellQuote, wrap } from '@updraft/base';
 import type { Cli } from '../cli.ts';
 import { withCommandName } from './command-name.ts';
 

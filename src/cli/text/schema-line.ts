@@ -1,7 +1,7 @@
 import { pathToFileURL } from 'node:url';
-import { assetFile } from '../../base/assets.ts';
-import type { Env } from '../../base/env.ts';
-import { cacheFolder } from '../../base/user-folders.ts';
+import { assetFile } from '../../job/assets.ts';
+import type { Env } from '@updraft/base';
+import { cacheFolder } from '@updraft/base/user-folders';
 
 const schema = 'schema/updraft.schema.json';
 

@@ -1,11 +1,10 @@
-import { firstFew, printable } from '../../base/printable.ts';
-import type { LogSource } from '../../eventlog/scan-log.ts';
+import { firstFew, printable } from '@updraft/base';
+import type { LogEvent, LogSource } from '@updraft/htcondor/eventlog';
 import { Fault } from '../../fault/fault.ts';
 import { hasNumber, idParts, type JobHistory } from '../../history/history.ts';
 import { readAds } from '../../history/read-ads.ts';
 import { type HistoryOptions, readHistory, type ReadHistory } from '../../history/read-history.ts';
 import { noEventsFault } from '../../report/no-events.ts';
-import type { LogEvent } from '../../eventlog/events.ts';
 
 /** Logs of more bytes are read without the lines of their evidence, unless something shows these. */
 const manyBytes = 16_000_000;

@@ -1,11 +1,7 @@
 import path from 'node:path';
-import { counted } from '../../base/counted.ts';
-import { defined } from '../../base/defined.ts';
-import { mapLimited } from '../../base/map-limited.ts';
-import { printable, printableLines } from '../../base/printable.ts';
-import { withoutSecrets } from '../../base/secrets/in-text.ts';
-import { clip } from '../../base/text-table.ts';
-import { lastTraceback } from '../../base/traceback.ts';
+import { clip, counted, defined, mapLimited, printable, printableLines } from '@updraft/base';
+import { withoutSecrets } from '@updraft/base/secrets';
+import { lastTraceback } from '@updraft/base/training';
 import { causeTitle } from '../../codes/causes.ts';
 import type { Explanation } from '../../diagnosis/explanation.ts';
 import { readEnd } from '../../dashboard/run-source.ts';

@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib';
 import { runCommand } from '../../../test/cli/run-command.ts';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import type { Explanation } from '../../diagnosis/explanation.ts';
-import { logSources } from '../../eventlog/log-sources.ts';
+import { logSources } from '@updraft/htcondor/eventlog';
 import * as why from '../commands/why.ts';
 import { jobsToExplain } from './explain-log.ts';
 

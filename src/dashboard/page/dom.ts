@@ -1,4 +1,4 @@
-import { codeSpans } from '../../base/printable.ts';
+import { codeSpans } from '@updraft/base';
 import type { Tone } from '../page-data.ts';
 
 type Child = Node | string | null;

@@ -1,5 +1,5 @@
-import { shortenDistinct, shortNames } from '../../base/shorten.ts';
-import { longestOf } from '../../base/text-table.ts';
+import { shortenDistinct, shortNames } from '@updraft/base/tables';
+import { longestOf } from '@updraft/base';
 import { axisOf, type ValueAxis } from '../axes.ts';
 import { differingParameters } from '../../job/describe-parameters.ts';
 import type { BoardRow, ParameterValue } from '../page-data.ts';

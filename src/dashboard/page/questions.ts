@@ -1,4 +1,4 @@
-import { counted } from '../../base/counted.ts';
+import { counted } from '@updraft/base';
 import type { Board, Problem } from '../page-data.ts';
 import { html, prose, symbolOf, show } from './dom.ts';
 

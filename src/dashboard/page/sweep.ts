@@ -1,6 +1,5 @@
-import { counted } from '../../base/counted.ts';
+import { counted, formatSize } from '@updraft/base';
 import { jobLabel } from '../../job/describe-parameters.ts';
-import { formatSize } from '../../job/units.ts';
 import { shortNumber } from '../axes.ts';
 import type { BoardMetric, BoardRow, MetricCurves, ResultFile } from '../page-data.ts';
 import { bestFirst, divergedBy, divergedText, type Measured, measuredBy, titleOf } from '../row-order.ts';

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { isThere } from '../../base/error-reason.ts';
+import { isThere } from '@updraft/base';
 import { runFiles, sandboxFiles } from '../../job/layout.ts';
 import type { Entry } from '../../journal/entry.ts';
 

@@ -1,9 +1,7 @@
 import { chmod } from 'node:fs/promises';
 import path from 'node:path';
-import type { Env } from '../../base/env.ts';
-import { isThere } from '../../base/error-reason.ts';
-import { applyRules } from '../../base/finding.ts';
-import { identifyProcess } from '../../base/process-identity.ts';
+import { applyRules, type Env, isThere } from '@updraft/base';
+import { identifyProcess } from '@updraft/base/processes';
 import type { PlanLimits } from '../../check/facts.ts';
 import { limitRules } from '../../check/rules/limits.ts';
 import { durationRule } from '../../check/rules/results.ts';

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { open } from 'node:fs/promises';
 import { once } from 'node:events';
-import type { Env } from '../../base/env.ts';
-import { appendHere } from '../../base/replace-file.ts';
+import type { Env } from '@updraft/base';
+import { appendHere } from '@updraft/base/disk';
 import { Fault } from '../../fault/fault.ts';
 
 /** How a process ended: either a code or a signal. */

@@ -1,12 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { copyFile, lstat, mkdir, readdir, readFile, readlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { Clock } from '../../base/clock.ts';
-import type { Env } from '../../base/env.ts';
-import { readJsonFile, unlessGone } from '../../base/error-reason.ts';
-import { identifyProcess, livenessOf, type ProcessIdentity } from '../../base/process-identity.ts';
-import { ensureFolder } from '../../base/ensure-folder.ts';
-import { removeTree } from '../../base/remove-tree.ts';
+import { type Clock, type Env, readJsonFile, unlessGone } from '@updraft/base';
+import { identifyProcess, livenessOf, type ProcessIdentity } from '@updraft/base/processes';
+import { ensureFolder, removeTree } from '@updraft/base/disk';
 import { asFault, Fault } from '../../fault/fault.ts';
 import { makeClaim, readClaim } from '../../job/claim.ts';
 import type { Job, WorkOrder } from '../../job/job.ts';

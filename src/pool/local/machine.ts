@@ -3,8 +3,8 @@ import { readFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import type { Env } from '../../base/env.ts';
-import { stateFolder } from '../../base/user-folders.ts';
+import type { Env } from '@updraft/base';
+import { stateFolder } from '@updraft/base/user-folders';
 
 /** What this machine has for attempts. */
 export interface Machine {

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { defined } from '../../base/defined.ts';
+import { defined } from '@updraft/base';
 import type { Job, WorkOrder, OrderedWorkspace } from '../../job/job.ts';
 import { attemptFolder, resultsFolder, runFiles } from '../../job/layout.ts';
 import { orderEnvironment, type Plan } from '../../job/plan.ts';

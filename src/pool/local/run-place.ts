@@ -1,6 +1,6 @@
 import { open, stat, type FileHandle } from 'node:fs/promises';
 import path from 'node:path';
-import { isGone, unlessGone } from '../../base/error-reason.ts';
+import { isGone, unlessGone } from '@updraft/base';
 import { runFiles } from '../../job/layout.ts';
 
 /** What became of a run's folder: no longer at its path, or deleted. */

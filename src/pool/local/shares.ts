@@ -1,10 +1,8 @@
 import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { Clock } from '../../base/clock.ts';
-import { isGone, unlessGone } from '../../base/error-reason.ts';
-import { withLease } from '../../base/lease.ts';
-import { livenessOf, type ProcessIdentity } from '../../base/process-identity.ts';
+import { type Clock, isGone, unlessGone } from '@updraft/base';
+import { livenessOf, type ProcessIdentity, withLease } from '@updraft/base/processes';
 import { makeClaim, readClaim } from '../../job/claim.ts';
 import type { Resources } from '../../job/spec.ts';
 import type { Machine } from './machine.ts';

@@ -1,7 +1,6 @@
 import path from 'node:path';
-import { defined } from '../../base/defined.ts';
-import { acquireLease } from '../../base/lease.ts';
-import type { ProcessIdentity } from '../../base/process-identity.ts';
+import { defined } from '@updraft/base';
+import { acquireLease, type ProcessIdentity } from '@updraft/base/processes';
 import { asFault } from '../../fault/fault.ts';
 import { attemptFolder, resultsFolder, runFiles } from '../../job/layout.ts';
 import type { Plan } from '../../job/plan.ts';

@@ -1,7 +1,7 @@
 import type { SlotFact, SlotFacts, Where } from '../../check/facts.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { Plan } from '../../job/plan.ts';
-import { formatDuration, formatSize } from '../../job/units.ts';
+import { formatDuration, formatSize } from '@updraft/base';
 import type { SlurmTools } from './slurm-tools.ts';
 
 export interface PartitionNode {

@@ -1,7 +1,6 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { Clock } from '../../base/clock.ts';
-import { mapLimited } from '../../base/map-limited.ts';
+import { type Clock, mapLimited } from '@updraft/base';
 import { attemptFolder } from '../../job/layout.ts';
 import type { Plan } from '../../job/plan.ts';
 import type { Entry, Outcome } from '../../journal/entry.ts';

@@ -1,12 +1,9 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { counted } from '../../base/counted.ts';
-import type { Clock } from '../../base/clock.ts';
-import type { Env } from '../../base/env.ts';
-import { isThere } from '../../base/error-reason.ts';
-import { identifyProcess } from '../../base/process-identity.ts';
+import { type Clock, counted, type Env, isThere } from '@updraft/base';
+import { identifyProcess } from '@updraft/base/processes';
 import { Fault } from '../../fault/fault.ts';
-import { sentAuthorities } from '../../http/trust.ts';
+import { sentAuthorities } from '@updraft/pelican/trust';
 import { runFiles } from '../../job/layout.ts';
 import { variantsOf } from '../../job/variants.ts';
 import type { Plan } from '../../job/plan.ts';

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { shellQuote } from '../../base/shell-quote.ts';
+import { shellQuote } from '@updraft/base';
 import { kinds } from '../../fault/kinds.ts';
 import { resultsFolder, runFiles, sandboxFiles } from '../../job/layout.ts';
 import type { Policy } from '../../recovery/policy.ts';

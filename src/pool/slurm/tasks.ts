@@ -1,5 +1,5 @@
 import path from 'node:path';
-import type { Clock } from '../../base/clock.ts';
+import type { Clock } from '@updraft/base';
 import { runFiles } from '../../job/layout.ts';
 import type { Entry } from '../../journal/entry.ts';
 import { readJournal } from '../../journal/tail.ts';

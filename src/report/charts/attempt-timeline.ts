@@ -1,4 +1,4 @@
-import { counted } from '../../base/counted.ts';
+import { counted } from '@updraft/base';
 import { countJob, type Counted } from '../account.ts';
 import { columns, columnLabels } from '../columns.ts';
 import type { JobHistory } from '../../history/history.ts';

@@ -1,4 +1,4 @@
-import { counted } from '../../base/counted.ts';
+import { counted } from '@updraft/base';
 import { formatMillis } from '../format.ts';
 import { scaleTo, timeUnit, verticalAxis } from './axis.ts';
 import { badColour, markColour } from './palette.ts';

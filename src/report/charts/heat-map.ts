@@ -1,4 +1,4 @@
-import { clip } from '../../base/text-table.ts';
+import { clip } from '@updraft/base';
 import { markColour } from './palette.ts';
 import { element, escapeMarkup, label, nameLabels, picture } from './svg.ts';
 

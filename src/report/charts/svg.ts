@@ -1,6 +1,5 @@
-import { printable } from '../../base/printable.ts';
-import { fitNames } from '../../base/fit-table.ts';
-import { widthOf } from '../../base/text-table.ts';
+import { printable, widthOf } from '@updraft/base';
+import { fitNames } from '@updraft/base/tables';
 
 const marks: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
 

@@ -1,4 +1,4 @@
-import { firstFew } from '../../base/printable.ts';
+import { firstFew } from '@updraft/base';
 import { costInterval, medianInterval, type Interval } from '../../statistics/intervals.ts';
 import {
   completionCurve,

@@ -1,5 +1,5 @@
-import { byImportance, isLowerBetter, type MetricDirections } from '../../base/metric-direction.ts';
-import { alternatives } from '../../base/nearest.ts';
+import { byImportance, isLowerBetter, type MetricDirections } from '@updraft/base/training';
+import { alternatives } from '@updraft/base';
 import { Fault } from '../../fault/fault.ts';
 import type { Interval } from '../../statistics/intervals.ts';
 import { timeUnit, type Unit } from '../charts/axis.ts';

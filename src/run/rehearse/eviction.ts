@@ -1,4 +1,4 @@
-import { defined } from '../../base/defined.ts';
+import { defined } from '@updraft/base';
 import { metricsOf } from '../../journal/metrics.ts';
 import type { AgentState, AttemptState, TrainingState } from '../../journal/state.ts';
 

@@ -1,4 +1,4 @@
-import { counted } from '../../base/counted.ts';
+import { counted } from '@updraft/base';
 import { describePosition } from '../../journal/describe-attempt.ts';
 import type { AgentEntry } from '../../journal/entry.ts';
 import type { JobState } from '../../journal/state.ts';

@@ -1,13 +1,11 @@
 import { rehearsalPrefix } from '../list-runs.ts';
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
-import type { Clock } from '../../base/clock.ts';
-import { readJsonFile, succeeds } from '../../base/error-reason.ts';
+import { type Clock, formatSize, readJsonFile, succeeds } from '@updraft/base';
 import type { WorkOrder } from '../../job/job.ts';
 import { attemptFiles, attemptFolder } from '../../job/layout.ts';
 import { isOnDemand } from '../../job/on-demand.ts';
 import type { Plan } from '../../job/plan.ts';
-import { formatSize } from '../../job/units.ts';
 import { isAgentEntry } from '../../journal/codec.ts';
 import type { AgentEntry } from '../../journal/entry.ts';
 import type { AttemptState, RunState } from '../../journal/state.ts';

@@ -1,4 +1,4 @@
-import { walkFiles } from '../../../src/base/walk-tree.ts';
+import { walkFiles } from '@updraft/base/disk';
 import type { Trouble } from './trouble.ts';
 
 /** Sees the names of the files that the jobs have left, with `N` for the number of their cluster. */

@@ -1,4 +1,4 @@
-import { poolModels } from '../../../src/mini/pool/condor-config.ts';
+import { poolModels } from '@updraft/mini/pool';
 import { type Fateful, untilOthersAreHeld } from './trouble.ts';
 
 const project = '+ProjectName = "Cats"';

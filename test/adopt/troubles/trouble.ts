@@ -1,4 +1,4 @@
-import type { PastUsage } from '../../../src/adopt/submit-facts.ts';
+import type { PastUsage } from '@updraft/htcondor/submit';
 import type { ProfileName } from '../../../src/job/spec.ts';
 
 /** What becomes of a job; it is held with a code. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createParser } from '../../../eventlog/parse.ts';
+import { createParser } from '@updraft/htcondor/testing';
 import { causeOfJob, runJobs } from '../../../history/run-jobs.ts';
 import { jobId } from '../../../job/layout.ts';
 import { encode, isAgentEntry } from '../../../journal/codec.ts';

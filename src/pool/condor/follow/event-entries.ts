@@ -1,6 +1,6 @@
-import { defined } from '../../../base/defined.ts';
+import { defined } from '@updraft/base';
 import { remedyForHold, exitOfHold, faultOfHold, type ReportedHold } from '../../../codes/codes.ts';
-import type { EventOf, LogEvent } from '../../../eventlog/events.ts';
+import type { EventOf, LogEvent } from '@updraft/htcondor/eventlog';
 import { kinds } from '../../../fault/kinds.ts';
 import type { AttemptEnd, AttemptHistory, Activity } from '../../../history/history.ts';
 import type { JobTransition, JobFold, EventReason } from '../../../history/job-fold.ts';

@@ -1,7 +1,6 @@
-import { fileSize } from '../../../base/error-reason.ts';
+import { fileSize } from '@updraft/base';
 import path from 'node:path';
-import type { LogEvent } from '../../../eventlog/events.ts';
-import { EventLogTail } from '../../../eventlog/tail.ts';
+import { EventLogTail, type LogEvent } from '@updraft/htcondor/eventlog';
 import { attemptFolder } from '../../../job/layout.ts';
 import type { Plan } from '../../../job/plan.ts';
 import type { Entry } from '../../../journal/entry.ts';

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { temporaryFolder } from '../../../../test/temporary-folder.ts';
-import { systemClock } from '../../../base/clock.ts';
+import { systemClock } from '@updraft/base';
 import { openJournal } from '../../../journal/file.ts';
 import { explainStory } from '../../../why/explain-story.ts';
 import { condorAccount } from './run-account.ts';

@@ -1,7 +1,7 @@
 import { readdir, readlink } from 'node:fs/promises';
 import path from 'node:path';
-import { isThere } from '../../../base/error-reason.ts';
-import { scanEventLog } from '../../../eventlog/read-event-log.ts';
+import { isThere } from '@updraft/base';
+import { scanEventLog } from '@updraft/htcondor/eventlog';
 import type { JobHistory } from '../../../history/history.ts';
 import { LogFold } from '../../../history/log-fold.ts';
 import type { RunAccount } from '../../pool.ts';

@@ -3,9 +3,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
-import { systemClock } from '../../../base/clock.ts';
-import type { LogEvent } from '../../../eventlog/events.ts';
-import { createParser } from '../../../eventlog/parse.ts';
+import { systemClock } from '@updraft/base';
+import type { LogEvent } from '@updraft/htcondor/eventlog';
+import { createParser } from '@updraft/htcondor/testing';
 import { openJournal } from '../../../journal/file.ts';
 import { RunClusters, zoneShift } from './run-clusters.ts';
 

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import type { LogEvent } from '../../../eventlog/events.ts';
+import type { LogEvent } from '@updraft/htcondor/eventlog';
 import { jobId, runFiles } from '../../../job/layout.ts';
 import { JournalTail } from '../../../journal/tail.ts';
 import { roundOfBatch } from '../condor-files.ts';

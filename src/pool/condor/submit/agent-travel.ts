@@ -1,8 +1,7 @@
-import { fileSize } from '../../../base/error-reason.ts';
+import { fileSize, formatSize } from '@updraft/base';
 import { fileURLToPath } from 'node:url';
 import { agentHash, deliveredName } from '../../../job/layout.ts';
 import { fetchedBy, type Plan } from '../../../job/plan.ts';
-import { formatSize } from '../../../job/units.ts';
 import { variantsOf } from '../../../job/variants.ts';
 import { condorFiles } from '../condor-files.ts';
 import { type CondorVersion, isAtLeast } from '../tools/condor-tools.ts';

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { readJsonFile } from '../../../base/error-reason.ts';
+import { readJsonFile } from '@updraft/base';
 import type { Plan } from '../../../job/plan.ts';
 import { variantsOf } from '../../../job/variants.ts';
 import { type Policy, policyOf } from '../../../recovery/policy.ts';

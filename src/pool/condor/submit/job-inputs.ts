@@ -1,7 +1,7 @@
 import { mkdir, rm, symlink } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Env } from '../../../base/env.ts';
+import type { Env } from '@updraft/base';
 import type { OrderedData } from '../../../job/job.ts';
 import { deliveredName, runFiles, sandboxFiles } from '../../../job/layout.ts';
 import { isOnDemand } from '../../../job/on-demand.ts';

@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { EventOf } from '../../../eventlog/events.ts';
-import { readEventLog } from '../../../eventlog/read-event-log.ts';
+import { type EventOf, readEventLog } from '@updraft/htcondor/eventlog';
 import { Fault } from '../../../fault/fault.ts';
 import { runFiles } from '../../../job/layout.ts';
 import { readJournal } from '../../../journal/tail.ts';

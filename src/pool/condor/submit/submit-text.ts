@@ -1,7 +1,7 @@
 import path from 'node:path';
-import type { Env } from '../../../base/env.ts';
+import type { Env } from '@updraft/base';
 import { Fault } from '../../../fault/fault.ts';
-import { sentAuthorities } from '../../../http/trust.ts';
+import { sentAuthorities } from '@updraft/pelican/trust';
 import { condorFiles } from '../condor-files.ts';
 
 /** A value for a submit file, with `$(…)` and `$$(…)` escaped. */

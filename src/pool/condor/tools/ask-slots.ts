@@ -1,7 +1,7 @@
 import type { SlotCondition, SlotFact, SlotFacts, Where } from '../../../check/facts.ts';
 import { Fault } from '../../../fault/fault.ts';
 import type { Plan } from '../../../job/plan.ts';
-import { formatSize } from '../../../job/units.ts';
+import { formatSize } from '@updraft/base';
 import { agentObject, requiredArch } from '../submit/agent-travel.ts';
 import type { CondorTools } from './condor-tools.ts';
 

@@ -1,7 +1,5 @@
-import { isThere } from '../../../base/error-reason.ts';
+import { type Env, findProgram, isThere } from '@updraft/base';
 import path from 'node:path';
-import type { Env } from '../../../base/env.ts';
-import { findProgram } from '../../../base/find-program.ts';
 import { Fault } from '../../../fault/fault.ts';
 import { SchedulerTools } from '../../scheduler-tools.ts';
 

@@ -1,4 +1,4 @@
-import { firstFew } from '../../../base/printable.ts';
+import { firstFew } from '@updraft/base';
 import { policyHoldCode, policySubcodes } from '../../../codes/remedies.ts';
 import { Fault } from '../../../fault/fault.ts';
 import { agentExits } from '../../../fault/kinds.ts';

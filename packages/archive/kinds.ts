@@ -1,0 +1,1 @@
+export { detectArchive } from './kind-gate.ts';

@@ -1,0 +1,1 @@
+export { UnxzStage } from './unxz.ts';

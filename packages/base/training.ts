@@ -1,0 +1,9 @@
+export {
+  type MetricDirections,
+  byImportance,
+  hundredth,
+  isAccuracy,
+  isLowerBetter,
+  joinDirections,
+} from './metric-direction.ts';
+export { lastSaid, lastTraceback, raisedAt } from './traceback.ts';

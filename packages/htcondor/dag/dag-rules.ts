@@ -1,0 +1,401 @@
+import { posix } from 'node:path';
+import type { SubmitFiles } from '../submit/submit-files.ts';
+import { counted, type Found, type Rule, type RuleResult } from '@updraft/base';
+import type { ScriptTime } from './dag-command.ts';
+import { ownName, type Dag, type DagNode, type DagProblemKind, type DagScript, submitFile } from './dag.ts';
+import { type NodeGroup, type NodeOutcome, sharedName } from './node-outcomes.ts';
+import type { Rescue } from './rescue.ts';
+
+/** Everything the rules about DAGs use. */
+export interface DagFacts {
+  dag: Dag;
+  /** The absolute folder of the DAG, where `condor_submit_dag` is assumed to run; undefined where it is unknown. */
+  folder: string | undefined;
+  /** By their names from there. */
+  files: SubmitFiles;
+  groups: NodeGroup[];
+  outcomes: NodeOutcome[];
+  /** Not all outcomes were read. */
+  isPartial: boolean;
+  rescues: Rescue[];
+  /** Whether a parent or a PRE script may still write files that the node needs. */
+  waits: (node: DagNode | undefined) => boolean;
+}
+
+const problems =
+  (...kinds: DagProblemKind[]) =>
+  ({ dag }: DagFacts): Found[] =>
+    dag.problems
+      .filter(({ kind }) => kinds.includes(kind))
+      .map(({ message, fix, place }) => ({ message, fix, place }));
+
+/** Rules about DAG files; those about the nodes' submit files are `adopt`'s. */
+export const dagRules: Rule<DagFacts>[] = [
+  {
+    name: 'dag-syntax',
+    level: 'error',
+    about: 'DAGMan refuses a line of the DAG file.',
+    check: problems('syntax', 'recursion', 'rejected'),
+  },
+  {
+    name: 'dag-unknown-node',
+    level: 'error',
+    about: 'A command names a node that the DAG does not have.',
+    check: problems('unknown-node'),
+  },
+  {
+    name: 'dag-duplicate-node',
+    level: 'error',
+    about: 'A node or splice is defined twice.',
+    check: problems('duplicate-node'),
+  },
+  {
+    name: 'dag-misused-node',
+    level: 'error',
+    about:
+      'A command does not fit its node: a FINAL node has no parents and no RETRY, and MAXJOBS 0 lets none of its category start.',
+    check: (facts) => [...problems('misused-node')(facts), ...closedCategories(facts)],
+  },
+  {
+    name: 'dag-cycle',
+    level: 'error',
+    about: 'Nodes wait for each other in a circle, or an inner DAG submits a DAG that it is a part of.',
+    check: (facts) => [cycle(facts), problems('endless')(facts)].flat(),
+  },
+  {
+    name: 'dag-file-missing',
+    level: 'error',
+    about: 'A submit file, DAG file, folder or configuration that the DAG names is not there.',
+    check: (facts) => [...problems('missing-file')(facts), ...missingFiles(facts, false)],
+  },
+  {
+    name: 'dag-file-later',
+    level: 'note',
+    about: 'A submit or DAG file is not there yet; a parent or a PRE script must write it.',
+    check: (facts) => missingFiles(facts, true),
+  },
+  {
+    name: 'dag-script-missing',
+    level: 'error',
+    about: 'A PRE, POST or HOLD script is not there or cannot be executed. DAGMan does not search the PATH.',
+    check: brokenScripts,
+  },
+  {
+    name: 'dag-script-replaced',
+    level: 'warning',
+    about: 'A node has two scripts of the same kind, and DAGMan runs only the last one.',
+    check: problems('script-replaced'),
+  },
+  {
+    name: 'dag-in-tmp',
+    level: 'error',
+    about: 'The DAG is in /tmp: DAGMan refuses to keep its log there.',
+    check: inTmp,
+  },
+  {
+    name: 'dag-rescue-stale',
+    level: 'error',
+    about: 'The newest rescue file names nodes that the DAG no longer has, so DAGMan refuses to start.',
+    check: staleRescue,
+  },
+  {
+    name: 'dag-final-hides-failure',
+    level: 'warning',
+    about: 'A FINAL node that succeeds makes the DAG a success, even if other nodes failed.',
+    check: hidingFinal,
+  },
+  {
+    name: 'dag-vars-overridden',
+    level: 'warning',
+    about: 'The submit file sets a name after VARS have set it, so that VARS have no effect.',
+    check: overriddenVars,
+  },
+  {
+    name: 'dag-nodes-overwrite',
+    level: 'warning',
+    about: 'Nodes write standard output or error to the same file.',
+    check: overwritingNodes,
+  },
+  {
+    name: 'dag-inner-twice',
+    level: 'warning',
+    about:
+      'Two nodes that do not wait for each other run the same inner DAG in the same folder: its lock makes the one that starts second fail.',
+    check: sharedInner,
+  },
+  {
+    name: 'dag-category',
+    level: 'note',
+    about: 'A CATEGORY has no MAXJOBS, or a MAXJOBS no node: neither has an effect.',
+    check: idleCategories,
+  },
+  {
+    name: 'dag-not-read',
+    level: 'note',
+    about: 'The DAG is so large that only a part of it was checked.',
+    check: (facts) => [problems('too-big')(facts), partlyRead(facts)].flat(),
+  },
+];
+
+/** `A`, or `A and 3 other nodes`. */
+export function nodesText(nodes: readonly DagNode[]): string {
+  const [first, ...others] = nodes;
+  return `${first?.name ?? ''}${others.length === 0 ? '' : ` and ${counted(others.length, 'other node')}`}`;
+}
+
+const maxShownCycle = 8;
+
+function cycle({ dag }: DagFacts): Found | [] {
+  const found = dag.graph.cycle()?.flatMap((index) => dag.byIndex[index] ?? []);
+  const [first] = found ?? [];
+  if (found === undefined || first === undefined) return [];
+  const names = found.map(({ name }) => name);
+  const shown = names.length > maxShownCycle ? [...names.slice(0, maxShownCycle), '…'] : names;
+  return {
+    message: `nodes wait for each other: ${[...shown, first.name].join(' → ')}`,
+    fix: 'take one of them out of a PARENT … CHILD line',
+    place: first.place,
+  };
+}
+
+/** Files that a node needs; `later`: those that a parent or PRE script may still write. */
+function missingFiles({ dag, files, groups, waits }: DagFacts, later: boolean): Found[] {
+  const gone = (name: string): boolean => files.stat(name)?.kind === 'missing';
+  const found: Found[] = [];
+  for (const { file, folder, isMissing, nodes } of groups) {
+    const these = isMissing && !gone(folder) ? nodes.filter((node) => waits(node) === later) : [];
+    if (these[0] !== undefined) found.push(missing('submit file', file, these, these[0], later));
+  }
+  const [first, ...others] = found;
+  if (first !== undefined && others.length > maxMissing) {
+    const message = `${first.message}; nor are ${counted(others.length, 'other submit file')}`;
+    found.splice(0, found.length, { ...first, message });
+  }
+  for (const node of dag.nodes) {
+    const inner = node.type === 'subdag' ? submitFile(node) : undefined;
+    if (inner !== undefined && gone(inner) && waits(node) === later)
+      found.push(missing('DAG file', inner, [node], node, later));
+    else if (!later && node.folder !== '.' && gone(node.folder) && !waits(node))
+      found.push(missing('folder', node.folder, [node], node, later));
+  }
+  if (!later)
+    for (const { file, place } of dag.configs)
+      if (gone(file))
+        found.push({
+          message: `the configuration ${file} is not there`,
+          fix: 'correct its name',
+          place,
+          about: [file],
+        });
+  return found;
+}
+
+const missing = (
+  what: string,
+  name: string,
+  nodes: readonly DagNode[],
+  { place }: DagNode,
+  later: boolean,
+): Found => ({
+  message: later
+    ? `the ${what} ${name} of ${nodesText(nodes)} is not there yet`
+    : `the ${what} ${name} of ${nodesText(nodes)} is not there: the job cannot be submitted`,
+  fix: later ? 'check that a parent or the PRE script writes it' : 'correct its name, or write the file',
+  place,
+});
+
+function brokenScripts({ dag, files }: DagFacts): Found[] {
+  const broken = new Map<string, { found: Omit<Found, 'place'>; script: DagScript; nodes: DagNode[] }>();
+  for (const node of dag.nodes)
+    for (const [when, script] of node.scripts) {
+      const found = scriptProblem(files, node, when, script);
+      if (found === undefined) continue;
+      const key = JSON.stringify(found);
+      const known = broken.get(key) ?? { found, script, nodes: [] };
+      known.nodes.push(node);
+      broken.set(key, known);
+    }
+  return [...broken.values()].map(({ found, script, nodes }) => ({
+    ...found,
+    message: `${found.message}, so ${nodesText(nodes)} ${nodes.length === 1 ? 'fails' : 'fail'}`,
+    place: script.place,
+  }));
+}
+
+function scriptProblem(
+  files: SubmitFiles,
+  { folder }: DagNode,
+  when: ScriptTime,
+  { command }: DagScript,
+): Omit<Found, 'place'> | undefined {
+  const [name = ''] = command.split(/[ \t]+/, 1);
+  if (name.startsWith('$')) return undefined;
+  const file = posix.isAbsolute(name) ? name : posix.join(folder, name);
+  const fact = files.stat(file);
+  const what = `the ${when} script ${name}`;
+  if (fact?.kind === 'missing')
+    return name.includes('/')
+      ? { message: `${what} is not there`, fix: 'correct its name, or write the file' }
+      : {
+          message: `${what} is not in ${folder === '.' ? 'the folder of the DAG' : folder}, and DAGMan does not search the PATH`,
+          fix: 'put it there, or write its full path',
+        };
+  if (fact?.kind === 'folder') return { message: `${what} is a folder`, fix: 'name a program' };
+  if (fact?.isExecutable === false) return { message: `${what} is not executable`, fix: `chmod +x ${file}` };
+  const text = fact === undefined || fact.bytes > maxScriptBytes ? undefined : files.read(file);
+  if (text === undefined || text.startsWith('#!') || text.includes('\0')) return undefined;
+  return {
+    message: `${what} has no \`#!\` line`,
+    fix: 'make its first line #!/bin/sh, or the interpreter it is for',
+  };
+}
+
+/** More submit files that are not there have the same cause. */
+const maxMissing = 5;
+const maxScriptBytes = 1 << 20;
+
+function inTmp({ dag, folder, files }: DagFacts): RuleResult {
+  const isLenient = dag.configs.some(({ file }) =>
+    /^\s*DAGMAN_USE_STRICT\s*=\s*0\s*$/im.test(files.read(file) ?? ''),
+  );
+  if (folder === undefined || isLenient || !/^\/tmp(\/|$)/.test(folder)) return [];
+  return {
+    message: 'the DAG is in /tmp, and so would be its log: DAGMan refuses that',
+    fix: `move the folder into your home, or put DAGMAN_USE_STRICT = 0 into a file that CONFIG names`,
+    place: { file: dag.file, line: 1 },
+  };
+}
+
+function staleRescue({ rescues }: DagFacts): Found[] {
+  return rescues.flatMap(({ file, unknown: [first, ...others] }) => {
+    if (first === undefined) return [];
+    const more = others.length === 0 ? '' : ` and ${counted(others.length, 'other')}`;
+    return {
+      message: `${file} marks ${first.name}${more} as done, but the DAG has no such node: DAGMan refuses to start`,
+      fix: `delete the line, or start afresh: condor_submit_dag -autorescue 0`,
+      place: { file, line: first.line },
+    };
+  });
+}
+
+/** The FINAL node may pass on what it gets to know about the others. */
+function hidingFinal({ dag, outcomes }: DagFacts): Found[] {
+  const knows = /\$\(?(dag_status|failed_count)\b/i;
+  return dag.nodes.flatMap((final) => {
+    if (final.type !== 'final') return [];
+    const outcome = outcomes.find(({ nodes }) => nodes.includes(final));
+    const isPassedOn = outcome?.facts.submission.assignments.some(({ value }) => knows.test(value));
+    if (isPassedOn === true || knows.test(final.scripts.get('POST')?.command ?? '')) return [];
+    const name = ownName(final);
+    return {
+      message: `if ${name} succeeds, DAGMan exits with 0 even if other nodes failed`,
+      fix: `let a script decide, which fails unless it gets 0:\nSCRIPT POST ${name} check.sh $DAG_STATUS`,
+      place: final.place,
+    };
+  });
+}
+
+function overriddenVars({ outcomes }: DagFacts): Found[] {
+  const found = new Map<string, Found>();
+  for (const { facts, nodes } of outcomes)
+    for (const { name, append, place } of nodes[0]?.vars ?? []) {
+      const own = facts.submission.assignments.find(
+        (one) => one.name.toLowerCase() === name.toLowerCase() && one.place !== place,
+      );
+      if (append || own === undefined || own.value.toLowerCase().includes(`$(${name.toLowerCase()}`))
+        continue;
+      const key = `${name} ${own.place.file} ${own.place.line}`;
+      if (found.has(key)) continue;
+      found.set(key, {
+        message: `VARS of ${nodesText(nodes)} set \`${name}\`, but line ${own.place.line} of ${own.place.file} sets it again: VARS have no effect`,
+        fix: `delete that line, or write VARS NODE APPEND ${name}="…"`,
+        place,
+      });
+    }
+  return [...found.values()];
+}
+
+function overwritingNodes({ outcomes }: DagFacts): Found[] {
+  return ['output', 'error'].flatMap((command) => {
+    const writers = new Map<string, { nodes: DagNode[]; outcome: NodeOutcome }>();
+    for (const outcome of outcomes) {
+      const name = sharedName(outcome, command);
+      if (name === undefined) continue;
+      const known = writers.get(name) ?? { nodes: [], outcome };
+      for (const node of outcome.nodes) known.nodes.push(node);
+      writers.set(name, known);
+    }
+    return [...writers].flatMap(([name, { nodes, outcome }]) => {
+      const place = outcome.facts.submission.queues[0]?.inForce.get(command)?.place;
+      if (nodes.length < 2) return [];
+      return {
+        message: `${nodesText(nodes)} write \`${command}\` to ${name}: only the last one's output is kept`,
+        fix: `put the node's name into it:\n${command} = ${withJob(name)}`,
+        place,
+      };
+    });
+  });
+}
+
+function withJob(name: string): string {
+  const { dir, name: stem, ext } = posix.parse(name);
+  return posix.join(dir, `${stem}.$(JOB)${ext}`);
+}
+
+function sharedInner({ dag }: DagFacts): Found[] {
+  const inner = dag.nodes.filter(({ type, noop }) => type === 'subdag' && !noop);
+  return [...Map.groupBy(inner, submitFile)].flatMap(([file, nodes]) => {
+    const [first, ...others] = nodes;
+    // An inner DAG that runs twice has each of its own inner DAGs twice.
+    const beside = others.find(
+      (node) =>
+        first !== undefined && node.dagman === first.dagman && !dag.graph.areInOrder(first.index, node.index),
+    );
+    if (first === undefined || beside === undefined) return [];
+    return {
+      message: `${first.name} and ${beside.name} may run ${file} at the same time: its lock makes the one that starts second fail`,
+      fix: `let one wait for the other (PARENT ${ownName(first)} CHILD ${ownName(beside)}), or give each its own copy of the file`,
+      place: beside.place,
+    };
+  });
+}
+
+function idleCategories({ dag }: DagFacts): Found[] {
+  const used = Map.groupBy(dag.nodes, ({ category }) => category);
+  const found: Found[] = [];
+  for (const [category, nodes] of used)
+    if (category !== undefined && !dag.limits.has(category) && nodes[0] !== undefined)
+      found.push({
+        message: `the category ${category} of ${nodesText(nodes)} has no limit, so it has no effect`,
+        fix: `add MAXJOBS ${category} NUMBER`,
+        place: nodes[0].place,
+      });
+  for (const [category, { place }] of dag.limits)
+    if (!used.has(category))
+      found.push({
+        message: `MAXJOBS limits the category ${category}, which no node has`,
+        fix: `add CATEGORY NODE ${category}, or delete the line`,
+        about: [category, 'limit'],
+        place,
+      });
+  return found;
+}
+
+/** DAGMan waits for ever for nodes of a category without a place, NOOP nodes too. */
+function closedCategories({ dag }: DagFacts): Found[] {
+  return [...dag.limits].flatMap(([category, { limit, place }]) => {
+    const nodes = limit === 0 ? dag.nodes.filter((node) => node.category === category && !node.done) : [];
+    if (nodes.length === 0) return [];
+    const message = `MAXJOBS ${category} 0 never lets ${nodesText(nodes)} start, and the DAG never ends`;
+    return { message, fix: 'write a limit of at least 1, or delete the line', place };
+  });
+}
+
+function partlyRead({ dag, outcomes, isPartial }: DagFacts): Found | [] {
+  if (!isPartial) return [];
+  return {
+    message: `the submit files were read with the VARS of ${counted(outcomes.length, 'node')} of ${counted(dag.nodes.length, 'node')}`,
+    fix: 'fix what was found, and check again',
+    place: { file: dag.file, line: 1 },
+  };
+}

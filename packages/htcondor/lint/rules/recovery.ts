@@ -1,0 +1,194 @@
+import {
+  fileList,
+  isUrl,
+  perBatch,
+  whereSet,
+  valueOf,
+  type Batch,
+  type SubmitFacts,
+} from '../../submit/submit-facts.ts';
+import type { Found, Rule, RuleResult } from '@updraft/base';
+
+const has = (batch: Batch, ...names: string[]): boolean =>
+  names.some((name) => valueOf(batch, name) !== undefined);
+
+/** Rules about what happens when something goes wrong. */
+export const recoveryRules: Rule<SubmitFacts>[] = [
+  {
+    name: 'hidden-retries',
+    level: 'warning',
+    about: '`success_exit_code` without `max_retries` silently enables two retries.',
+    check: perBatch((batch) =>
+      has(batch, 'success_exit_code') && !has(batch, 'max_retries', 'retry_until')
+        ? {
+            message:
+              '`success_exit_code` alone enables 2 retries; each overwrites the output of the previous one',
+            fix: 'set the number of retries; 0 means none:\nmax_retries = 2',
+            place: whereSet(batch, 'success_exit_code'),
+          }
+        : undefined,
+    ),
+  },
+  {
+    name: 'endless-release',
+    level: 'warning',
+    about: 'A release rule has no limit, so a job that can never work is restarted forever.',
+    check: perBatch(endlessRelease),
+  },
+  {
+    name: 'never-true',
+    level: 'warning',
+    about: 'A condition uses an attribute of machines that jobs do not have, so it is never true.',
+    check: perBatch((batch) => policies.flatMap((command) => neverTrue(batch, command))),
+  },
+  {
+    name: 'endless-restart',
+    level: 'warning',
+    about: '`on_exit_remove` has no limit, so a job that always fails runs again forever.',
+    check: perBatch(endlessRestart),
+  },
+  {
+    name: 'evicted-output',
+    level: 'warning',
+    about:
+      '`ON_EXIT_OR_EVICT` without a checkpoint exit code: an eviction saves files in whatever state they are.',
+    check: perBatch((batch) =>
+      /^on_exit_or_evict$/i.test(valueOf(batch, 'when_to_transfer_output') ?? '') &&
+      !has(batch, 'checkpoint_exit_code')
+        ? {
+            message:
+              'ON_EXIT_OR_EVICT without a checkpoint: an eviction saves half-written files, and a machine that disappears saves none',
+            fix: 'write `when_to_transfer_output = ON_EXIT`; or make the training exit with 85 after saving a checkpoint, and write:\ncheckpoint_exit_code = 85\ntransfer_checkpoint_files = checkpoints',
+            place: whereSet(batch, 'when_to_transfer_output'),
+          }
+        : undefined,
+    ),
+  },
+  {
+    name: 'streamed-output',
+    level: 'warning',
+    about:
+      'Output is streamed: every write goes to the access point, and a broken connection stalls the job.',
+    check: perBatch((batch) =>
+      ['stream_output', 'stream_error']
+        .filter((name) => /^true$/i.test(valueOf(batch, name) ?? ''))
+        .slice(0, 1)
+        .map((name) => ({
+          message: `\`${name}\`: every write goes to the access point, and a broken connection stalls the job`,
+          fix: `remove it, and look into a running job with condor_tail`,
+          place: whereSet(batch, name),
+        })),
+    ),
+  },
+  {
+    name: 'checkpoint-without-files',
+    level: 'warning',
+    about: 'There is a checkpoint exit code, but nothing says which files are the checkpoint.',
+    check: perBatch((batch) =>
+      has(batch, 'checkpoint_exit_code') && !has(batch, 'transfer_checkpoint_files', 'checkpoint_destination')
+        ? {
+            message:
+              '`checkpoint_exit_code` without `transfer_checkpoint_files`: the declared outputs are saved instead, and maybe not the checkpoint',
+            fix: 'transfer_checkpoint_files = checkpoints',
+            place: whereSet(batch, 'checkpoint_exit_code'),
+          }
+        : undefined,
+    ),
+  },
+  {
+    name: 'checkpoint-without-code',
+    level: 'warning',
+    about: 'Checkpoint files are named, but without an exit code HTCondor never saves them.',
+    check: perBatch((batch) =>
+      has(batch, 'transfer_checkpoint_files') && !has(batch, 'checkpoint_exit_code')
+        ? {
+            message:
+              '`transfer_checkpoint_files` without `checkpoint_exit_code`: no checkpoint is ever saved',
+            fix: 'make the training exit with 85 after saving a checkpoint, and write:\ncheckpoint_exit_code = 85',
+            place: whereSet(batch, 'transfer_checkpoint_files'),
+          }
+        : undefined,
+    ),
+  },
+  {
+    name: 'checkpoint-slash',
+    level: 'warning',
+    about:
+      'A folder in `transfer_checkpoint_files` ends in a slash: its files are saved without the folder, so a resumed job does not find them.',
+    check: perBatch((batch) => {
+      const files = fileList(valueOf(batch, 'transfer_checkpoint_files'));
+      const folder = files.find((name) => /[^/]\/+$/.test(name) && !isUrl(name));
+      if (folder === undefined) return [];
+      return {
+        message: `\`${folder}\` ends in a slash: HTCondor saves the files in it, not the folder, so after an eviction they are beside the folder and the training starts over`,
+        fix: `transfer_checkpoint_files = ${files.map((name) => (isUrl(name) ? name : name.replace(/(?<=[^/])\/+$/, ''))).join(', ')}`,
+        place: whereSet(batch, 'transfer_checkpoint_files'),
+      };
+    }),
+  },
+];
+
+const isFalse = (rule: string | undefined): boolean => /^(?:false|0)$/i.test(rule ?? 'false');
+
+function endlessRestart(batch: Batch): RuleResult {
+  const rule = valueOf(batch, 'on_exit_remove');
+  // `max_retries` is a limit, also if another command implies it; a job that is held or removed does not run again.
+  const endsOtherwise =
+    has(batch, 'max_retries', 'retry_until', 'success_exit_code') ||
+    ['on_exit_hold', 'periodic_remove'].some((name) => !isFalse(valueOf(batch, name)));
+  const counts = /Num\w+|JobRunCount|time\(|CurrentTime|RemoteWallClockTime|QDate/i;
+  if (rule === undefined || endsOtherwise || /^(?:true|[1-9]\d*)$/i.test(rule) || counts.test(rule))
+    return [];
+  return {
+    message: `\`on_exit_remove\` has no limit: a job ${isFalse(rule) ? '' : 'that always fails '}runs again forever`,
+    fix: `on_exit_remove = (${isFalse(rule) ? 'ExitCode == 0' : rule}) || NumJobCompletions > 3`,
+    place: whereSet(batch, 'on_exit_remove'),
+  };
+}
+
+/** They rise with every hold or attempt, also if the input did not arrive; `QDate` is as good a limit. */
+const limited = /\b(?:NumHolds|NumSystemHolds|NumShadowStarts|JobRunCount|QDate)\b/i;
+/** Holds that come only after a start: of results, memory, a checkpoint, the time of execution. */
+const afterStart = new Set(['12', '33', '34', '36', '47']);
+
+/** Whether a rule only releases holds that come after a start, which `NumJobStarts` counts. */
+function releasesOnlyStarted(rule: string, batch: Batch): boolean {
+  const codes = [...rule.matchAll(/\bHoldReasonCode\s*(?:=\?=|==|(\S+))\s*(\d+)/gi)];
+  const isAfter = (code: string): boolean =>
+    // Of `on_exit_hold`, unless there is `periodic_hold`, too.
+    afterStart.has(code) || (code === '3' && !has(batch, 'periodic_hold'));
+  return codes.length > 0 && codes.every(([, other, code = '']) => other === undefined && isAfter(code));
+}
+
+function endlessRelease(batch: Batch): RuleResult {
+  const rule = valueOf(batch, 'periodic_release');
+  if (rule === undefined || isFalse(rule) || limited.test(rule)) return [];
+  const countsStarts = /\bNumJobStarts\b/i.test(rule);
+  if (countsStarts && releasesOnlyStarted(rule, batch)) return [];
+  // Then it releases nothing, which is another finding.
+  if (misnamed.test(rule) && !rule.includes('||')) return [];
+  return {
+    message: countsStarts
+      ? '`periodic_release` counts `NumJobStarts`, which stays the same if the input does not arrive: such a job is released forever'
+      : '`periodic_release` has no limit: a job that can never work is restarted forever',
+    fix: `periodic_release = (${rule}) && NumHolds < 5`,
+    place: whereSet(batch, 'periodic_release'),
+  };
+}
+
+const policies = ['periodic_release', 'periodic_hold', 'periodic_remove'];
+/** Those of machines: `EnteredCurrentState`, `EnteredCurrentActivity`. */
+const misnamed = /\bEnteredCurrent(?!Status\b)\w+/i;
+
+function neverTrue(batch: Batch, command: string): Found | [] {
+  const rule = valueOf(batch, command) ?? '';
+  const name = misnamed.exec(rule)?.[0];
+  if (name === undefined) return [];
+  const right = rule.replaceAll(new RegExp(misnamed, 'gi'), 'EnteredCurrentStatus');
+  const isEndless = command === 'periodic_release' && !limited.test(rule);
+  return {
+    message: `\`${command}\` uses \`${name}\`, which jobs do not have: it is UNDEFINED, so ${rule.includes('||') ? 'its part of the condition' : 'the condition'} is never true`,
+    fix: `${command} = ${isEndless ? `(${right}) && NumHolds < 5` : right}`,
+    place: whereSet(batch, command),
+  };
+}

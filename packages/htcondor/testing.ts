@@ -1,0 +1,10 @@
+export { dagRules } from './dag/dag-rules.ts';
+export { createParser } from './eventlog/parse.ts';
+export { datingOf } from './eventlog/scan-log.ts';
+export type { StampOptions } from './eventlog/stamp.ts';
+export { lineWithoutSecrets } from './lint/hide-secrets.ts';
+export { allRules } from './lint/lint.ts';
+export { wrapperRules } from './lint/rules/wrapper.ts';
+export { filesMatching } from './submit/match-files.ts';
+export { splitRaw } from './submit/split-arguments.ts';
+export { survey } from './submit/survey.ts';

@@ -1,0 +1,264 @@
+import { mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { type Clock, systemClock } from '@updraft/base';
+import { removeTree } from '@updraft/base/disk';
+import { CacheStore } from './cache-store.ts';
+import { makeCache } from './cache.ts';
+import { makeDirector, type ServerUrls } from './director.ts';
+import { Counters, type SharedContext } from './exchange.ts';
+import type { DeviceFlow } from './device-flow.ts';
+import { Issuer, type TokenOptions } from './issuer.ts';
+import { type ServerModel, type Traits, traitsOf } from './server-traits.ts';
+import { issuerPath, type Namespace, type NamespaceOptions, normalisePrefix } from './namespace.ts';
+import { OriginClient } from './origin-client.ts';
+import { makeOrigin } from './origin.ts';
+import { Trouble } from './trouble.ts';
+import { loopback, type WebServer } from './web-server.ts';
+import { type CertificateAuthority, makeCertificateAuthority } from './x509.ts';
+
+export interface FederationOptions {
+  namespaces: NamespaceOptions[];
+  /** Number of caches; 2 by default. */
+  caches?: number;
+  /** The director names these servers instead of the federation's own. */
+  servers?: OtherServers;
+  /** Let the director use http addresses for public objects. Discovery and director stay on https. */
+  http?: boolean;
+  /** Imitate these servers, with all their peculiarities. */
+  like?: ServerModel | undefined;
+  /** Overrides single traits, for instance to spare a test a wait. */
+  traits?: Partial<Traits>;
+  /** Folder for the CA and the caches' content; by default a temporary one, removed at the end. */
+  folder?: string;
+  clock?: Clock;
+}
+
+/** Addresses of one server: the same objects over both. */
+export interface ServerAddress {
+  name: string;
+  url: string;
+  httpUrl: string;
+}
+
+/** The addresses of all servers; they do not change until stop. */
+export interface Addresses {
+  /** `host:port`, as in `pelican://HOST/demo/object` and in UPDRAFT_OSDF_HOST. */
+  discoveryHost: string;
+  discoveryUrl: string;
+  director: ServerAddress;
+  origin: ServerAddress;
+  caches: ServerAddress[];
+}
+
+/** A running federation on this machine's loopback. */
+export interface MiniFederation extends Addresses, AsyncDisposable {
+  /** PEM file of the CA that signs all its certificates. */
+  caFile: string;
+  /** A token for a namespace (by default the first with an issuer), to read and, where allowed, write everything. */
+  issueToken(options?: TokenOptions & { namespace?: string }): string;
+  /** Logins at a namespace's issuer (by default the first). */
+  logins(namespace?: string): DeviceFlow;
+  /** Approves or denies the pending login with this code, at any issuer; throws if there is none. */
+  decideLogin(userCode: string, verdict: 'approved' | 'denied'): void;
+  /** Makes a cache forget an object, or all caches all objects. */
+  evict(cache?: string, objectPath?: string): Promise<void>;
+  trouble: Trouble;
+  counters: Counters;
+  stop(): Promise<void>;
+}
+
+/** Starts discovery, director, origin and caches on free loopback ports. */
+export async function startFederation(options: FederationOptions): Promise<MiniFederation> {
+  const clock = options.clock ?? systemClock;
+  const namespaces = await readNamespaces(options.namespaces);
+  await using started = new AsyncDisposableStack();
+  const folder = await makeFolder(options.folder, started);
+  const halt = new AbortController();
+  const byName = new Map<string, WebServer>();
+  const context: SharedContext = {
+    clock,
+    namespaces,
+    counters: new Counters(),
+    traits: traitsOf(options.like, options.traits),
+    signal: halt.signal,
+    trouble: new Trouble(
+      clock,
+      () => [...byName.keys()],
+      async (name, down) => byName.get(name)?.setDown(down),
+    ),
+  };
+  const authority = makeCertificateAuthority('Mini federation CA', clock.now());
+  const caFile = path.join(folder, 'ca.pem');
+  await writeFile(caFile, authority.certificate);
+  const servers = await startServers(context, authority, { folder, caches: 2, http: false, ...options });
+  for (const server of servers.all) byName.set(server.name, server);
+  started.defer(() => context.trouble.clear());
+  started.defer(() => servers.stop());
+  started.defer(() => halt.abort(new Error('the federation stops')));
+  const running = started.move();
+  let ending: Promise<void> | undefined;
+  const stop = (): Promise<void> => (ending ??= running.disposeAsync());
+  return {
+    ...addressesOf(servers),
+    caFile,
+    issueToken: ({ namespace, ...token } = {}) => issueToken(namespaces, namespace, token),
+    logins: (namespace) => issuing(namespaces, namespace).issuer.device,
+    decideLogin(userCode, verdict) {
+      if (!namespaces.some(({ issuer }) => issuer?.device.decide(userCode, verdict)))
+        throw new Error(`no pending login has the code ${userCode}`);
+    },
+    evict: (cache, objectPath) => servers.evict(cache, objectPath),
+    trouble: context.trouble,
+    counters: context.counters,
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+/** The user's folder, or a temporary one that is removed with `started`. */
+async function makeFolder(given: string | undefined, started: AsyncDisposableStack): Promise<string> {
+  const folder = given ?? (await mkdtemp(path.join(os.tmpdir(), 'mini-federation-')));
+  if (given === undefined) started.defer(() => rm(folder, { recursive: true, force: true }));
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  return folder;
+}
+
+function addressesOf(servers: Servers): Addresses {
+  const { director, origin, caches } = servers;
+  return {
+    discoveryHost: new URL(director.url).host,
+    discoveryUrl: director.url,
+    director: addressOf(director),
+    origin: addressOf(origin),
+    caches: caches.map(addressOf),
+  };
+}
+
+async function readNamespaces(options: NamespaceOptions[]): Promise<Namespace[]> {
+  return Promise.all(
+    options.map(async (each) => {
+      const folder = path.resolve(each.folder);
+      const info = await stat(folder).catch(() => undefined);
+      if (info?.isDirectory() !== true)
+        throw new Error(`${each.folder} cannot be published: it is not a folder`);
+      return {
+        prefix: normalisePrefix(each.prefix),
+        folder,
+        public: each.public,
+        issuer: undefined,
+        writable: each.writable === true,
+        listings: each.listings !== false,
+      };
+    }),
+  );
+}
+
+function issueToken(namespaces: Namespace[], asked: string | undefined, options: TokenOptions): string {
+  const { issuer, writable } = issuing(namespaces, asked);
+  const scope = writable ? 'storage.read:/ storage.create:/ storage.modify:/' : 'storage.read:/';
+  return issuer.issue({ scope, ...options });
+}
+
+function issuing(namespaces: Namespace[], asked: string | undefined): Namespace & { issuer: Issuer } {
+  const prefix = asked === undefined ? undefined : normalisePrefix(asked);
+  for (const each of namespaces)
+    if (each.issuer !== undefined && (prefix === undefined || each.prefix === prefix))
+      return { ...each, issuer: each.issuer };
+  throw new Error(`no tokens are issued for ${prefix ?? 'any namespace here'}`);
+}
+
+const addressOf = ({ name, url, httpUrl }: WebServer): ServerAddress => ({ name, url, httpUrl });
+
+/** The running servers of one federation. */
+interface Servers {
+  director: WebServer;
+  origin: WebServer;
+  caches: WebServer[];
+  all: WebServer[];
+  /** Makes one cache (or all) forget one object (or all). */
+  evict(cache?: string, objectPath?: string): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Base URLs of external servers: a real origin and its caches. */
+interface OtherServers {
+  origin: string;
+  caches: string[];
+}
+
+interface Cache {
+  server: WebServer;
+  store: CacheStore;
+}
+
+/** Starts origin, issuers, caches and director, in the order in which they need each other's addresses. */
+async function startServers(
+  context: SharedContext,
+  authority: CertificateAuthority,
+  options: { folder: string; caches: number; http: boolean; servers?: OtherServers },
+): Promise<Servers> {
+  const { certificate: cert, key } = authority.issue(['localhost', loopback]);
+  await using started = new AsyncDisposableStack();
+  const start = async (server: WebServer): Promise<WebServer> => {
+    started.defer(() => server.stop());
+    await server.start();
+    return server;
+  };
+  const origin = await start(makeOrigin(context, { cert, key }));
+  for (const namespace of context.namespaces)
+    if (!namespace.public || namespace.writable)
+      namespace.issuer = new Issuer(origin.url + issuerPath(namespace.prefix), context.clock);
+  const parts: Cache[] = [];
+  for (let number = 1; number <= options.caches; number += 1) {
+    const cache = await makeStoringCache(
+      `cache-${number}`,
+      options.folder,
+      { context, cert, key, origin },
+      started,
+    );
+    parts.push({ store: cache.store, server: await start(cache.server) });
+  }
+  const caches = parts.map(({ server }) => server);
+  const named = options.servers === undefined ? { origin, caches } : placesOf(options.servers);
+  const director = await start(makeDirector(context, { cert, key }, { ...named, http: options.http }));
+  const running = started.move();
+  return {
+    director,
+    origin,
+    caches,
+    all: [director, origin, ...caches],
+    async evict(name, objectPath) {
+      for (const { server, store } of parts) {
+        if (name !== undefined && name !== server.name) continue;
+        await (objectPath === undefined ? store.clear() : store.evict(objectPath));
+      }
+    },
+    stop: () => running.disposeAsync(),
+  };
+}
+
+function placesOf({ origin, caches }: OtherServers): { origin: ServerUrls; caches: ServerUrls[] } {
+  const place = (url: string): ServerUrls => ({ url, httpUrl: url });
+  return { origin: place(origin), caches: caches.map(place) };
+}
+
+/** A cache and its folder; the folder is removed with `started`, after the server has stopped. */
+async function makeStoringCache(
+  name: string,
+  folder: string,
+  { context, cert, key, origin }: { context: SharedContext; cert: string; key: string; origin: WebServer },
+  started: AsyncDisposableStack,
+): Promise<Cache> {
+  const content = path.join(folder, name);
+  await mkdir(content, { recursive: true });
+  const client = new OriginClient(origin.httpUrl, context.signal);
+  const store = new CacheStore(content, client, context);
+  started.defer(async () => {
+    client.close();
+    await store.clear();
+    await removeTree(content);
+  });
+  const parts = { store, origin: client, originUrl: origin.url };
+  return { server: makeCache(name, context, { cert, key }, parts), store };
+}

@@ -1,0 +1,128 @@
+import { cacheNameForms, isAtCache, parseCacheName } from '@updraft/base';
+import { Fault } from '../fault.ts';
+import type { CacheChoice, ChosenCache, LeftOut, Locator, ObjectServer } from './located.ts';
+
+export const noChoice: CacheChoice = { preferred: [], only: false, avoided: [] };
+
+/** The caches that a command line or a job file names. */
+interface CacheNames {
+  caches?: readonly string[] | undefined;
+  avoidCaches?: readonly string[] | undefined;
+  /** They were named for the objects being located, so that a token for these may go there. */
+  isForObject: boolean;
+}
+
+/** A locator with these preferences; the director's caches come after the preferred ones. */
+export function preferCaches<L extends Locator>(
+  locator: L,
+  { caches = [], avoidCaches = [], isForObject }: CacheNames,
+  by: { caches: string; avoidCaches: string },
+): L {
+  if (caches.length + avoidCaches.length === 0) return locator;
+  const choice: CacheChoice = {
+    preferred: caches.map((text) => named(text, by.caches, isForObject)),
+    only: false,
+    avoided: avoidCaches.map((text) => named(text, by.avoidCaches, isForObject)),
+  };
+  return { ...locator, locate: (url, options) => locator.locate(url, { ...options, cacheChoice: choice }) };
+}
+
+/** The source of the choice if it is a job file. */
+export const byJobFile = { caches: 'the job file', avoidCaches: 'the job file' };
+
+/** A cache name that is wrong on one machine may be right on another. */
+type WrongKind = 'url-invalid' | 'servers-unreachable';
+
+/** A list in Pelican's form: `+` at the end lets the director's servers follow. */
+export function pelicanList(
+  entries: readonly string[],
+  by: string,
+  kind: WrongKind = 'url-invalid',
+): CacheChoice {
+  const plus = entries.indexOf('+');
+  if (plus >= 0 && plus < entries.length - 1)
+    throw new Fault(kind, `${by}: "+" is allowed only at the end of the list of caches`, {
+      about: by,
+      fix: 'move "+" to the end, where it adds the caches of the director',
+    });
+  const preferred = entries.filter((entry) => entry !== '+').map((text) => named(text, by, false, kind));
+  return { preferred, only: plus < 0 && preferred.length > 0, avoided: [] };
+}
+
+export const avoidedList = (entries: readonly string[], by: string): ChosenCache[] =>
+  entries.map((text) => named(text, by, false));
+
+function named(text: string, by: string, isForObject: boolean, kind: WrongKind = 'url-invalid'): ChosenCache {
+  const name = parseCacheName(text);
+  if (name !== undefined) return { ...name, by, isForObject };
+  throw new Fault(kind, `${by}: ${JSON.stringify(text.slice(0, 100))} is not a cache`, {
+    about: by,
+    fix: `write ${cacheNameForms}`,
+  });
+}
+
+/** A choice for one object comes before a choice for all; a cache is avoided if any of them says so. */
+export function mergedChoice(own: CacheChoice | undefined, ofAll: CacheChoice): CacheChoice {
+  if (own === undefined) return ofAll;
+  const { preferred, only } = own.preferred.length > 0 ? own : ofAll;
+  return { preferred, only, avoided: [...own.avoided, ...ofAll.avoided] };
+}
+
+interface WantedObject {
+  path: string;
+  requireToken: boolean;
+  /** Whether a token may go to a URL at all. */
+  isTrustworthy: (url: string) => boolean;
+}
+
+/**
+ * The servers to try, in order. A preferred cache that the director names is asked at the director's URL for it. One
+ * that it does not name gets no token unless it was named for this object; if a token is needed, it is left out.
+ */
+export function chooseServers(
+  named: readonly ObjectServer[],
+  choice: CacheChoice,
+  object: WantedObject,
+): { servers: ObjectServer[]; leftOut: LeftOut[] } {
+  const preferred: ObjectServer[] = [];
+  const leftOut: LeftOut[] = [];
+  for (const cache of choice.preferred) {
+    const known = named.filter(({ url }) => isAtCache(url, cache));
+    const servers = known.length > 0 ? known : [unnamed(cache, object.path)];
+    const [server] = servers;
+    const isWithoutToken =
+      known.length === 0 && object.requireToken && !(cache.isForObject && object.isTrustworthy(cache.base));
+    if (isWithoutToken && server !== undefined)
+      leftOut.push({ server: server.host, by: cache.by, why: 'no-token' });
+    else preferred.push(...servers.map((one) => ({ ...one, preferredBy: cache.by })));
+  }
+  const all = uniqueByUrl([...preferred, ...(choice.only ? [] : named)]);
+  const servers = all.filter(({ url, host: server }) => {
+    const avoided = choice.avoided.find((cache) => isAtCache(url, cache));
+    if (avoided !== undefined) leftOut.push({ server, by: avoided.by, why: 'avoided' });
+    return avoided === undefined;
+  });
+  return { servers, leftOut };
+}
+
+function unnamed({ base }: ChosenCache, path: string): ObjectServer {
+  return { url: base + path, host: new URL(base).host, kind: 'cache' };
+}
+
+const uniqueByUrl = (servers: readonly ObjectServer[]): ObjectServer[] =>
+  servers.filter(({ url }, index) => servers.findIndex((other) => other.url === url) === index);
+
+export function noServerLeft(url: string, leftOut: readonly LeftOut[]): Fault {
+  const said = leftOut.map(({ server, by, why }) =>
+    why === 'avoided'
+      ? `${server} is to be avoided (${by})`
+      : `${server} gets no token: ${by} prefers it, the director does not name it`,
+  );
+  const isAvoided = leftOut.some(({ why }) => why === 'avoided');
+  return new Fault('servers-unreachable', `${url}: no server is left to ask: ${said.join('; ')}`, {
+    about: url,
+    fix: isAvoided
+      ? 'avoid fewer caches'
+      : 'end the list with "+", or name the cache for this object: --cache on the command line, `caches` in a job file',
+  });
+}

@@ -1,0 +1,6 @@
+export {
+  type TransferLimits,
+  defaultTransferLimits,
+  limitsFromEnv,
+  stallSeconds,
+} from './transfer/limits.ts';

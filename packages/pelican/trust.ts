@@ -1,0 +1,1 @@
+export { missingTrust, sentAuthorities, trustElsewhere } from './http/trust.ts';
