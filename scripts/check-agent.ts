@@ -5,27 +5,18 @@ import { bundleAgent } from './agent-bundle.ts';
  * Limits what is sent to a worker. The lists are explicit on purpose: a new arrow in rooms.json does not add to the
  * agent. `count-house.ts` limits its bytes.
  */
-const allowedRooms = new Set([
-  'agent',
-  'base',
-  'classad',
-  'codes',
-  'environment',
-  'fault',
-  'federation',
-  'http',
-  'job',
-  'journal',
-  'recovery',
-  'transfer',
-  'unpack',
-]);
+const allowedFolders = [
+  ...['agent', 'codes', 'environment', 'fault', 'job', 'journal', 'recovery'].map((room) => `src/${room}/`),
+  ...['archive', 'base', 'htcondor/classad', 'pelican'].map((name) => `packages/${name}`),
+  // Its faults.
+  'packages/htcondor/fault.ts',
+];
 const allowedPackages = new Set(['@openpgp/unbzip2-stream', 'xz-decompress']);
 
 const isAllowed = (input: string): boolean => {
   const [top, name = '', rest] = input.split('/');
   if (top === 'node_modules') return allowedPackages.has(name.startsWith('@') ? `${name}/${rest}` : name);
-  return input === 'package.json' || (top === 'src' && allowedRooms.has(name));
+  return input === 'package.json' || allowedFolders.some((folder) => input.startsWith(folder));
 };
 
 const { inputs, imports } = await bundleAgent();

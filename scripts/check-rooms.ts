@@ -1,87 +1,105 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import path from 'node:path';
-import ts from 'typescript';
 import { walkFiles } from '@updraft/base/disk';
+import ts from 'typescript';
 
-/** Enforces `rooms.json`: which room may import which, including types; no cycles; no imports of a main. */
+/**
+ * Enforces the walls, types included. A package imports what its `package.json` depends on, by name; a room of `src`
+ * what `rooms.json` allows. Nobody reaches into a package by path, and there are no cycles.
+ */
 const root = path.dirname(import.meta.dirname);
-const source = path.join(root, 'src');
-const rooms = JSON.parse(readFileSync(path.join(root, 'rooms.json'), 'utf8')) as Record<string, string[]>;
+const scope = '@updraft/';
+const read = (name: string): unknown => JSON.parse(readFileSync(path.join(root, name), 'utf8'));
+const rooms = read('rooms.json') as Record<string, string[]>;
+const allowed = new Map(Object.entries(rooms));
+for (const name of readdirSync(path.join(root, 'packages'))) {
+  const { dependencies = {} } = read(`packages/${name}/package.json`) as {
+    dependencies?: Record<string, string>;
+  };
+  allowed.set(scope + name, Object.keys(dependencies));
+}
 
-const roomOf = (file: string): string => {
-  const [first = '.', ...rest] = path.relative(source, file).split(path.sep);
-  return rest.length === 0 ? '.' : first;
+const isTest = (file: string): boolean => file.endsWith('.test.ts') || !/^(?:src|packages)\//.test(file);
+
+/** `@updraft/pelican`, a room of `src`, or the folder of tests and scripts. */
+const placeOf = (file: string): string => {
+  const [top = '', name = '', ...rest] = file.split('/');
+  if (top === 'packages') return scope + name;
+  return top !== 'src' ? top : rest.length === 0 ? '.' : name;
 };
-
-const files = (await walkFiles(source))
-  .filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))
-  .map((name) => path.join(source, name));
 
 const problems: string[] = [];
 const edges = new Map<string, string[]>();
-const used = new Map<string, Set<string>>();
+const used = new Map<string, Set<string>>([...allowed.keys()].map((place) => [place, new Set()]));
 
-for (const file of files) {
-  const targets: string[] = [];
-  for (const { fileName: specifier } of ts.preProcessFile(readFileSync(file, 'utf8'), true, true)
-    .importedFiles)
-    checkImport(file, specifier, targets);
-  edges.set(file, targets);
+for (const top of ['src', 'packages', 'test', 'scripts', 'bench'])
+  for (const name of await walkFiles(path.join(root, top)))
+    if (/\.ts$/.test(name)) checkFile(`${top}/${name}`);
+
+function checkFile(file: string): void {
+  const text = readFileSync(path.join(root, file), 'utf8');
+  const imported = ts.preProcessFile(text, true, true).importedFiles.map(({ fileName }) => fileName);
+  if (!isTest(file)) edges.set(file, []);
+  for (const specifier of imported)
+    if (specifier.startsWith('.')) checkPath(file, path.posix.join(path.posix.dirname(file), specifier));
+    else if (!isBuiltin(specifier)) checkName(file, specifier);
 }
 
-function checkImport(file: string, specifier: string, targets: string[]): void {
-  const from = roomOf(file);
-  const allowed = rooms[from] ?? [];
-  const place = path.relative(root, file);
-  const arrows = used.get(from) ?? new Set();
-  used.set(from, arrows);
-  if (isBuiltin(specifier)) return;
-  if (!specifier.startsWith('.')) {
-    const name = `npm:${specifier
-      .split('/')
-      .slice(0, specifier.startsWith('@') ? 2 : 1)
-      .join('/')}`;
-    arrows.add(name);
-    if (!allowed.includes(name)) problems.push(`${place} imports ${specifier}, which room "${from}" may not`);
-    return;
+function checkPath(file: string, target: string): void {
+  const [from, to] = [placeOf(file), placeOf(target)];
+  if (from === to) edges.get(file)?.push(target);
+  else if (to.startsWith(scope)) problems.push(`${file} -> ${target}: import ${to} by its name`);
+  else if (isTest(file)) {
+    if (from.startsWith(scope) && to !== 'test')
+      problems.push(`${file} -> ${target}: no test of a package needs the product`);
+  } else if (/^src\//.test(target)) {
+    used.get(from)?.add(to);
+    edges.get(file)?.push(target);
+    if (!(allowed.get(from)?.includes(to) ?? false))
+      problems.push(`${file} -> ${target}: "${from}" may not import "${to}"`);
   }
-  const target = path.resolve(path.dirname(file), specifier);
-  if (!target.startsWith(source + path.sep)) return;
-  targets.push(target);
-  const to = roomOf(target);
-  arrows.add(to);
-  if (to !== from && !allowed.includes(to))
-    problems.push(`${place} -> ${path.relative(root, target)}: room "${from}" may not import "${to}"`);
 }
 
-for (const [room, allowed] of Object.entries(rooms))
-  for (const arrow of allowed)
-    if (!used.get(room)?.has(arrow))
-      problems.push(`rooms.json: "${room}" -> "${arrow}" is allowed but never used`);
+function checkName(file: string, specifier: string): void {
+  if (isTest(file)) return;
+  const parts = specifier.split('/');
+  const name = parts.slice(0, specifier.startsWith('@') ? 2 : 1).join('/');
+  const from = placeOf(file);
+  const to = from.startsWith(scope) || name.startsWith(scope) ? name : `npm:${name}`;
+  used.get(from)?.add(to);
+  if (parts[2] === 'testing') problems.push(`${file} imports ${specifier}, which is for tests`);
+  if (!(allowed.get(from)?.includes(to) ?? false))
+    problems.push(`${file} imports ${specifier}, which "${from}" may not`);
+}
 
-for (const cycle of cycles())
-  problems.push(`import cycle: ${cycle.map((file) => path.relative(root, file)).join(' -> ')}`);
+for (const [place, arrows] of allowed)
+  for (const arrow of arrows)
+    if (!(used.get(place)?.has(arrow) ?? false))
+      problems.push(`"${place}" -> "${arrow}" is allowed but never used`);
 
-/** Depth-first search; each cycle is reported once, from the file where it closed. */
+for (const cycle of cycles()) problems.push(`cycle: ${cycle.join(' -> ')}`);
+
+/** Depth-first search over files and packages; each cycle is reported once, from where it closed. */
 function cycles(): string[][] {
   const found: string[][] = [];
   const done = new Set<string>();
   const trail: string[] = [];
-  const visit = (file: string): void => {
-    const at = trail.indexOf(file);
-    if (at >= 0) found.push([...trail.slice(at), file]);
-    if (at >= 0 || done.has(file)) return;
-    trail.push(file);
-    for (const next of edges.get(file) ?? []) visit(next);
+  const visit = (one: string): void => {
+    const at = trail.indexOf(one);
+    if (at >= 0) found.push([...trail.slice(at), one]);
+    if (at >= 0 || done.has(one)) return;
+    trail.push(one);
+    for (const next of edges.get(one) ?? (one.startsWith(scope) ? allowed.get(one) : undefined) ?? [])
+      visit(next);
     trail.pop();
-    done.add(file);
+    done.add(one);
   };
-  for (const file of edges.keys()) visit(file);
+  for (const one of [...edges.keys(), ...allowed.keys()]) visit(one);
   return found;
 }
 
 for (const problem of problems) console.error(problem);
 if (problems.length === 0)
-  console.log(`${files.length} files in ${Object.keys(rooms).length} rooms, arrows kept, no cycles`);
+  console.log(`${edges.size} files in ${allowed.size} packages and rooms, arrows kept, no cycles`);
 process.exitCode = problems.length === 0 ? 0 : 1;

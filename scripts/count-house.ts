@@ -116,6 +116,11 @@ const tokensBelow = (top: string): number =>
 const isDoor = ({ statements }: ts.SourceFile): boolean =>
   statements.every((one) => ts.isExportDeclaration(one) && one.moduleSpecifier !== undefined);
 
+const specifierOf = ({ moduleSpecifier }: ts.ExportDeclaration): string =>
+  moduleSpecifier !== undefined && ts.isStringLiteral(moduleSpecifier) ? moduleSpecifier.text : '';
+const targetOf = (file: string, specifier: string): string =>
+  path.posix.join(path.posix.dirname(file), specifier);
+
 /** By the name that others import: the file of each export of a package's door, or the door that is such a file. */
 const doors = new Map<string, string | Map<string, string>>();
 for (const at of globSync('packages/*/package.json', { cwd: root })) {
@@ -141,11 +146,6 @@ function behind(file: string, { statements }: ts.SourceFile): Map<string, string
         found.set(name.text, targetOf(file, specifierOf(one)));
   return found;
 }
-
-const specifierOf = ({ moduleSpecifier }: ts.ExportDeclaration): string =>
-  moduleSpecifier !== undefined && ts.isStringLiteral(moduleSpecifier) ? moduleSpecifier.text : '';
-const targetOf = (file: string, specifier: string): string =>
-  path.posix.join(path.posix.dirname(file), specifier);
 
 /** How many files import each one, doors seen through. */
 const importers = new Map<string, Set<string>>();

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs';
 import path from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { asFault, Fault } from '../src/fault/fault.ts';
 import { runBun } from './agent-bundle.ts';
 import { bunVersion } from './bun.ts';
@@ -39,8 +40,12 @@ function sourcesKey(): string {
   for (const file of files) {
     const text = readFileSync(file, 'utf8');
     hash.update(text);
-    for (const [, name = ''] of text.matchAll(/ from '(\.[^']+)';$/gm))
-      files.add(path.resolve(path.dirname(file), name));
+    for (const [, name = ''] of text.matchAll(/ from '((?:\.|@updraft\/)[^']+)';$/gm))
+      files.add(
+        name.startsWith('.')
+          ? path.resolve(path.dirname(file), name)
+          : fileURLToPath(import.meta.resolve(name)),
+      );
   }
   return hash.digest('hex').slice(0, 16);
 }
