@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { stripTypeScriptTypes } from 'node:module';
 import path from 'node:path';
 import { packAgent } from './build-agent.ts';
 import { archs } from './bun.ts';
+import { emit, withPaths } from './emit.ts';
 import { bundlePage } from './page-bundle.ts';
 import { licenses } from './write-licenses.ts';
 
@@ -11,24 +11,25 @@ const root = path.dirname(import.meta.dirname);
 /** They run in a browser, bundled into one script. */
 const pageSources = 'src/dashboard/page/*.ts';
 
+/** `packages/` is in `lib/` too: users install one package. */
+const inLibrary = (name: string): string =>
+  name.startsWith('packages/') ? `lib/${name}` : name.replace(/^src/, 'lib');
+
 /**
  * Builds the code that `npm pack` ships: `lib/` is `src/` without types, at the same depth, because Node runs no
  * TypeScript below `node_modules`.
  */
 export async function buildLibrary(into: string): Promise<void> {
   rmSync(path.join(into, 'lib'), { recursive: true, force: true });
-  const inLibrary = (name: string): string => {
-    const target = path.join(into, name.replace(/^src/, 'lib'));
-    mkdirSync(path.dirname(target), { recursive: true });
-    return target;
-  };
-  for (const name of globSync('src/**/*.ts', { cwd: root, exclude: ['**/*.test.ts', pageSources] })) {
-    const code = stripTypeScriptTypes(readFileSync(path.join(root, name), 'utf8'));
-    const renamed = code.replace(/((?:from|import)\s*\(?\s*'\.{1,2}\/[^']*)\.ts'/g, "$1.js'");
-    writeFileSync(inLibrary(name).replace(/\.ts$/, '.js'), renamed);
-  }
+  emit({
+    sources: ['src/**/*.ts', 'packages/**/*.ts'],
+    exclude: [pageSources, '**/testing.ts'],
+    placeOf: inLibrary,
+    into,
+  });
+  mkdirSync(path.join(into, 'lib/dashboard/page'), { recursive: true });
   for (const name of globSync('src/**/*.css', { cwd: root }))
-    copyFileSync(path.join(root, name), inLibrary(name));
+    copyFileSync(path.join(root, name), path.join(into, inLibrary(name)));
   await bundlePage(path.join(into, 'lib/dashboard/page/page.js'));
 }
 
@@ -49,7 +50,15 @@ function writeTypes(): boolean {
   const emit = ['--noEmit', 'false', '--emitDeclarationOnly', '--declaration', '--incremental', 'false'];
   const flags = [...emit, '--outDir', 'types', '--rootDir', '.'];
   const done = spawnSync(process.execPath, [tsc, '-p', '.', ...flags], { cwd: root, stdio: 'inherit' });
-  for (const name of globSync('types/src/**/*.test.d.ts', { cwd: root })) rmSync(path.join(root, name));
+  for (const name of globSync('types/{src,packages}/**/*.test.d.ts', { cwd: root }))
+    rmSync(path.join(root, name));
+  for (const name of globSync('types/**/*.d.ts', { cwd: root })) {
+    const text = readFileSync(path.join(root, name), 'utf8');
+    writeFileSync(
+      path.join(root, name),
+      withPaths(text, name, (one) => `types/${one}`),
+    );
+  }
   return done.status === 0;
 }
 
