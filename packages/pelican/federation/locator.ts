@@ -1,5 +1,5 @@
 import { pathToFileURL } from 'node:url';
-import { defined } from '@updraft/base';
+import { type Clock, defined, systemClock } from '@updraft/base';
 import { ConnectionPool } from '../http/connections.ts';
 import { createRequest, type Request } from '../http/request.ts';
 import { readTrust } from '../http/trust.ts';
@@ -17,7 +17,8 @@ import type { CacheChoice, Located, LocateOptions, Locator, ObjectServer } from 
 import { parseObjectUrl, type FileUrl, type PlainUrl } from './object-url.ts';
 import { createTokens, type LoginTokens, type TokenContext, type TokenUse } from './token.ts';
 
-interface LocatorOptions extends Omit<TokenContext, 'loginTokens'> {
+interface LocatorOptions extends Omit<TokenContext, 'loginTokens' | 'clock'> {
+  clock?: Clock;
   version: string;
   /** How many milliseconds to keep asking a federation's host that refuses connections; the usual timeout if unset. */
   refusedTimeoutMs?: number;
@@ -32,7 +33,7 @@ export interface FederationLocator extends Locator, Discovery {
 
 /** Finds objects by `osdf:`, `stash:`, `pelican:`, `https:`, `http:` and `file:` URLs. */
 export function createLocator(options: LocatorOptions): FederationLocator {
-  const { env, cwd, clock, refusedTimeoutMs } = options;
+  const { env, cwd, clock = systemClock, refusedTimeoutMs } = options;
   const ca = readTrust(env);
   const wire = new ConnectionPool({ clock, ca });
   const request = createRequest(wire);
@@ -54,6 +55,7 @@ export function createLocator(options: LocatorOptions): FederationLocator {
     director: createDirector({ request, clock, headers }),
     tokens: createTokens({
       ...options,
+      clock,
       loginTokens: options.loginTokens?.({ request, plainHttp, ...identity }),
     }),
     cacheChoice: () => (cacheChoice ??= readCacheChoice({ env, cwd })),
