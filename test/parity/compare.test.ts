@@ -11,10 +11,11 @@ import { behaviours } from './behaviours.ts';
 
 /** Behaviours in which the two differ, and why no code of ours depends on it. */
 const differences: Record<string, string> = {
-  'readdir, recursive: links to folders': 'Bun follows them; base/walk-tree.ts walks without this option',
+  'readdir, recursive: links to folders':
+    'Bun follows them; packages/base/walk-tree.ts walks without this option',
   'zstd and brotli: frames, a cut, garbage': 'Node reads the first frame only; unpack counts frames itself',
   'streams of zlib: a cut and a limit are errors':
-    'to Bun, a cut zstd stream ends well; unpack/open-reader.ts refuses one that ends inside a frame',
+    'to Bun, a cut zstd stream ends well; packages/archive/open-reader.ts refuses one that ends inside a frame',
 };
 
 const folder = await mkdtemp(path.join(os.tmpdir(), 'updraft-parity-'));
