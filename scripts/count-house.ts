@@ -1,4 +1,4 @@
-import { existsSync, globSync, readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import ts from 'typescript';
 import { walkFiles } from '@updraft/base/disk';
@@ -8,11 +8,11 @@ import { root } from './gate.ts';
 
 /** What the code without its tests may have at most. A commit that makes one better may lower it; none raises one. */
 const limits = {
-  'tokens in src and packages': 762_000,
-  'tokens in src': 762_000,
-  'lines over 120 characters': 510,
-  'files with exactly one importer': 205,
-  "bytes of the agent's bundle": 755_000,
+  'tokens in src and packages': 760_172,
+  'tokens in src': 517_563,
+  'lines over 120 characters': 475,
+  'files with exactly one importer': 203,
+  "bytes of the agent's bundle": 754_893,
 };
 
 /** The only files outside src/pool that may depend on a pool's name. */
@@ -21,9 +21,9 @@ const names: ReadonlySet<string> = new Set(pools);
 
 const files = (
   await Promise.all(
-    ['src', 'packages']
-      .filter((top) => existsSync(path.join(root, top)))
-      .map(async (top) => (await walkFiles(path.join(root, top))).map((file) => `${top}/${file}`)),
+    ['src', 'packages'].map(async (top) =>
+      (await walkFiles(path.join(root, top))).map((file) => `${top}/${file}`),
+    ),
   )
 )
   .flat()
