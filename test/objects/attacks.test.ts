@@ -173,7 +173,7 @@ test('outside bundle: nothing is packed that a link in the folder of a run leads
   const said = await harness.updraft(['bundle', path.basename(run), '--no-doctor', '-o', 'b.tar.gz']);
   assert.equal(said.exit, 0, said.err);
   const names = execFileSync('tar', ['-tzf', harness.at('b.tar.gz')], { encoding: 'utf8' });
-  assert.match(names, /attempt-1\/out\.log/);
+  assert.match(names, /attempt-1\/agent\.jsonl/);
   assert.doesNotMatch(names, /linked|other\.log|jobs\/up/);
 });
 
