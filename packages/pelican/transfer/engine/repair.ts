@@ -128,22 +128,37 @@ export class Repair {
 }
 
 /**
- * The object as a whole is wrong, and it is unknown where: each server's bytes are fetched again from another server,
- * one server after the other.
+ * The object as a whole is wrong, and it is unknown where: each server's bytes are fetched again from another server, a
+ * little of each first, then twice as much. Once a server's bytes differ, all it sent comes next.
  */
 class Suspicions {
   readonly servers: string[];
   /** Hosts whose bytes turned out wrong. */
   readonly guilty: string[] = [];
-  readonly #open: { server: string; ranges: Range[] }[];
+  readonly #open: { server: string; ranges: Range[]; share: number }[];
 
   constructor(segments: SegmentMap) {
+    const share = Math.max(1 << 20, segments.size / 64);
     this.servers = segments.senders;
-    this.#open = this.servers.map((server) => ({ server, ranges: segments.sentBy(server) }));
+    this.#open = this.servers.map((server) => ({ server, ranges: segments.sentBy(server), share }));
   }
 
   /** What to fetch again next, and who sent it; undefined when everything was. */
   next(): { server: string; ranges: Range[] } | undefined {
-    return this.#open.shift();
+    const known = this.#open.findIndex(({ server }) => this.guilty.includes(server));
+    const [next] = this.#open.splice(Math.max(0, known), 1);
+    if (next === undefined || known >= 0) return next;
+    const { server, share } = next;
+    const ranges: Range[] = [];
+    const rest: Range[] = [];
+    let left = share;
+    for (const { start, end } of next.ranges) {
+      const to = Math.min(end, start + left);
+      if (to > start) ranges.push({ start, end: to });
+      if (end > to) rest.push({ start: to, end });
+      left -= to - start;
+    }
+    if (rest.length > 0) this.#open.push({ server, ranges: rest, share: share * 2 });
+    return { server, ranges };
   }
 }
