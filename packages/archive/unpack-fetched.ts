@@ -5,7 +5,7 @@ import type { Unpacked, Unpacker } from './open-unpacker.ts';
 /**
  * Unpacks what `fetch` delivers. An archive that is damaged although its bytes are verified was published that way: no
  * other server or machine has a better copy. To find out, the rest is fetched if a digest is known; `fetch` calls its
- * second argument when a server states one.
+ * second argument when a server states one. After a failure nothing of the archive is left.
  */
 export async function unpackFetched<Fetched extends { verified: string }>(
   unpacker: Unpacker,
@@ -28,12 +28,15 @@ export async function unpackFetched<Fetched extends { verified: string }>(
       keep(error);
     }
   };
-  const fetched = await fetch(write, () => (hasDigest = true));
+  let verified = '';
   try {
+    const fetched = await fetch(write, () => (hasDigest = true));
+    ({ verified } = fetched);
     if (damage !== undefined) throw damage;
     return { fetched, unpacked: await unpacker.finish() };
   } catch (error) {
-    const isProven = fetched.verified === 'manifest' || fetched.verified === 'digest';
+    await unpacker.abort();
+    const isProven = verified === 'manifest' || verified === 'digest';
     throw isProven && isDamage(error) ? publishedDamaged(error) : error;
   }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { chmod, cp, readdir, readFile, writeFile } from 'node:fs/promises';
+import { chmod, cp, readdir, readFile, rename, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import * as env from '../../src/cli/commands/env.ts';
@@ -274,8 +274,12 @@ test('the recipes are written beside the manifest, and a changed one is replaced
     run(folder, 'image', '-e', 'gpu', '--write'),
     /apptainer\.def already exists and differs/,
   );
+  // One recipe is a link to a file elsewhere, which stays.
+  await rename(path.join(folder, 'apptainer.def'), path.join(folder, 'elsewhere'));
+  await symlink('elsewhere', path.join(folder, 'apptainer.def'));
   await run(folder, 'image', '-e', 'gpu', '--write', '--force');
   assert.match(await readFile(path.join(folder, 'apptainer.def'), 'utf8'), /Bootstrap: docker/);
+  assert.equal(await readFile(path.join(folder, 'elsewhere'), 'utf8'), 'mine\n');
 });
 
 test('names in a manifest cannot inject paths or commands', async (t) => {

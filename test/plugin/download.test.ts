@@ -113,6 +113,20 @@ test('a collection becomes a folder with ?recursive, and an archive is unpacked 
   assert.equal(attributeOf(adOf(ads, all), 'TransferFileBytes'), objects.small.length);
 });
 
+test('an archive that one cache damages is unpacked from another', async (t) => {
+  const { federation, folder: origin } = await demoFederation(t);
+  writeFileSync(path.join(origin, 'demo/set.tar.gz'), makeTarGz({ 'set/a.txt': 'alpha' }));
+  await federation.trouble.add('cache-1: corrupt at 0 length 16B on set.tar.gz');
+  const folder = await temporaryFolder(t);
+  const url = 'osdf:///demo/set.tar.gz?pack=auto';
+  const requests = [{ url, file: path.join(folder, path.basename(url)) }];
+  const { exit, ads, stderr } = await callPlugin({ folder, federation, requests });
+  assert.equal(exit, 0, stderr);
+  assert.equal(readFileSync(path.join(folder, 'set/a.txt'), 'utf8'), 'alpha');
+  const data = attributeOf(adOf(ads, url), 'DeveloperData') as Ad;
+  assert.match(textAt(data, 'TransferError0'), /crc32c is/);
+});
+
 test('the results give for each attempt and object what operators read', async (t) => {
   const { federation, folder: origin } = await demoFederation(t);
   writeFileSync(path.join(origin, 'demo/sub/other.txt'), 'other');

@@ -268,7 +268,6 @@ async function stageArchive(
     const { files, bytes } = unpacked;
     record({ kind: 'unpacked', object, files, bytes, proven: isVerified(fetched) });
   } catch (error) {
-    await unpacker.abort();
     // A file on the access point is the same at the next attempt, and so is what a manifest has verified.
     const isFixed = url.kind === 'file' || staging.options.manifest !== undefined;
     if (isFixed && error instanceof Fault && error.kind === 'data-unexpected')

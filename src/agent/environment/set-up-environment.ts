@@ -1,9 +1,10 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { chmod, mkdir, open, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, open, readdir, stat, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { defined, type Env, formatSize, freeBytes, informativeLine } from '@updraft/base';
+import { removeTree } from '@updraft/base/disk';
 import { imageEntry } from '../../environment/image-recipe.ts';
 import { PackInspector } from '../../environment/pack-inspector.ts';
 import {
@@ -94,7 +95,7 @@ async function unpackInto(target: string, pack: OrderedData, name: string, attem
   checkSpace(received.bytes, 'fromArchive', name, scratch.root);
   record({ kind: 'phase', phase: 'unpacking' });
   await unpack(received, name, target, attempt);
-  await rm(folder, { recursive: true, force: true });
+  await removeTree(folder);
   const seconds = (context.clock.monotonic() - started) / 1000;
   record({ kind: 'environment-ready', how: `pack ${name}`, seconds, bytes: received.bytes });
 }

@@ -11,7 +11,13 @@ import {
 import type { IdleConnections } from '@updraft/pelican/http';
 import type { WorkOrder, OrderedData } from '../../job/job.ts';
 import { deliveredName } from '../../job/layout.ts';
-import { type Fetched, type FetchOptions, fetchToFile, fetchToStream } from '@updraft/pelican/transfer';
+import {
+  deliverAgainIfWrong,
+  type Fetched,
+  type FetchOptions,
+  fetchToFile,
+  fetchToStream,
+} from '@updraft/pelican/transfer';
 import type { TransferLimits } from '@updraft/pelican/limits';
 import { openUnpacker, unpackFetched } from '@updraft/archive';
 import type { Context } from '../attempt.ts';
@@ -161,16 +167,13 @@ async function downloadPacked(
   into: string,
   options: FetchOptions,
 ): Promise<Fetched> {
-  const unpacker = openUnpacker({ name: url, mode: pack, into });
-  try {
-    const { fetched } = await unpackFetched(unpacker, options, (write, onDigest) =>
-      fetchToStream(url, write, { ...options, onDigest }),
+  return await deliverAgainIfWrong(url, options, async (own) => {
+    const unpacker = openUnpacker({ name: url, mode: pack, into });
+    const { fetched } = await unpackFetched(unpacker, own, (write, onDigest) =>
+      fetchToStream(url, write, { ...own, onDigest }),
     );
     return fetched;
-  } catch (error) {
-    await unpacker.abort();
-    throw error;
-  }
+  });
 }
 
 /** HTCondor names the file after everything behind the URL's last slash, including the query. */

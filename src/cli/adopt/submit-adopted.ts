@@ -1,4 +1,4 @@
-import { readFile, rm } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import {
   fileList,
@@ -8,7 +8,7 @@ import {
   type SubmitFacts,
 } from '@updraft/htcondor/submit';
 import { identifyProcess } from '@updraft/base/processes';
-import { replaceFile } from '@updraft/base/disk';
+import { removeTree, replaceFile } from '@updraft/base/disk';
 import { shellQuote } from '@updraft/base';
 import { Fault } from '../../fault/fault.ts';
 import { runFiles, runsFolder } from '../../job/layout.ts';
@@ -97,7 +97,7 @@ export async function submitAdopted(
     return { run, folder, cluster: await submit(cli, tools, file, folder, made) };
   } catch (error) {
     // Nothing was queued, so there is no run to show.
-    if (error instanceof SubmitRefused) await rm(folder, { recursive: true, force: true });
+    if (error instanceof SubmitRefused) await removeTree(folder);
     throw error;
   }
 }

@@ -1,7 +1,8 @@
-import { copyFile, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdtemp, readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
 import { counted, findProgram, formatSize, shellQuote } from '@updraft/base';
+import { removeTree } from '@updraft/base/disk';
 import { describeLocked, type Workspace } from '../../environment/load-workspace.ts';
 import { condaFile, type LockedPackage } from '../../environment/locked-package.ts';
 import { type InspectedPack, inspectPack } from '../../environment/pack-inspector.ts';
@@ -76,7 +77,7 @@ export async function packWorkspace(cli: Cli, word: string, options: Options): P
     const lines = environmentLines(cli, workspace, options, unpackerLines(shown));
     printPack(cli, shown, lines, { ...found, ...options });
   } finally {
-    await rm(draft, { recursive: true, force: true });
+    await removeTree(draft);
   }
 }
 

@@ -4,6 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
 import { informativeLine, shellQuote } from '@updraft/base';
+import { replaceFile } from '@updraft/base/disk';
 import { findManifest, loadWorkspace, type Workspace } from '../../environment/load-workspace.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { Cli } from '../cli.ts';
@@ -74,7 +75,7 @@ export async function writeNew(cli: Cli, file: string, text: string, fix: string
   if (present === text) return;
   if (present !== undefined && fix !== undefined)
     throw new Fault('usage', `${shown} already exists and differs`, { fix, about: file });
-  await writeFile(file, text, { flag: fix === undefined ? 'w' : 'wx' });
+  await (fix === undefined ? replaceFile(file, text) : writeFile(file, text, { flag: 'wx' }));
   cli.err(`wrote ${shown}\n`);
 }
 

@@ -192,18 +192,12 @@ async function toFolder(
   await makeFolder(into);
   await checkFolder?.();
   // Not loaded when nothing is unpacked.
-  const { openUnpacker } = await import('@updraft/archive');
-  const { unpackFetched } = await import('@updraft/archive');
+  const { openUnpacker, unpackFetched } = await import('@updraft/archive');
   return await deliverAgainIfWrong(url, access, async (options) => {
     const unpacker = openUnpacker({ name: url, mode, into });
-    try {
-      return await unpackFetched(unpacker, options, (write, onDigest) =>
-        fetchToStream(url, write, { ...options, onDigest }),
-      );
-    } catch (error) {
-      await unpacker.abort();
-      throw error;
-    }
+    return await unpackFetched(unpacker, options, (write, onDigest) =>
+      fetchToStream(url, write, { ...options, onDigest }),
+    );
   });
 }
 

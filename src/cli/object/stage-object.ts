@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { defined, isThere } from '@updraft/base';
-import { replaceFile } from '@updraft/base/disk';
+import { removeTree, replaceFile } from '@updraft/base/disk';
 import { Fault } from '../../fault/fault.ts';
 import {
   type FederationLocator,
@@ -72,7 +72,7 @@ export async function stageAll(
     return { objects, list: await stageList(staging, objects, list.nameOf) };
   } finally {
     board.close();
-    await rm(scratch, { recursive: true, force: true });
+    await removeTree(scratch);
   }
 }
 

@@ -1,6 +1,6 @@
-import { mkdir, readdir, rm } from 'node:fs/promises';
+import { mkdir, readdir } from 'node:fs/promises';
 import path from 'node:path';
-import { replaceFile } from '@updraft/base/disk';
+import { removeTree, replaceFile } from '@updraft/base/disk';
 import { jobLabel } from '../../job/describe-parameters.ts';
 import { agentJournals } from '../../journal/load-run.ts';
 import { eachProgress } from '../../journal/tail.ts';
@@ -49,7 +49,7 @@ const folderName = (id: string, name: string | undefined): string =>
 /** Removes a folder with this curve alone: it has the job's former name, and TensorBoard would show it twice. */
 async function removeRenamed(folder: string, file: string): Promise<void> {
   const files = await readdir(folder).catch(() => []);
-  if (files.length === 1 && files[0] === file) await rm(folder, { recursive: true, force: true });
+  if (files.length === 1 && files[0] === file) await removeTree(folder);
 }
 
 async function writeWhole(file: string, content: Buffer): Promise<void> {

@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Env } from '@updraft/base';
+import { removeTree } from '@updraft/base/disk';
 import { Fault } from '../../../fault/fault.ts';
 import { sentAuthorities } from '@updraft/pelican/trust';
 import { runFiles } from '../../../job/layout.ts';
@@ -57,7 +58,7 @@ export async function openShell(
       { fix: 'try again, or add `requirements` in [run]: some machines do not allow interactive jobs' },
     );
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await removeTree(folder);
   }
 }
 
