@@ -18,7 +18,7 @@ const bin = (name: string, ...args: string[]): string[] => [
 /** Everything that must hold besides the tests. */
 const steps: Step[] = [
   { name: 'types and lint', command: bin('oxlint', '--deny-warnings', '.') },
-  { name: 'format', command: bin('prettier', '--check', '--cache', '--log-level', 'warn', '.') },
+  { name: 'format', command: bin('oxfmt', '--check') },
   { name: 'rooms', command: [node, 'scripts/check-rooms.ts'] },
   { name: 'dead exports', command: bin('knip') },
   { name: 'schema', command: [node, 'scripts/write-schema.ts', '--check'] },

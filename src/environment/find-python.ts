@@ -13,8 +13,10 @@ export interface TriedPython {
   lacks: string;
 }
 
-export type PythonSearch =
-  { found: string; tried: TriedPython[] } | { found: undefined; tried: TriedPython[] };
+export interface PythonSearch {
+  found: string | undefined;
+  tried: TriedPython[];
+}
 
 /** Runs a statement for each module; exits with the first that fails and its reason. */
 const eachOf = (statement: string): string =>

@@ -49,7 +49,12 @@ export interface PoolContext {
  * finishing; or `none`, because it ended or was never started.
  */
 export type SupervisorState =
-  { state: 'running' | 'elsewhere' | 'died'; pid: number; host: string } | { state: 'none' };
+  | { state: 'none' }
+  | {
+      state: 'running' | 'elsewhere' | 'died';
+      pid: number;
+      host: string;
+    };
 
 /** What explains a run's jobs besides its journal and those of its attempts. */
 export interface RunAccount {

@@ -20,7 +20,12 @@ export interface TransferredBytes {
 }
 
 export type Termination =
-  { normal: true; returnValue: number } | { normal: false; signal: number; coreFile?: string };
+  | { normal: true; returnValue: number }
+  | {
+      normal: false;
+      signal: number;
+      coreFile?: string;
+    };
 
 /** One row of the table of resources; an empty cell is a missing value. */
 export interface Resource {

@@ -5,7 +5,13 @@ export type OnWait = (until: number, failed: Error) => void;
 
 /** The result of one try: an answer, or a failure and whether waiting can help. */
 export type Try<T> =
-  { done: T } | { failed: Error; retry: boolean; afterMs?: number | undefined; timeoutMs: number };
+  | { done: T }
+  | {
+      failed: Error;
+      retry: boolean;
+      afterMs?: number | undefined;
+      timeoutMs: number;
+    };
 
 const initialBackoffMs = 1_000;
 const maxBackoffMs = 30_000;

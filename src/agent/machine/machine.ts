@@ -60,7 +60,12 @@ export interface Gpu {
 
 /** The answer of `nvidia-smi`: not installed, hanging, failing, or a list of GPUs. */
 export type SmiResult =
-  { kind: 'absent' } | { kind: 'silent' } | { kind: 'failed'; said: string } | { kind: 'gpus'; gpus: Gpu[] };
+  | { kind: 'absent' | 'silent' }
+  | { kind: 'failed'; said: string }
+  | {
+      kind: 'gpus';
+      gpus: Gpu[];
+    };
 
 const query = [
   '--query-gpu=index,uuid,name,utilization.gpu,driver_version,compute_mode',
