@@ -220,3 +220,14 @@ test('the lines for a run are for its job file', () => {
   assert.match(unmeasured('log'), /retry_request_memory/);
   assert.doesNotMatch(unmeasured('run'), /retry_request_memory/);
 });
+
+test('a machine that took every attempt and finished none is the verdict, unless the jobs fail by themselves', () => {
+  const looping = (cause: Cause) =>
+    reportOn(
+      many(2, (id) => job(id, ...Array.from({ length: 4 }, () => ({ machine: 'black-hole', cause })))),
+    );
+  const { verdict } = looping('machine-broken');
+  assert.deepEqual([verdict?.kind, verdict?.name, verdict?.share], ['machine', 'black-hole', 1]);
+  assert.match(verdict?.text ?? '', /8 attempts, none successful.*it took every attempt/);
+  assert.equal(looping('exit-code').verdict?.kind, 'cause');
+});

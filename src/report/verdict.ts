@@ -99,18 +99,18 @@ function worstSite({ jobs, rows }: VerdictInput, lost: number, nameOf: NameOf): 
   const { name, attempts, good, millis } = worst;
   const others = count - attempts;
   const shareElsewhere = others === 0 ? 0 : (allGood - good) / others;
-  const isToBlame =
-    millis >= lost * majority &&
-    attempts >= minAttemptsThere &&
+  const isWorse =
     others >= minAttemptsThere &&
     shareElsewhere >= fineElsewhere &&
     shareElsewhere >= (good / attempts) * timesAsOften;
-  if (!isToBlame) return null;
+  const tookAll = others === 0 && good === 0;
+  if (millis < lost * majority || attempts < minAttemptsThere || !(isWorse || tookAll)) return null;
   const { failed, healed, cause } = whatFailedAt(name, { jobs, rows }, nameOf);
   // A job's own failures happen everywhere, unless the same job succeeded elsewhere.
   if (cause !== undefined && (measured.has(cause) || (healed === 0 && isEverywhere(cause)))) return null;
-  const elsewhere =
-    healed > 0
+  const elsewhere = tookAll
+    ? 'it took every attempt, and nothing was tried elsewhere'
+    : healed > 0
       ? `${healed} of its ${counted(failed, 'job')} succeeded elsewhere`
       : `${formatShare(shareElsewhere)} of the attempts elsewhere succeeded`;
   return { name, share: millis / lost, attempts, good, cause, elsewhere };
