@@ -52,7 +52,7 @@ export function countAttempt(job: JobHistory, index: number, doubt: boolean, cou
   const attempt = job.attempts[index];
   if (attempt === undefined) return;
   countWaits(attempt.waits, index === 0, count);
-  countSpans(attempt, savedColumn(job, index), doubt, count);
+  countSpans(job, index, doubt, count);
 }
 
 /** Counts what follows the last attempt. */
@@ -73,37 +73,42 @@ function savedColumn(job: JobHistory, index: number): Column {
   const { outcome, attempts } = job;
   if (outcome === 'failed' || outcome === 'removed' || outcome === 'wrongOutput') return lostWith(job);
   if (index === attempts.length - 1)
-    return outcome === 'success' ? computeColumn(attempts[index]) : 'underWay';
+    return outcome === 'success' ? computeColumn(job, attempts[index]) : 'underWay';
   return columnOfEarlier(job, index);
 }
 
-function columnOfEarlier({ outcome, attempts }: JobHistory, index: number): Column {
+function columnOfEarlier(job: JobHistory, index: number): Column {
+  const { outcome, attempts } = job;
   // Another cluster of the same node starts fresh.
   const isSame = ({ id }: AttemptHistory) => id === attempts[index]?.id;
   const later = attempts.slice(index + 1);
   if (later.some((one) => isSame(one) && hasExecuted(one))) return 'usefulCompute';
   const isLast = later.every(isSame);
-  return isLast && outcome !== 'success' ? 'underWay' : computeColumn(attempts[index]);
+  return isLast && outcome !== 'success' ? 'underWay' : computeColumn(job, attempts[index]);
 }
 
-function countSpans(attempt: AttemptHistory, saved: Column, doubt: boolean, count: Count): void {
+function countSpans(job: JobHistory, index: number, doubt: boolean, count: Count): void {
+  const attempt = job.attempts[index];
+  if (attempt === undefined) return;
   const { spans } = attempt;
-  const facts = factsOf(attempt, saved);
-  for (let index = 0; index < spans.length; index++) {
-    const span = spans[index];
+  const facts = factsOf(job, attempt, savedColumn(job, index));
+  for (let at = 0; at < spans.length; at++) {
+    const span = spans[at];
     if (span === undefined) continue;
-    const own = columnOf(span, index, facts);
+    const own = columnOf(span, at, facts);
     count(doubt && usefulColumns.includes(own) ? 'underWay' : own, span.from, span.to);
   }
 }
 
 /** What decides the column of a span. */
-function factsOf(attempt: AttemptHistory, saved: Column) {
+function factsOf(job: JobHistory, attempt: AttemptHistory, saved: Column) {
   const returned = returningSpan(attempt);
   const kept = keptUntil(attempt, returned);
-  const compute = computeColumn(attempt);
+  const compute = computeColumn(job, attempt);
   const keepsWork = isKept(compute) || (kept > -Infinity && isKept(saved));
-  return { attempt, saved, returned, kept, compute, keepsWork };
+  // One that died at its start is lost with all that it did before.
+  const isLost = !isKept(compute) && !hasExecuted(attempt);
+  return { attempt, saved, returned, kept, compute, keepsWork, isLost };
 }
 
 function columnOf(
@@ -112,13 +117,18 @@ function columnOf(
   facts: ReturnType<typeof factsOf>,
 ): Column {
   const { attempt, saved, returned, compute } = facts;
+  if (doing === 'executing' && failed === true) return isKept(compute) ? 'lostToEviction' : compute;
   if (isArrival(doing)) return inputColumn(attempt, facts.keepsWork, index, doing);
   if (doing === 'output') {
+    if (facts.isLost) return compute;
     if (!hasExecuted(attempt)) return 'overhead';
     if (failed === true) return isKept(compute) ? 'overhead' : compute;
     return index === returned ? 'returning' : isKept(saved) ? 'saving' : saved;
   }
-  if (doing !== 'executing') return plain[doing];
+  if (doing !== 'executing') {
+    const own = plain[doing];
+    return facts.isLost && (own === 'overhead' || own === 'unknown') ? compute : own;
+  }
   // After the results were returned there is nothing left to compute.
   if (returned !== -1 && index > returned) return 'overhead';
   return to <= facts.kept ? saved : compute;
@@ -150,13 +160,15 @@ function inputColumn(
   return arrivals[doing];
 }
 
-function computeColumn(attempt: AttemptHistory | undefined): Column {
+function computeColumn(job: JobHistory, attempt: AttemptHistory | undefined): Column {
   const { ending, cause } = attempt ?? {};
   if (ending === 'success') return 'usefulCompute';
   if (ending === 'running') return 'underWay';
   if (ending === 'wrong-output') return 'lostToWrongOutput';
   if (cause === 'time-limit') return 'lostToTimeLimit';
-  if (ending === 'removed' || cause === 'user') return 'lostToRemoval';
+  // One that a user held or vacated is removed only if its job is.
+  if (ending === 'removed' || (cause === 'user' && job.outcome === 'removed')) return 'lostToRemoval';
+  if (cause === 'user') return 'lostToEviction';
   if (ending === 'evicted' || ending === 'lost') return isFailure(cause) ? 'lostToFailure' : 'lostToEviction';
   return 'lostToFailure';
 }

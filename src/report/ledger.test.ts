@@ -309,3 +309,29 @@ test('the cause of a job removed while held is that of the hold, unless a user h
   assert.deepEqual(await causeAfter(hold(34, 'over memory limit')), [['removed', 'memory-exceeded']]);
   assert.deepEqual(await causeAfter(hold(1, 'via condor_hold (by user alice)')), [['removed', 'user']]);
 });
+
+test('an attempt that died at its start is lost in full', async () => {
+  const died = [
+    written(0, 0, submit),
+    written(0, 10, '040|Entered queue to transfer input files'),
+    written(0, 14, inputStarted),
+    written(0, 20, inputFinished),
+    written(0, 25, '007|Shadow exception!\n\tError: no such image'),
+    written(0, 30, '009|Job was aborted.\n\tvia condor_rm (by user alice)'),
+  ];
+  const { sum, slotMillis } = await ledger(parseText(died.join('')));
+  assert.deepEqual([lossIn(sum), slotMillis, sum.overhead], [15_000, 15_000, 0]);
+});
+
+test('what a job lost to a hold by hand is not that of a removed job, unless it is removed then', async () => {
+  const held = [submit, execute, hold(1, 'via condor_hold (by user alice)')];
+  const released = [...held, '013|Job was released.\n\tx', execute, terminate(0)];
+  const removed = [...held, '009|Job was aborted.\n\tvia condor_rm (by user alice)'];
+  const lossOf = async (events: string[]) => {
+    const log = events.map((body, index) => written(0, index * 10, body)).join('');
+    const { lostToEviction, lostToRemoval } = (await ledger(parseText(log))).sum;
+    return [lostToEviction, lostToRemoval];
+  };
+  assert.deepEqual(await lossOf(released), [10_000, 0]);
+  assert.deepEqual(await lossOf(removed), [0, 10_000]);
+});
