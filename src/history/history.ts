@@ -32,7 +32,7 @@ export interface Span<T> {
   doing: T;
   from: number;
   to: number;
-  /** Output that did not arrive completely, and so cannot be used. */
+  /** Output that did not arrive completely, or compute that was done again: neither is of use. */
   failed?: true;
   /** Output that a later attempt resumed from, and so no result. */
   isCheckpoint?: boolean;

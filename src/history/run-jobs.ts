@@ -7,7 +7,14 @@ import { savesOf } from '../journal/fold-agent.ts';
 import { jobMetrics } from '../journal/training-curve.ts';
 import { describeConnection } from '../journal/describe-attempt.ts';
 import type { FaultRecord, ServerShare } from '../journal/entry.ts';
-import type { AgentState, AttemptState, FetchState, JobState, RunState } from '../journal/state.ts';
+import type {
+  AgentState,
+  AttemptState,
+  FetchState,
+  JobState,
+  ResumeState,
+  RunState,
+} from '../journal/state.ts';
 import type {
   AttemptHistory,
   CacheShare,
@@ -62,8 +69,9 @@ export function runJob(job: JobState, createdAt?: string, context: RunContext = 
   const from = Date.parse(first?.waitingSince ?? first?.startedAt ?? createdAt ?? '') || 0;
   const planned = context.plannedFor?.(job.id);
   let now = 0;
-  const attempts = job.attempts.map((attempt, index) => {
-    const history = runAttempt(attempt, now, checkpointWasUsed(job, index), planned);
+  const used = usedWork(job);
+  const attempts = job.attempts.map((attempt) => {
+    const history = runAttempt(attempt, now, used.get(attempt.attempt), planned);
     now = history.spans.at(-1)?.to ?? history.waits.at(-1)?.to ?? now;
     return history;
   });
@@ -132,25 +140,45 @@ function stopCause(reason: string): Cause {
   return cause === 'unknown' ? 'user' : cause;
 }
 
-/** Whether the next attempt resumed from this one's checkpoint, or may still do so. */
-function checkpointWasUsed({ attempts, status }: JobState, index: number): boolean {
-  const saved = attempts[index];
-  const next = attempts.slice(index + 1).find(({ agent }) => agent?.training !== undefined)?.agent?.resumed;
-  if (next === undefined) return attempts.length === index + 1 && status !== 'ended';
-  return next.savedBy === saved?.attempt && next.movedOn !== false;
+/**
+ * How much training of which attempts has been used, or may still be: back from the last that trained, each attempt
+ * that was resumed from, up to that checkpoint.
+ */
+function usedWork({ attempts, status }: JobState): Map<number, number> {
+  const used = new Map<number, number>();
+  const last = attempts.findLast(({ agent }) => agent?.training !== undefined);
+  const saved = last?.agent?.work?.saved.at(-1);
+  if (status !== 'ended' && last !== undefined && saved !== undefined) used.set(last.attempt, saved.trained);
+  for (let from = continuedFrom(last); from !== undefined && from.movedOn !== false;) {
+    const { savedBy, epoch, step } = from;
+    const saver = attempts.find(({ attempt }) => attempt === savedBy);
+    const { saved: places = [] } = saver?.agent?.work ?? {};
+    const isIt = (one: ResumePlace): boolean => one.epoch === epoch && one.step === step;
+    const place = places.findLast(isIt) ?? places.at(-1);
+    if (used.has(savedBy) || place === undefined) break;
+    used.set(savedBy, place.trained);
+    from = continuedFrom(saver);
+  }
+  return used;
 }
+
+/** The checkpoint of an earlier attempt whose work it has. */
+const continuedFrom = ({ attempt, agent }: Partial<AttemptState> = {}): ResumeState | undefined =>
+  agent?.resumed?.savedBy === attempt ? agent?.resumed?.before : agent?.resumed;
+
+type ResumePlace = Pick<ResumeState, 'epoch' | 'step'>;
 
 function runAttempt(
   attempt: AttemptState,
   begun: number,
-  isKept: boolean,
+  keptUntil: number | undefined,
   planned: PlannedJob | undefined,
 ): AttemptHistory {
   const { agent, pool, outcome } = attempt;
   const ending = outcome === undefined ? 'running' : ofOutcome[outcome].ending;
   return {
     number: attempt.attempt,
-    ...runSpans(attempt, begun, isKept),
+    ...runSpans(attempt, begun, keptUntil),
     ending,
     checkpointed: false,
     caches: [...cacheShares(attempt), ...givenUpShares(attempt)],

@@ -20,13 +20,14 @@ const order: [DrawnPhase, Activity][] = [
 ];
 
 /**
- * The waits and spans of an attempt from `begun` on. If its checkpoint `isKept`, training after the checkpoint comes
- * after the saving: as in a log, this separates what was saved from what was lost. Saving that was never used is overhead.
+ * The waits and spans of an attempt from `begun` on. `keptUntil` is how much of its training has been used or may still
+ * be: the rest comes after the saving, which as in a log separates what was saved from what was lost. Saving that was
+ * never used is overhead.
  */
 export function runSpans(
   attempt: AttemptState,
   begun: number,
-  isKept: boolean,
+  keptUntil: number | undefined,
 ): Pick<AttemptHistory, 'waits' | 'spans'> {
   let now = begun;
   const next = <T>(doing: T, millis: number): Span<T>[] => {
@@ -36,33 +37,30 @@ export function runSpans(
   };
   const waits = next('idle' as const, between(attempt.waitingSince, attempt.startedAt));
   const start = now;
-  const unsaved = isKept ? unsavedMillis(attempt) : undefined;
-  const isWasted = !isKept && attempt.outcome !== 'success';
-  const spans = order.flatMap(([phase, doing]) => {
+  const { agent, outcome } = attempt;
+  const isEnded = outcome !== undefined && outcome !== 'success';
+  const trained = phaseMillis(attempt, 'training');
+  const unsaved = isEnded && keptUntil !== undefined ? Math.max(0, trained - keptUntil) : undefined;
+  const discarded = isEnded ? 0 : Math.min(trained, agent?.work?.discarded ?? 0);
+  const spans = order.flatMap(([phase, doing]): Span<Activity>[] => {
     const millis = phaseMillis(attempt, phase);
-    if (unsaved === undefined)
-      return next(isWasted && phase === 'saving' ? ('starting' as const) : doing, millis);
-    if (phase === 'training') return next(doing, millis - unsaved);
+    if (phase === 'training')
+      return [
+        ...next(doing, discarded).map((span) => ({ ...span, failed: true as const })),
+        ...next(doing, millis - discarded - (unsaved ?? 0)),
+      ];
+    if (phase !== 'saving') return next(doing, millis);
+    if (unsaved === undefined) return next<Activity>(isEnded ? 'starting' : doing, millis);
     // At least 1 ms: the saving separates what was kept from what was lost.
-    return phase === 'saving'
-      ? [
-          ...next(doing, Math.max(1, millis)).map((span) => ({ ...span, isCheckpoint: true })),
-          ...next('executing' as const, unsaved),
-        ]
-      : next(doing, millis);
+    return [
+      ...next(doing, Math.max(1, millis)).map((span) => ({ ...span, isCheckpoint: true })),
+      ...next<Activity>('executing', unsaved),
+    ];
   });
   const silence = between(attempt.startedAt, attempt.endedAt) - (now - start);
-  const isSilent = attempt.agent?.outcome === undefined;
+  const isSilent = agent?.outcome === undefined;
   spans.push(...next(isSilent ? ('silent' as const) : ('starting' as const), silence));
   return { waits, spans };
-}
-
-/** Training after the last checkpoint; undefined without a checkpoint, or after a success. */
-function unsavedMillis({ agent, outcome }: AttemptState): number | undefined {
-  if (agent?.checkpoint === undefined || outcome === undefined || outcome === 'success') return undefined;
-  const { training, returning, cleaning } = agent.millis;
-  const since = between(agent.checkpoint.savedAt, agent.lastAt) - returning - cleaning;
-  return Math.min(training - starvedMillis(agent), Math.max(0, since));
 }
 
 /** Fetching without progress, until a server was given up. */

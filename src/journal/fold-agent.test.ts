@@ -158,3 +158,42 @@ test('printed values of a metric that a file has then are void, also as the best
     { why: 'too-many', count: 2, examples: ['a', 'c'] },
   ]);
 });
+
+test('a training that is started again and has nothing left to do keeps what it reported last', () => {
+  const start: AgentBody = { kind: 'training-started', pid: 1, command: 't' };
+  const reported: AgentBody = { kind: 'progress', epoch: 6, epochs: 6, accuracy: 0.77, metrics: { f1: 0.7 } };
+  const { training } = folded([0, start], [9, reported], [10, start]);
+  const { epoch, epochs, accuracy, metrics } = training ?? {};
+  assert.deepEqual(
+    { epoch, epochs, accuracy, metrics },
+    { epoch: 6, epochs: 6, accuracy: 0.77, metrics: { f1: 0.7 } },
+  );
+});
+
+test('training after the last checkpoint of a start is discarded by the next start', () => {
+  const start: AgentBody = { kind: 'training-started', pid: 1, command: 't' };
+  const save = (step: number): AgentBody => ({
+    kind: 'checkpoint-saved',
+    files: 1,
+    bytes: 1,
+    sha256: '',
+    step,
+  });
+  const training: AgentBody = { kind: 'phase', phase: 'training' };
+  const { work } = folded(
+    [0, training],
+    [0, start],
+    [60, start],
+    [100, save(1)],
+    [110, start],
+    [130, save(2)],
+  );
+  assert.deepEqual(work, {
+    saved: [
+      { trained: 40_000, step: 1 },
+      { trained: 60_000, step: 2 },
+    ],
+    discarded: 70_000,
+    until: 110_000,
+  });
+});

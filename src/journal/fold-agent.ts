@@ -50,7 +50,7 @@ export function foldAgent(before: AgentState | undefined, entry: AgentEntry): Ag
     case 'progress-replaced':
     case 'progress-scaled':
     case 'metrics-refused':
-      return { ...state, training: changeTraining(state.training ?? { command: '' }, entry) };
+      return { ...state, ...discarding(state, entry), training: changeTraining(state.training, entry) };
     case 'heartbeat':
       return { ...state, ...heartbeat(state, entry) };
     case 'request-short':
@@ -59,13 +59,12 @@ export function foldAgent(before: AgentState | undefined, entry: AgentEntry): Ag
       return { ...state, gpus: entry.gpus, ...defined({ driver: entry.driver }) };
     case 'self-test':
       return withLacks(state, entry);
-    case 'checkpoint-saved': {
-      const { files, bytes, epoch, step, t } = entry;
-      return { ...state, checkpoint: { savedAt: t, files, bytes, ...defined({ epoch, step }) } };
-    }
+    case 'checkpoint-saved':
+      return { ...state, ...withCheckpoint(state, entry) };
     case 'checkpoint-restored': {
       const { savedBy, epoch, step, otherCode } = entry;
-      return { ...state, resumed: { savedBy, ...defined({ epoch, step, otherCode }) } };
+      const before = savedBy === entry.attempt ? (state.resumed?.before ?? state.resumed) : undefined;
+      return { ...state, resumed: { savedBy, ...defined({ epoch, step, otherCode, before }) } };
     }
     case 'checkpoint-refused':
       return { ...state, refused: [...(state.refused ?? []), entry.reason] };
@@ -136,6 +135,29 @@ function ended(
     exit,
     ...(training && turns && { training: { ...training, turns } }),
   };
+}
+
+const noWork: NonNullable<AgentState['work']> = { saved: [], discarded: 0, until: 0 };
+
+/** Its checkpoint, and how much training is in it: of the last eight, since an attempt resumes from one of the last. */
+function withCheckpoint(
+  { work = noWork, millis }: AgentState,
+  { files, bytes, epoch, step, t }: Extract<AgentEntry, { kind: 'checkpoint-saved' }>,
+): Partial<AgentState> {
+  const place = defined({ epoch, step });
+  const saved = [...work.saved.slice(-7), { trained: millis.training - work.discarded, ...place }];
+  return { checkpoint: { savedAt: t, files, bytes, ...place }, work: { ...work, saved } };
+}
+
+/** Another start of the training does not have what came after the last checkpoint of the one before. */
+function discarding(
+  { work = noWork, training, millis }: AgentState,
+  { kind }: AgentEntry,
+): Partial<AgentState> {
+  if (!training?.command || kind !== 'training-started') return {};
+  const until = millis.training;
+  const kept = Math.max(work.until, work.discarded + (work.saved.at(-1)?.trained ?? 0));
+  return { work: { ...work, discarded: work.discarded + until - kept, until } };
 }
 
 /** The last fault is why the attempt ended, so a fault of its clean-up goes first. */
@@ -248,19 +270,24 @@ type TrainingEntry = Extract<
   }
 >;
 
-function changeTraining(old: TrainingState, entry: TrainingEntry): TrainingState {
+/** What is counted anew by each start of a training. */
+const ofOneStart = ['waited', 'samples', 'saves', 'saveSeconds', 'done', 'status', 'signal'] as const;
+
+function changeTraining(old: TrainingState = { command: '' }, entry: TrainingEntry): TrainingState {
   switch (entry.kind) {
     case 'training-started': {
       const waitedBefore = (old.waitedBefore ?? 0) + (old.waited ?? 0);
-      const { best, worst, turns, scales, saveEvery, firstEpoch } = old;
       const savedBefore = savesOf(old);
-      // What it was so far counts until the new start has a pace of its own.
+      // What it reported last counts until the new start reports: one that had nothing left to do never does.
+      const kept = { ...old };
+      for (const name of ofOneStart) Reflect.deleteProperty(kept, name);
       const { epochSeconds, samplesPerSecond } = old.pace ?? {};
       const pace = old.pace && defined({ epochSeconds, samplesPerSecond });
       return {
+        ...kept,
         command: entry.command,
         ...(waitedBefore > 0 && { waitedBefore }),
-        ...defined({ best, worst, turns, scales, pace, saveEvery, savedBefore, firstEpoch }),
+        ...defined({ pace, savedBefore }),
       };
     }
     case 'training-ended':
@@ -369,8 +396,7 @@ const maxReportGapMs = 1000;
 
 /** `stall` is absent, never undefined. */
 function withStall(state: AgentState, entry: AgentEntry): AgentState {
-  const stall = changeStall(state, entry);
-  return stall === undefined ? state : { ...state, stall };
+  return { ...state, ...defined({ stall: changeStall(state, entry) }) };
 }
 
 /**

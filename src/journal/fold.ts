@@ -88,7 +88,9 @@ export class RunFold {
   }
 
   state(damaged: readonly Damage[] = [], trouble?: AccountTrouble): RunState {
-    const jobs = [...this.#jobs.values()].map((job) => (trouble?.isAllLost ? asUnknown(job) : job));
+    const jobs = [...this.#jobs.values()].map((job) =>
+      withOneNumber(trouble?.isAllLost ? asUnknown(job) : job),
+    );
     const endedAt = runEndedAt(jobs);
     return {
       ...this.#run,
@@ -170,7 +172,7 @@ export class RunFold {
     const { job, attempt, outcome, exit, fault, movedOn, t } = entry;
     this.#changeAttempt(job, attempt, (old) => ({
       ...old,
-      ...(old.pool === undefined ? {} : { pool: closed(old.pool, old.pool.phase, t) }),
+      ...ended(old, exit, t),
       endedAt: t,
       outcome,
       exit,
@@ -247,6 +249,27 @@ export class RunFold {
 
 const lastAttempt = ({ attempts }: JobState): number => attempts.at(-1)?.attempt ?? 0;
 
+/**
+ * The pool counts starts that its log does not show. If the agent's line with its number did not arrive either, the log
+ * has an attempt without an agent, and a journal one without a start: they are the same, under the agent's number, and
+ * so are those between them, each with the next one's agent.
+ */
+function withOneNumber(job: JobState): JobState {
+  const { attempts } = job;
+  const at = attempts.findIndex((one) => one.startedAt === undefined && one.agent !== undefined);
+  const from = attempts.slice(0, Math.max(0, at)).findLastIndex(hasRunUnheard);
+  if (from === -1) return job;
+  const joined = attempts.slice(from, at).map((logged, index): AttemptState => {
+    const { attempt, agent } = attempts[from + index + 1] ?? logged;
+    return { ...logged, attempt, ...defined({ agent }), phase: phaseOf(agent, logged.pool) };
+  });
+  return withOneNumber({ ...job, attempts: attempts.toSpliced(from, at - from + 1, ...joined) });
+}
+
+/** Whether the pool has run it, and no agent's entries are known. */
+const hasRunUnheard = ({ agent, pool, exit, endedAt }: AttemptState): boolean =>
+  agent === undefined && pool !== undefined && (endedAt === undefined || typeof exit === 'number');
+
 /** A job that was kept back was never submitted, so stopping ends it. */
 const stopping = (job: JobState, t: string): JobState =>
   job.isKeptBack
@@ -289,7 +312,8 @@ function phaseOf(agent: AgentState | undefined, pool: PoolAccount | undefined): 
 function inPool(old: AttemptState, entry: Extract<RunEntry, { kind: 'attempt-phase' }>): AttemptState {
   const { phase, host, site, t } = entry;
   const before = old.pool ?? noAccount(phase, t);
-  const pool = { ...closed(before, phase, t), ...defined({ host, site }) };
+  const after = before.phase === phase ? before.after : before.phase;
+  const pool = { ...closed(before, phase, t), ...defined({ host, site, after }) };
   return { ...old, pool, phase: phaseOf(old.agent, pool) };
 }
 
@@ -329,6 +353,14 @@ function closed(pool: PoolAccount, phase: Phase, t: string): PoolAccount {
   const next = { ...pool, phase, since: t, millis };
   delete next.disconnected;
   return next;
+}
+
+/** What follows the last output of a program that exited is no training. */
+function ended({ pool, agent, phase }: AttemptState, exit: number | null, t: string): Partial<AttemptState> {
+  if (pool === undefined) return {};
+  if (pool.after !== 'returning' || exit === null) return { pool: closed(pool, pool.phase, t), phase };
+  const last = closed({ ...pool, phase: 'cleaning' }, 'cleaning', t);
+  return { pool: last, phase: phaseOf(agent, last) };
 }
 
 /** Counts of a run's jobs, before any is counted. */

@@ -140,6 +140,8 @@ export interface AttemptState {
 /** What the pool did for an attempt, by the access point's clock. */
 export interface PoolAccount {
   phase: Phase;
+  /** The phase before. */
+  after?: Phase;
   since: string;
   host?: string;
   site?: string;
@@ -172,6 +174,14 @@ export interface AgentState extends WorkerMachine {
   checkpoint?: CheckpointState;
   /** The checkpoint the training was given. */
   resumed?: ResumeState;
+  /** What became of its training, in milliseconds of it. */
+  work?: {
+    /** How much each of its last checkpoints has. */
+    saved: { trained: number; epoch?: number; step?: number }[];
+    /** How much it did again in another start, up to `until`. */
+    discarded: number;
+    until: number;
+  };
   /** Why saved checkpoints could not be used. */
   refused?: string[];
   /** It exited so that the pool could transfer the checkpoint. */
@@ -228,6 +238,8 @@ export interface CheckpointState extends Omit<
 export interface ResumeState extends Omit<AgentBodyOf<'checkpoint-restored'>, 'kind'> {
   /** Whether the training went past it; false if it started from scratch; undefined until it reports. */
   movedOn?: boolean;
+  /** After a pause it resumes from its own: what it had before, whose work it still has. */
+  before?: ResumeState;
 }
 
 export interface TrainingState extends Progress {

@@ -29,7 +29,9 @@ export const lostMillis = ({ millis }: { millis: Amounts }): number => lossIn(mi
 /** Saved work that was lost with its job was lost to what ended the job. */
 export function causeOfLoss(job: JobHistory, { cause, ending, millis }: AttemptRow): Cause | undefined {
   if (millis.lostToRemoval > 0 && ending !== 'removed') return job.cause ?? cause;
-  return cause ?? (millis.retriedTransfer > 0 ? 'transfer-stalled' : undefined);
+  if (cause !== undefined) return cause;
+  if (millis.retriedTransfer > 0) return 'transfer-stalled';
+  return millis.lostToEviction > 0 ? 'checkpoint-failed' : undefined;
 }
 
 /** Attempts with something in common, and what they lost. */

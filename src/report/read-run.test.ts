@@ -106,7 +106,7 @@ test('tables, charts and the CSV of attempts name jobs by the parameters that di
   row!.seconds.queued = 0.01;
   const glyphs = { done: '#', running: '+', failed: 'x', idle: '.' };
   const text = runText(whole, [], { width: Infinity, glyphs });
-  assert.match(text, /^ {2}0 lr=0 +1 +success +0\.0s +10s +10s\n {2}1 lr=0\.1 +1 +failed /m);
+  assert.match(text, /^ {2}0 lr=0 +1 +success +0\.0s +- +10s +10s\n {2}1 lr=0\.1 +1 +failed +5\.0s +20s /m);
   const [head, first] = [...attemptCsv(ledger)];
   assert.match(head ?? '', /,parameters\.lr,parameters\.epochs\n$/);
   assert.match(first ?? '', /,0,90\n$/);

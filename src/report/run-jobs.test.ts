@@ -139,3 +139,60 @@ test('jobs of a stopped run have one cause, with or without an attempt; a remova
     ],
   );
 });
+
+/** An attempt that trained 100 s: what it resumed from, and after how many seconds it saved which step. */
+interface Tried {
+  from?: { savedBy: number; step: number };
+  saves?: [second: number, step: number][];
+}
+
+/** Seconds of training that were of use, and that were lost, of a job whose last attempt succeeds. */
+function useOf(...tries: Tried[]): [useful: number, lost: number] {
+  let seq = 0;
+  const at = (second: number) => ({
+    v: 1 as const,
+    t: new Date(Date.UTC(2026, 0, 1) + second * 1000).toISOString(),
+    seq: seq++,
+  });
+  const plan = { run: 'r', name: 'r', pool: 'local', jobs: [job], planHash: '', version: '' };
+  const entries = tries.flatMap(({ from, saves = [] }, index): Entry[] => {
+    const [number, begun] = [index + 1, index * 200];
+    const agent = (second: number, body: AgentBody): Entry => ({
+      ...{ ...at(begun + second), job, attempt: number },
+      ...body,
+    });
+    const isLast = number === tries.length;
+    const outcome = isLast ? 'success' : 'evicted';
+    const save = { kind: 'checkpoint-saved', files: 1, bytes: 1, sha256: '' } as const;
+    return [
+      { ...at(begun), kind: 'attempt-started', job, attempt: number, why: '' },
+      agent(0, { kind: 'agent-started', version: '1', host: 'h', pid: 1, gpus: [] }),
+      ...(from === undefined ? [] : [agent(0, { kind: 'checkpoint-restored', ...from })]),
+      agent(0, { kind: 'phase', phase: 'training' }),
+      agent(0, { kind: 'training-started', pid: 1, command: 't' }),
+      ...saves.map(([second, step]) => agent(second, { ...save, step })),
+      agent(100, { kind: 'agent-ended', outcome, exit: 0 }),
+      { ...at(begun + 100), kind: 'attempt-ended', job, attempt: number, outcome, exit: isLast ? 0 : null },
+    ];
+  });
+  const ended: Entry = { ...at(2000), kind: 'job-ended', job, outcome: 'success' };
+  const state = fold([{ ...at(0), kind: 'run-created', ...plan }, ...entries, ended]);
+  const { usefulCompute, lostToEviction } = readRun('r', state).report.slotSeconds;
+  return [Math.round(usefulCompute), Math.round(lostToEviction)];
+}
+
+test('training is of use up to the checkpoint that the successful attempt has, over all attempts between', () => {
+  const saves: Tried['saves'] = [
+    [40, 4],
+    [70, 7],
+  ];
+  assert.deepEqual(useOf({ saves }, { from: { savedBy: 1, step: 7 } }), [170, 30]);
+  // The last checkpoint did not arrive: what was done after the one before is done again.
+  assert.deepEqual(useOf({ saves }, { from: { savedBy: 1, step: 4 } }), [140, 60]);
+  const second = { from: { savedBy: 1, step: 7 }, saves: [[50, 12]] } satisfies Tried;
+  assert.deepEqual(useOf({ saves }, second, { from: { savedBy: 2, step: 12 } }), [220, 80]);
+  // What the second one saved is lost, and its own training with it.
+  assert.deepEqual(useOf({ saves }, second, { from: { savedBy: 1, step: 7 } }), [170, 130]);
+  // The last one started from scratch: nothing of the others is left.
+  assert.deepEqual(useOf({ saves }, second, {}), [100, 200]);
+});

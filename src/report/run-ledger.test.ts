@@ -97,5 +97,5 @@ test("time after an agent's last entry is unknown; after its end it is overhead"
   const silent = rowOf(times);
   assert.deepEqual([silent?.lostToEviction, silent?.unknown, silent?.overhead], [10_000, 50_000, 0]);
   const polite = rowOf({ ...times, byeAt: 5_030_000 });
-  assert.deepEqual([polite?.underWay, polite?.saving, polite?.overhead], [10_000, 20_000, 30_000]);
+  assert.deepEqual([polite?.lostToEviction, polite?.unknown, polite?.overhead], [10_000, 0, 50_000]);
 });

@@ -9,8 +9,8 @@ const at = (seconds: number): string => new Date(start + seconds * 1000).toISOSt
 
 type Tried = 'evicted' | 'failed' | 'success';
 
-/** An attempt of 100 s: 10 fetching, 5 unpacking, 80 training, 1 saving, 4 cleaning; a checkpoint at second 60. */
-function attempt(outcome: Tried, savedAt: number | undefined, waited = 0): AttemptState {
+/** An attempt of 100 s: 10 fetching, 5 unpacking, 80 training, 1 saving, 4 cleaning. */
+function attempt(outcome: Tried, waited = 0, work?: AgentState['work']): AttemptState {
   const millis = {
     queued: 0,
     preparing: 0,
@@ -36,7 +36,7 @@ function attempt(outcome: Tried, savedAt: number | undefined, waited = 0): Attem
     outcome,
     exit: 0,
     training: { command: 't', waited, waitedBefore: waited / 2 },
-    ...(savedAt === undefined ? {} : { checkpoint: { savedAt: at(savedAt), files: 1, bytes: 1 } }),
+    ...(work && { work }),
   };
   return {
     job: '0',
@@ -50,10 +50,11 @@ function attempt(outcome: Tried, savedAt: number | undefined, waited = 0): Attem
   };
 }
 
-function amounts(outcome: Tried, savedAt: number | undefined, isKept: boolean, waited = 0) {
+/** What it counts as, if its first `used` seconds of training were used. */
+function amounts(outcome: Tried, used: number | undefined, waited = 0, work?: AgentState['work']) {
   const logged = {
     number: 1,
-    ...runSpans(attempt(outcome, savedAt, waited), 0, isKept),
+    ...runSpans(attempt(outcome, waited, work), 0, used === undefined ? undefined : used * 1000),
     ending: outcome,
     checkpointed: false,
     site: '',
@@ -74,7 +75,7 @@ function amounts(outcome: Tried, savedAt: number | undefined, isKept: boolean, w
 }
 
 test('training of an evicted attempt is useful up to the checkpoint that another attempt resumed from', () => {
-  assert.deepEqual(amounts('evicted', 60, true), {
+  assert.deepEqual(amounts('evicted', 44), {
     usefulCompute: 44_000,
     lostToEviction: 36_000,
     usefulTransfer: 10_000,
@@ -85,7 +86,7 @@ test('training of an evicted attempt is useful up to the checkpoint that another
 });
 
 test('a checkpoint that no attempt resumed from saves nothing, nor does its data', () => {
-  assert.deepEqual(amounts('evicted', 60, false), {
+  assert.deepEqual(amounts('evicted', undefined), {
     usefulCompute: 0,
     lostToEviction: 80_000,
     usefulTransfer: 0,
@@ -97,28 +98,30 @@ test('a checkpoint that no attempt resumed from saves nothing, nor does its data
 
 test('so is training of one that failed: what it saved last is a checkpoint, and no result', () => {
   assert.deepEqual(
-    [amounts('failed', 60, true), amounts('failed', 96, true)].map(({ usefulCompute }) => usefulCompute),
+    [amounts('failed', 44), amounts('failed', 80)].map(({ usefulCompute }) => usefulCompute),
     [44_000, 80_000],
   );
 });
 
 test('a checkpoint at the very end saves the entire training', () => {
-  assert.equal(amounts('evicted', 96, true).lostToEviction, 0);
+  assert.equal(amounts('evicted', 80).lostToEviction, 0);
 });
 
-test('success makes all of it useful', () => {
-  assert.equal(amounts('success', 60, true).usefulCompute, 80_000);
+test('success makes all of it useful, but what was done again in another start of the training', () => {
+  assert.equal(amounts('success', 44).usefulCompute, 80_000);
+  const twice = amounts('success', undefined, 0, { saved: [], discarded: 30_000, until: 30_000 });
+  assert.deepEqual([twice.usefulCompute, twice.lostToEviction], [50_000, 30_000]);
 });
 
 test('a transfer recorded by both pool and plugin counts once', () => {
-  const whole = attempt('success', undefined);
+  const whole = attempt('success');
   const pool = {
     phase: 'cleaning' as const,
     since: at(0),
     millis: { fetching: 9000, training: 0, returning: 0, cleaning: 0 },
   };
   const inputs = (agent: AgentState | undefined): number =>
-    runSpans({ ...whole, pool, ...(agent && { agent }) }, 0, false)
+    runSpans({ ...whole, pool, ...(agent && { agent }) }, 0, undefined)
       .spans.filter(({ doing }) => doing === 'input')
       .reduce((sum, { from, to }) => sum + to - from, 0);
   assert.equal(inputs(whole.agent), 19_000);
@@ -127,15 +130,15 @@ test('a transfer recorded by both pool and plugin counts once', () => {
 });
 
 test('waiting for data is not compute; in an attempt without a result it is lost with the data', () => {
-  const good = amounts('success', 60, true, 20);
+  const good = amounts('success', 44, 20);
   assert.deepEqual([good.usefulCompute, good.waitingForData], [50_000, 30_000]);
-  const kept = amounts('evicted', 60, true, 20);
+  const kept = amounts('evicted', 14, 20);
   assert.deepEqual([kept.usefulCompute, kept.lostToEviction, kept.waitingForData], [14_000, 36_000, 30_000]);
-  const vain = amounts('evicted', 60, false, 20);
+  const vain = amounts('evicted', undefined, 20);
   assert.deepEqual([vain.lostToEviction, vain.retriedTransfer, vain.waitingForData], [50_000, 45_000, 0]);
 });
 
 test('waiting for data is never longer than the training', () => {
-  const { usefulCompute, waitingForData } = amounts('success', 60, true, 1000);
+  const { usefulCompute, waitingForData } = amounts('success', 44, 1000);
   assert.deepEqual([usefulCompute, waitingForData], [0, 80_000]);
 });

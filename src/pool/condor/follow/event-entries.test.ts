@@ -243,3 +243,31 @@ test("the journal, which status, watch and the dashboard show, has no secret of 
   assert.doesNotMatch(text, /planted/i);
   assert.ok(text.split('see https://h/x').length > 3, text);
 });
+
+test('after a checkpoint exit in place, which no start follows in the log, the job trains and does not clean up', () => {
+  const returning = ['040 Started transferring output files', '040 Finished transferring output files'];
+  const training = live(said(1, 5, { kind: 'phase', phase: 'training' }));
+  const events = [submitted, moving, moved, executing, live(said(1, 4, started)), training, ...returning];
+  assert.equal(story(...events).attempts[0]?.phase, 'training');
+  const again = [...events, ...returning, terminated(0)];
+  assert.deepEqual(story(...again).attempts[0]?.pool?.millis.cleaning, 1000);
+});
+
+test('where the agent has another number than the log, its attempt is one, under the number of the agent', () => {
+  const evicted = '004 Job was evicted.';
+  const tries = [moving, moved, executing, evicted, moving, moved, executing, terminated(0)];
+  const journal = (attempt: number, second: number): Entry[] => [
+    said(attempt, second, started),
+    said(attempt, second + 1, { kind: 'phase', phase: 'training' }),
+    said(attempt, second + 2, { kind: 'agent-ended', outcome: 'success', exit: 0 }),
+  ];
+  const job = fold([...entriesOf([submitted, ...tries]), ...journal(1, 3), ...journal(3, 7)]).jobs[0]!;
+  const shown = job.attempts.map(({ attempt, outcome, agent }) => [attempt, outcome, agent?.outcome]);
+  assert.deepEqual(shown, [
+    [1, 'evicted', 'success'],
+    [3, 'success', 'success'],
+  ]);
+  const [, last] = runJobs(fold([...entriesOf([submitted, ...tries]), ...journal(3, 7)]))[0]!.attempts;
+  assert.deepEqual([last?.number, last?.ending], [3, 'success']);
+  assert.ok(last?.spans.some(({ doing }) => doing === 'executing'));
+});

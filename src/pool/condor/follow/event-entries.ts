@@ -188,10 +188,8 @@ export class EventEntries {
   }
 
   #phase(tracked: TrackedJob, doing: Activity, attempt: AttemptHistory): void {
-    const { doing: before } = tracked;
     tracked.doing = doing;
-    // After its output has been transferred, the job is only known to clean up.
-    const phase = before === 'output' && doing !== 'output' ? 'cleaning' : phases[doing];
+    const phase = phases[doing];
     const isThere = doing === 'executing' || doing === 'cut-off';
     if (phase !== undefined) this.#place(tracked, phase, isThere ? attempt : undefined);
   }
