@@ -125,35 +125,35 @@ function problemsOf(jobs: readonly JobHistory[]): Problem[] {
 }
 
 const problemOf = (cause: Cause, same: readonly JobHistory[], needsYou: boolean): Problem => ({
-  cause,
-  what: sentence(causeTitle(cause)),
-  jobs: same.length,
-  examples: same.slice(0, maxExamples).map(({ id }) => id),
-  message: clip(same.find(({ reason }) => reason)?.reason ?? '', maxMessageChars),
+  ...troubleOf(cause, same),
   fix: clip(remedyFor(same, cause, 'run'), maxMessageChars),
   needsYou,
 });
 
+type Trouble = Pick<JobHistory, 'id' | 'reason'>;
+
+const troubleOf = (cause: Cause | 'silent', same: readonly Trouble[]): Problem => ({
+  cause,
+  what: cause === 'silent' ? silentWords : sentence(causeTitle(cause)),
+  jobs: same.length,
+  examples: same.slice(0, maxExamples).map(({ id }) => id),
+  message: clip(same.find(({ reason }) => reason)?.reason ?? '', maxMessageChars),
+  fix: '',
+  needsYou: false,
+});
+
 /** What troubles running attempts at this moment, which no report has. */
 function troublesNow({ jobs }: RunState, now: number): Problem[] {
-  const found = jobs.flatMap((job) => {
-    const last = job.attempts.at(-1);
-    if (job.status !== 'running' || last === undefined || last.pool?.disconnected !== undefined) return [];
+  const found = jobs.flatMap(({ id, status, attempts }) => {
+    const last = attempts.at(-1);
+    if (status !== 'running' || last === undefined || last.pool?.disconnected !== undefined) return [];
     const setback = openSetbacks(last).at(-1)?.fault;
     return [
-      ...(silence(last, now) === undefined ? [] : [{ id: job.id, cause: 'silent' as const, message: '' }]),
-      ...(setback === undefined ? [] : [{ id: job.id, cause: setback.kind, message: setback.message }]),
+      ...(silence(last, now) === undefined ? [] : [{ id, cause: 'silent' as const, reason: '' }]),
+      ...(setback === undefined ? [] : [{ id, cause: setback.kind, reason: setback.message }]),
     ];
   });
-  return [...Map.groupBy(found, ({ cause }) => cause)].map(([cause, same]) => ({
-    cause,
-    what: cause === 'silent' ? silentWords : sentence(causeTitle(cause)),
-    jobs: same.length,
-    examples: same.slice(0, maxExamples).map(({ id }) => id),
-    message: clip(same[0]?.message ?? '', maxMessageChars),
-    fix: '',
-    needsYou: false,
-  }));
+  return [...Map.groupBy(found, ({ cause }) => cause)].map(([cause, same]) => troubleOf(cause, same));
 }
 
 const silentWords =
@@ -203,10 +203,10 @@ function wastedOf(report: LogReport): Board['wasted'] {
   };
 }
 
-const shown: ReadonlySet<string> = new Set(['time', 'setbacks', 'sites', 'broken', 'caches']);
+const shown = ['time', 'setbacks', 'sites', 'broken', 'caches'];
 
 const tablesOf = (report: LogReport): string =>
   sections(report)
-    .filter(({ id }) => shown.has(id))
+    .filter(({ id }) => shown.includes(id))
     .map((section) => sectionHtml(withoutEmptyColumns(section), []))
     .join('');

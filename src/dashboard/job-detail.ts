@@ -9,7 +9,7 @@ import { type Curve, CurveStitcher } from '../journal/training-curve.ts';
 import { attemptSentences } from '../why/checkpoint-sentences.ts';
 import { explainRunJob } from '../why/explain-run-job.ts';
 import { everyNth, fewDigits } from './curve-book.ts';
-import { phaseRowsOf, partsOf } from './job-row.ts';
+import { phaseRowsOf } from './job-row.ts';
 import type { CurvePoint, JobDetail } from './page-data.ts';
 import { actionOn, canRetry, type RunSource } from './run-source.ts';
 
@@ -49,7 +49,7 @@ export async function jobDetail(
         fault: clip(printable(fault?.message ?? ''), maxTextChars),
         fix: clip(printable(fault?.fix ?? ''), maxTextChars),
         notes: notesOn(attempt).map((note) => clip(printable(note), 600)),
-        parts: row === undefined ? [] : partsOf(row),
+        parts: row?.parts ?? [],
       };
     }),
     curves: await jobCurves(source.folder, job, points),

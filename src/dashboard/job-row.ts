@@ -68,31 +68,26 @@ function toneOf({ status, outcome, held, attempts }: JobState): Tone {
   return outcome === 'stopped' ? 'idle' : 'bad';
 }
 
-/** Milliseconds of one attempt by phase. */
-interface PhaseRow {
-  outcome: string;
-  host: string;
-  site: string;
-  millis: Partial<Record<Phase, number>>;
-}
-
-export function phaseRowsOf(job: JobState): PhaseRow[] {
-  return runJob(job).attempts.map((attempt, index) => ({
+/** Where each attempt of a job ran, how it ended, and its milliseconds by phase. */
+export const phaseRowsOf = (job: JobState) =>
+  runJob(job).attempts.map((attempt, index) => ({
     outcome: job.attempts[index]?.outcome ?? 'running',
     host: attempt.machine,
     site: attempt.site,
-    millis: phaseMillis(attempt),
+    parts: partsOf(attempt),
   }));
-}
 
-function phaseMillis({ spans, ending }: AttemptHistory): PhaseRow['millis'] {
+function partsOf({ spans, ending }: AttemptHistory): AttemptBar['parts'] {
   const returned = ending === 'success' ? spans.findLastIndex(({ doing }) => doing === 'output') : -1;
-  const millis: PhaseRow['millis'] = {};
+  const millis: Partial<Record<Phase, number>> = {};
   for (const [index, { doing, from, to }] of spans.entries()) {
     const phase = isSetUp(spans, index) ? 'preparing' : index === returned ? 'returning' : phaseOf[doing];
     millis[phase] = (millis[phase] ?? 0) + to - from;
   }
-  return millis;
+  return slotPhases.flatMap((phase): AttemptBar['parts'] => {
+    const spent = millis[phase] ?? 0;
+    return spent > 0 ? [[phase, spent]] : [];
+  });
 }
 
 /** Set-up comes first: at the end of the bar, as overhead, it would draw the rest too early. */
@@ -109,7 +104,7 @@ function attemptBars(job: JobState): AttemptBar[] {
     const from = Date.parse(startedAt ?? agent?.startedAt ?? '');
     const row = rows[index];
     if (row === undefined || Number.isNaN(from)) return [];
-    return [{ attempt, outcome: row.outcome, from, parts: partsOf(row) }];
+    return [{ attempt, outcome: row.outcome, from, parts: row.parts }];
   });
 }
 
@@ -141,9 +136,3 @@ const phaseOf: Record<Activity, Phase> = {
   'cut-off': 'unknown',
   silent: 'unknown',
 };
-
-export const partsOf = ({ millis }: PhaseRow): AttemptBar['parts'] =>
-  slotPhases.flatMap((phase): AttemptBar['parts'] => {
-    const spent = millis[phase] ?? 0;
-    return spent > 0 ? [[phase, spent]] : [];
-  });

@@ -153,8 +153,7 @@ function usedWork({ attempts, status }: JobState): Map<number, number> {
     const { savedBy, epoch, step } = from;
     const saver = attempts.find(({ attempt }) => attempt === savedBy);
     const { saved: places = [] } = saver?.agent?.work ?? {};
-    const isIt = (one: ResumePlace): boolean => one.epoch === epoch && one.step === step;
-    const place = places.findLast(isIt) ?? places.at(-1);
+    const place = places.findLast((one) => one.epoch === epoch && one.step === step) ?? places.at(-1);
     if (used.has(savedBy) || place === undefined) break;
     used.set(savedBy, place.trained);
     from = continuedFrom(saver);
@@ -165,8 +164,6 @@ function usedWork({ attempts, status }: JobState): Map<number, number> {
 /** The checkpoint of an earlier attempt whose work it has. */
 const continuedFrom = ({ attempt, agent }: Partial<AttemptState> = {}): ResumeState | undefined =>
   agent?.resumed?.savedBy === attempt ? agent?.resumed?.before : agent?.resumed;
-
-type ResumePlace = Pick<ResumeState, 'epoch' | 'step'>;
 
 function runAttempt(
   attempt: AttemptState,

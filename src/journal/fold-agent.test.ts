@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { inspect } from 'node:util';
 import type { AgentBody, AgentEntry } from './entry.ts';
-import { foldAgent, foldAgentEntries } from './fold-agent.ts';
+import { foldAgentEntries } from './fold-agent.ts';
 import type { AgentState } from './state.ts';
 
 const fault = { kind: 'transfer-stalled', message: 'sent nothing' } as const;
@@ -24,7 +24,7 @@ const journal = (entries: [second: number, body: AgentBody][]): AgentEntry[] =>
 
 /** The attempt's state after these entries, at these seconds. */
 function folded(...entries: [second: number, body: AgentBody][]): AgentState {
-  const state = journal(entries).reduce<AgentState | undefined>(foldAgent, undefined);
+  const state = foldAgentEntries(undefined, journal(entries));
   assert.ok(state);
   return state;
 }
@@ -44,7 +44,10 @@ test('entries folded together, in parts or one by one lead to the same state, an
     [12, { kind: 'progress', epoch: 3, done: 3 }],
     [13, { kind: 'progress', epoch: 3, loss: 1 }],
   ]);
-  const whole = entries.reduce<AgentState | undefined>(foldAgent, undefined);
+  const whole = entries.reduce<AgentState | undefined>(
+    (state, entry) => foldAgentEntries(state, [entry]),
+    undefined,
+  );
   assert.deepEqual(whole?.training?.best, { val_loss: 1, loss: 1, accuracy: 0.5, val_accuracy: 0.1 });
   assert.equal(whole.millis.training, 11_000);
   for (const cut of entries.keys()) {

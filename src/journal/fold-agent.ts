@@ -50,7 +50,7 @@ export function foldAgent(before: AgentState | undefined, entry: AgentEntry): Ag
     case 'progress-replaced':
     case 'progress-scaled':
     case 'metrics-refused':
-      return { ...state, ...discarding(state, entry), training: changeTraining(state.training, entry) };
+      return { ...state, training: changeTraining(state.training, entry) };
     case 'heartbeat':
       return { ...state, ...heartbeat(state, entry) };
     case 'request-short':
@@ -59,12 +59,13 @@ export function foldAgent(before: AgentState | undefined, entry: AgentEntry): Ag
       return { ...state, gpus: entry.gpus, ...defined({ driver: entry.driver }) };
     case 'self-test':
       return withLacks(state, entry);
-    case 'checkpoint-saved':
-      return { ...state, ...withCheckpoint(state, entry) };
+    case 'checkpoint-saved': {
+      const { files, bytes, epoch, step, t } = entry;
+      return { ...state, checkpoint: { savedAt: t, files, bytes, ...defined({ epoch, step }) } };
+    }
     case 'checkpoint-restored': {
       const { savedBy, epoch, step, otherCode } = entry;
-      const before = savedBy === entry.attempt ? (state.resumed?.before ?? state.resumed) : undefined;
-      return { ...state, resumed: { savedBy, ...defined({ epoch, step, otherCode, before }) } };
+      return { ...state, resumed: { savedBy, ...defined({ epoch, step, otherCode }) } };
     }
     case 'checkpoint-refused':
       return { ...state, refused: [...(state.refused ?? []), entry.reason] };
@@ -100,7 +101,7 @@ export function foldAgentEntries(
   let own: OwnState | undefined;
   for (const entry of entries) {
     own = entry.kind === 'progress' ? addProgress(own ?? ownCopy(state ?? fresh(entry)), entry) : undefined;
-    state = own ?? foldAgent(state, entry);
+    state = own ?? withWork(foldAgent(state, entry), state, entry);
   }
   return state;
 }
@@ -139,25 +140,25 @@ function ended(
 
 const noWork: NonNullable<AgentState['work']> = { saved: [], discarded: 0, until: 0 };
 
-/** Its checkpoint, and how much training is in it: of the last eight, since an attempt resumes from one of the last. */
-function withCheckpoint(
-  { work = noWork, millis }: AgentState,
-  { files, bytes, epoch, step, t }: Extract<AgentEntry, { kind: 'checkpoint-saved' }>,
-): Partial<AgentState> {
-  const place = defined({ epoch, step });
-  const saved = [...work.saved.slice(-7), { trained: millis.training - work.discarded, ...place }];
-  return { checkpoint: { savedAt: t, files, bytes, ...place }, work: { ...work, saved } };
-}
-
-/** Another start of the training does not have what came after the last checkpoint of the one before. */
-function discarding(
-  { work = noWork, training, millis }: AgentState,
-  { kind }: AgentEntry,
-): Partial<AgentState> {
-  if (!training?.command || kind !== 'training-started') return {};
+/**
+ * What became of the training: how much is in each of the last eight checkpoints, one of which the next attempt resumes
+ * from, and how much another start did again, since it does not have what came after the last one.
+ */
+function withWork(state: AgentState, old: AgentState | undefined, entry: AgentEntry): AgentState {
+  const { work = noWork, millis } = state;
   const until = millis.training;
+  if (entry.kind === 'checkpoint-saved') {
+    const { epoch, step } = entry;
+    const latest = { trained: until - work.discarded, ...defined({ epoch, step }) };
+    return { ...state, work: { ...work, saved: [...work.saved.slice(-7), latest] } };
+  }
+  if (entry.kind === 'checkpoint-restored' && entry.savedBy === entry.attempt) {
+    const before = old?.resumed?.before ?? old?.resumed;
+    return { ...state, resumed: { savedBy: entry.savedBy, ...state.resumed, ...defined({ before }) } };
+  }
+  if (entry.kind !== 'training-started' || !old?.training?.command) return state;
   const kept = Math.max(work.until, work.discarded + (work.saved.at(-1)?.trained ?? 0));
-  return { work: { ...work, discarded: work.discarded + until - kept, until } };
+  return { ...state, work: { ...work, discarded: work.discarded + until - kept, until } };
 }
 
 /** The last fault is why the attempt ended, so a fault of its clean-up goes first. */
@@ -271,23 +272,19 @@ type TrainingEntry = Extract<
 >;
 
 /** What is counted anew by each start of a training. */
-const ofOneStart = ['waited', 'samples', 'saves', 'saveSeconds', 'done', 'status', 'signal'] as const;
+const ofOneStart = 'waited saves saveSeconds done status signal'.split(' ');
+const paceFrom = ['epochsFrom', 'samplesFrom'];
 
 function changeTraining(old: TrainingState = { command: '' }, entry: TrainingEntry): TrainingState {
   switch (entry.kind) {
     case 'training-started': {
       const waitedBefore = (old.waitedBefore ?? 0) + (old.waited ?? 0);
-      const savedBefore = savesOf(old);
       // What it reported last counts until the new start reports: one that had nothing left to do never does.
-      const kept = { ...old };
-      for (const name of ofOneStart) Reflect.deleteProperty(kept, name);
-      const { epochSeconds, samplesPerSecond } = old.pace ?? {};
-      const pace = old.pace && defined({ epochSeconds, samplesPerSecond });
       return {
-        ...kept,
+        ...without(old, ofOneStart),
         command: entry.command,
         ...(waitedBefore > 0 && { waitedBefore }),
-        ...defined({ pace, savedBefore }),
+        ...defined({ pace: old.pace && without(old.pace, paceFrom), savedBefore: savesOf(old) }),
       };
     }
     case 'training-ended':
@@ -310,17 +307,18 @@ function changeTraining(old: TrainingState = { command: '' }, entry: TrainingEnt
   }
 }
 
+const without = <T extends object>(values: T, names: readonly string[]): T =>
+  Object.fromEntries(Object.entries(values).filter(([name]) => !names.includes(name))) as T;
+
 /** Of metrics that were printed and are now in the training's file, the file alone counts. */
 function withoutMetrics(training: TrainingState, names: readonly string[]): TrainingState {
-  const others = <T extends object>(values: T): T =>
-    Object.fromEntries(Object.entries(values).filter(([name]) => !names.includes(name))) as T;
   const { metrics, best, worst, ...rest } = training;
   const left = {
-    metrics: metrics && others(metrics),
-    best: best && others(best),
-    worst: worst && others(worst),
+    metrics: metrics && without(metrics, names),
+    best: best && without(best, names),
+    worst: worst && without(worst, names),
   };
-  return { ...others(rest), ...defined(left) };
+  return { ...without(rest, names), ...defined(left) };
 }
 
 /** A state whose parts that a report of progress changes belong to nobody else. */

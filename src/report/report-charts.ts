@@ -1,7 +1,6 @@
 import { attemptTimeline } from './charts/attempt-timeline.ts';
 import { rateUnit, timeUnit } from './charts/axis.ts';
-import { countBars, stackedBars } from './charts/bar-chart.ts';
-import { completionChart } from './charts/completion-chart.ts';
+import { stackedBars } from './charts/bar-chart.ts';
 import { heatMap } from './charts/heat-map.ts';
 import { stripChart, type Strip } from './charts/strip-chart.ts';
 import { lossColumns, slotColumns } from './columns.ts';
@@ -29,12 +28,11 @@ export function reportCharts(jobs: readonly JobHistory[], { rows }: Ledger, repo
   const sure = jobs.filter(({ id }) => !doubted.has(id));
   return [
     ...slotTimeChart(report),
-    ...completions(rows, report),
+    ...completions(rows),
     ...compute(sure),
     ...losses(wasteful),
-    ...failures(report),
     ...timeline(jobs, wasteful),
-    ...rateChart('sites', 'rates', 'Input transfer rate per site', strips(sure, transferRate)),
+    ...dotChart('sites', rates, 'rates', 'Input transfer rate per site', strips(sure, transferRate)),
     ...cacheRates(jobs),
     ...cacheSiteCharts(report),
   ];
@@ -58,18 +56,12 @@ function highestLoss(rows: readonly JobRow[]): JobRow[] {
     .map(({ row }) => row);
 }
 
-function completions(rows: readonly JobRow[], { completion }: LogReport): Chart[] {
-  const done = rows.flatMap((row) =>
-    row.completionMillis === undefined ? [] : [{ job: rowLabel(row), seconds: row.completionMillis / 1000 }],
+function completions(rows: readonly JobRow[]): Chart[] {
+  const values = rows.flatMap((row) =>
+    row.completionMillis === undefined ? [] : [{ name: rowLabel(row), value: row.completionMillis / 1000 }],
   );
-  if (completion.medianSeconds === null) return [];
-  return [
-    {
-      section: 'summary',
-      title: 'Completion time per job',
-      svg: completionChart(done, completion.medianSeconds),
-    },
-  ];
+  const found = values.length === 0 ? [] : [{ name: 'all jobs', values }];
+  return dotChart('summary', times, 'completion', 'From first match to completion (one dot per job)', found);
 }
 
 /** A strip per site, with a value of each job's last attempt. */
@@ -88,21 +80,18 @@ function strips(jobs: readonly JobHistory[], value: (attempt: AttemptHistory) =>
 
 function compute(jobs: readonly JobHistory[]): Chart[] {
   const found = strips(jobs, (attempt) => [secondsOf(attempt, 'executing')]);
-  const title = 'Compute time per site (one dot per job)';
-  if (found.length === 0) return [];
-  return [
-    {
-      section: 'sites',
-      title,
-      svg: stripChart(found, { id: 'compute', title, axis: 'compute', unit: timeUnit, show: formatSeconds }),
-    },
-  ];
+  return dotChart('sites', times, 'compute', 'Compute time per site (one dot per job)', found);
 }
 
-function rateChart(section: string, id: string, title: string, found: readonly Strip[]): Chart[] {
-  if (found.length === 0) return [];
-  const show = (value: number) => `${(value / 1e6).toFixed(1)} MB/s`;
-  return [{ section, title, svg: stripChart(found, { id, title, axis: 'rate', unit: rateUnit, show }) }];
+const times = { axis: 'time', unit: timeUnit, show: formatSeconds };
+const rates = {
+  axis: 'rate',
+  unit: rateUnit,
+  show: (value: number) => `${(value / 1e6).toFixed(1)} MB/s`,
+};
+
+function dotChart(section: string, of: typeof rates, id: string, title: string, found: Strip[]): Chart[] {
+  return found.length === 0 ? [] : [{ section, title, svg: stripChart(found, { id, title, ...of }) }];
 }
 
 function cacheRates(jobs: readonly JobHistory[]): Chart[] {
@@ -117,7 +106,7 @@ function cacheRates(jobs: readonly JobHistory[]): Chart[] {
     name,
     values: values.map(({ job, bytes, seconds }) => ({ name: job, value: bytes / seconds })),
   }));
-  return rateChart('caches', 'cache-rates', 'Transfer rate per cache', found);
+  return dotChart('caches', rates, 'cache-rates', 'Transfer rate per cache', found);
 }
 
 /** For the section of `cacheSiteSection`. */
@@ -145,13 +134,6 @@ function losses(wasteful: readonly JobRow[]): Chart[] {
     seconds: Object.fromEntries(lossColumns.map((column) => [column, row.millis[column] / 1000])),
   }));
   return [{ section: 'waste', title, svg: stackedBars(bars, { id: 'losses', title, axis: 'lost' }) }];
-}
-
-function failures({ failures: found }: LogReport): Chart[] {
-  if (found.length === 0) return [];
-  const title = 'Jobs without a valid result, by cause';
-  const bars = found.map(({ what, jobs, share }) => ({ name: what, count: jobs, share }));
-  return [{ section: 'failures', title, svg: countBars(bars, { id: 'causes', title, axis: 'number' }) }];
 }
 
 function timeline(jobs: readonly JobHistory[], wasteful: readonly JobRow[]): Chart[] {

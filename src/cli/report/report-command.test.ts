@@ -158,7 +158,7 @@ test('the HTML page has every chart, is reproducible, and fetches nothing', asyn
   }
   const [html = '', again] = pages;
   assert.equal(html, again);
-  for (const id of ['whole', 'completion', 'compute', 'losses', 'causes', 'timeline'])
+  for (const id of ['whole', 'completion', 'compute', 'losses', 'timeline'])
     assert.match(html, new RegExp(`aria-labelledby="${id}-title ${id}-text"`));
   assert.equal(html.match(/role="img"/g)?.length, html.match(/<desc/g)?.length);
   assert.doesNotMatch(html, /<script[^>]|<link|<img|@import|url\(|(?:src|href)="(?!#)/);

@@ -1,8 +1,8 @@
 import { columns, columnLabels, type Amounts, type Column } from '../columns.ts';
 import { formatMillis } from '../format.ts';
-import { horizontalAxis, scaleTo, timeUnit, type Unit } from './axis.ts';
-import { badColour, chartLegend, palette } from './palette.ts';
-import { element, escapeMarkup, label, nameLabels, nameRoom, picture } from './svg.ts';
+import { horizontalAxis, scaleTo, timeUnit } from './axis.ts';
+import { chartLegend, palette } from './palette.ts';
+import { element, escapeMarkup, nameRoom, picture } from './svg.ts';
 
 const width = 720;
 const rowHeight = 20;
@@ -44,33 +44,6 @@ export function stackedBars(
   return picture(
     { id, title, description: described, width, height: edges.bottom + 44 },
     key.markup,
-    horizontalAxis(scale, edges, axis),
-    ...rows,
-  );
-}
-
-const jobsUnit: Unit = { name: 'jobs', size: 1 };
-
-export function countBars(
-  bars: readonly { name: string; count: number; share: number }[],
-  { id, title, axis }: Lengths,
-): string {
-  const edges = { left: 280, right: 640, top: 8, bottom: 8 + bars.length * 26 };
-  const scale = scaleTo(Math.max(...bars.map(({ count }) => count)), edges.right - edges.left, jobsUnit);
-  const names = bars.map(({ name }) => name);
-  const { draw } = nameLabels(44, names);
-  const rows = bars.map(({ name, count, share }, row) => {
-    const y = edges.top + row * 26 + 4;
-    const length = scale.place(count);
-    return (
-      draw(edges.left - 8, y + 13, name, { 'text-anchor': 'end' }) +
-      element('rect', { x: edges.left, y, width: length, height: 18, fill: badColour }) +
-      label(edges.left + length + 6, y + 13, `${count} (${(share * 100).toFixed(1)} %)`)
-    );
-  });
-  const described = bars.map(({ name, count }) => `${name}: ${count}`).join('; ');
-  return picture(
-    { id, title, description: described, width, height: edges.bottom + 44 },
     horizontalAxis(scale, edges, axis),
     ...rows,
   );
