@@ -271,7 +271,7 @@ type TrainingEntry = Extract<
   }
 >;
 
-/** What is counted anew by each start of a training. */
+/** What is counted from zero by each start of a training. */
 const ofOneStart = 'waited saves saveSeconds done status signal'.split(' ');
 const paceFrom = ['epochsFrom', 'samplesFrom'];
 
