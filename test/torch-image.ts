@@ -4,6 +4,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { isThere } from '@updraft/base';
 import type { MiniPoolState } from '@updraft/mini/pool';
+import { uncompressed } from './condor/make-image.ts';
 
 const run = promisify(execFile);
 
@@ -19,8 +20,7 @@ export async function torchImage({ root, bin }: MiniPoolState): Promise<string> 
     const words = leftOut.map((name) => `--exclude=./${name}/*`).join(' ');
     const copy = `tar -C "$1" ${words} -cf - . | tar -C "$2" --no-same-owner -xf -`;
     await run('sh', ['-c', copy, 'sh', root, draft]);
-    const plain = ['--mksquashfs-args', '-noI -noD -noF -noX'];
-    await run(path.join(bin, 'apptainer'), ['build', ...plain, `${draft}.sif`, draft], {
+    await run(path.join(bin, 'apptainer'), ['build', ...uncompressed, `${draft}.sif`, draft], {
       maxBuffer: 1 << 24,
     });
     await rename(`${draft}.sif`, image);

@@ -8,7 +8,7 @@ import path from 'node:path';
 import type { TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
-import { makeImage } from '../condor/make-image.ts';
+import { makeTinyImage } from '../condor/make-image.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 const manifestType = 'application/vnd.oci.image.manifest.v1+json';
@@ -16,7 +16,7 @@ const manifestType = 'application/vnd.oci.image.manifest.v1+json';
 /** A registry without TLS, with a small image under the tags `1` and `latest`. */
 export async function imageRegistry(t: TestContext) {
   const image = path.join(await temporaryFolder(t), 'image');
-  await makeImage(image);
+  await makeTinyImage(image);
   const blobs = new Map<string, Buffer>();
   const digestOf = (blob: Buffer): string => `sha256:${createHash('sha256').update(blob).digest('hex')}`;
   const kept = (blob: Buffer, type: string) => {

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { startFederation } from '@updraft/mini/federation';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { condorHarness, onlyJob, result } from './condor-harness.ts';
-import { makeImage } from './make-image.ts';
+import { makeImage, uncompressed } from './make-image.ts';
 import { federationEnv } from './published-cifar.ts';
 
 test('a job runs in a SIF image of the access point', async (t) => {
@@ -29,7 +29,13 @@ pool = "condor"
   const image = path.join(harness.folder, 'image');
   await mkdir(image);
   await makeImage(image);
-  await harness.tool('apptainer', 'build', path.join(harness.folder, 'an image, mine.sif'), image);
+  await harness.tool(
+    'apptainer',
+    'build',
+    ...uncompressed,
+    path.join(harness.folder, 'an image, mine.sif'),
+    image,
+  );
   const job = onlyJob(await harness.finish(await harness.submit()));
   assert.equal(job.outcome, 'success', JSON.stringify(job.attempts.at(-1)?.fault ?? job.held));
 });
@@ -66,7 +72,7 @@ attempts = 1
   await mkdir(image);
   await makeImage(image);
   await mkdir(path.join(published, 'v1'));
-  await harness.tool('apptainer', 'build', path.join(published, 'v1/image.sif'), image);
+  await harness.tool('apptainer', 'build', ...uncompressed, path.join(published, 'v1/image.sif'), image);
   const run = await harness.submit();
   const job = onlyJob(await harness.finish(run));
   assert.equal(job.outcome, 'success', JSON.stringify(job.attempts.at(-1)?.fault ?? job.held));
@@ -95,7 +101,7 @@ attempts = 1
   const image = path.join(harness.folder, 'image');
   await mkdir(image);
   await makeImage(image, 'gzip');
-  await harness.tool('apptainer', 'build', path.join(harness.folder, 'bare.sif'), image);
+  await harness.tool('apptainer', 'build', ...uncompressed, path.join(harness.folder, 'bare.sif'), image);
   const job = onlyJob(await harness.finish(await harness.submit()));
   const [attempt] = job.attempts;
   assert.deepEqual([job.outcome, attempt?.exit, attempt?.fault?.kind], ['failed', 116, 'environment-broken']);

@@ -3,20 +3,36 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 
+/** For `apptainer build`: compressing an image of a few megabytes takes a second. */
+export const uncompressed = ['--mksquashfs-args', '-noI -noD -noF -noX'];
+
+/** What the agent needs besides these programs. */
+const usual = ['sh', 'gzip', 'mkdir', 'mv', 'chmod', 'cat', 'true'];
+const libraries = ['libc.so.6', 'libm.so.6', 'libpthread.so.0', 'libdl.so.2', 'librt.so.1', 'libgcc_s.so.1'];
+
 /** A minimal image with a shell, gzip, what the agent needs, and more programs on request, from this machine's files. */
-export async function makeImage(image: string, lacks?: string, more: string[] = []): Promise<void> {
+export const makeImage = (image: string, lacks?: string, more: string[] = []): Promise<void> =>
+  fillImage(
+    image,
+    [...usual, ...more].filter((name) => name !== lacks),
+    libraries,
+  );
+
+/** An image for commands of a shell, a third as large. */
+export const makeTinyImage = (image: string): Promise<void> => fillImage(image, ['sh', 'cat'], []);
+
+async function fillImage(image: string, programs: string[], more: string[]): Promise<void> {
   const folders = ['bin', 'usr/bin', 'tmp', 'proc', 'dev', 'sys', 'etc', 'var/tmp', 'root', 'home'];
   for (const folder of folders) await mkdir(path.join(image, folder), { recursive: true });
-  const usual = ['sh', 'gzip', 'mkdir', 'mv', 'chmod', 'cat', 'true'];
-  const programs = [...usual, ...more].filter((name) => name !== lacks);
   const script = `
 set -e
 for name in ${programs.join(' ')}; do
   file=/usr/bin/$name; [ -x "$file" ] || file=/bin/$name
-  for to in bin usr/bin; do cp -L "$file" "$1/$to/$name"; done
+  cp -L "$file" "$1/bin/$name"
+  ln "$1/bin/$name" "$1/usr/bin/$name"
   ldd "$file" | sed -n 's/.*=> \\([^ ]*\\) .*/\\1/p; s/^[[:space:]]*\\(\\/[^ ]*\\) .*/\\1/p' >> "$1/.libraries"
 done
-for name in libc.so.6 libm.so.6 libpthread.so.0 libdl.so.2 librt.so.1 libgcc_s.so.1; do ldconfig -p | sed -n "s/.*$name .* => //p" | head -n 1 >> "$1/.libraries"; done
+for name in ${more.join(' ')}; do ldconfig -p | sed -n "s/.*$name .* => //p" | head -n 1 >> "$1/.libraries"; done
 sort -u "$1/.libraries" | while read -r library; do mkdir -p "$1$(dirname "$library")"; cp -L "$library" "$1$library"; done
 `;
   await promisify(execFile)('sh', ['-c', script, 'sh', image], {

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { condorHarness, type CondorHarness, limitIdle, onlyJob, result } from './condor-harness.ts';
-import { makeImage } from './make-image.ts';
+import { makeImage, uncompressed } from './make-image.ts';
 import { publishedCifar } from './published-cifar.ts';
 
 type Cifar = NonNullable<Awaited<ReturnType<typeof publishedCifar>>>;
@@ -101,7 +101,7 @@ test('CIFAR-10 arrives by each method in an image, with the same bytes', async (
   if (harness === undefined) return;
   const folder = path.join(harness.folder, 'image');
   await makeImage(folder, undefined, ['cmp']);
-  await harness.tool('apptainer', 'build', path.join(harness.folder, 'small.sif'), folder);
+  await harness.tool('apptainer', 'build', ...uncompressed, path.join(harness.folder, 'small.sif'), folder);
   assert.equal(await result(await succeed(harness), 'where.txt'), 'image\n');
 });
 

@@ -4,11 +4,11 @@ import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
-import { findProgram } from '@updraft/base';
+import { findProgram, shellQuote } from '@updraft/base';
 import { startFederation } from '@updraft/mini/federation';
 import { enterCommand } from '@updraft/mini/testing';
 import { compileCache } from '../compile-cache.ts';
-import { makeImage } from '../condor/make-image.ts';
+import { makeImage, uncompressed } from '../condor/make-image.ts';
 import { testPool } from '../pool.ts';
 import { runNames } from '../run-names.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -145,7 +145,9 @@ test('a real Apptainer builds the definition from local images, and the image ru
 /** The tests may have no access to a registry: both stages of the definition start from a folder instead. */
 async function buildFromFolder(folder: string, bin: string): Promise<void> {
   const bases = `s|^Bootstrap: docker|Bootstrap: localimage|; s|^From: .*|From: ${folder}/base|`;
-  const program = `#!/bin/sh\n[ "$1" != build ] || sed -i '${bases}' apptainer.def\nexec '${bin}/apptainer' "$@"\n`;
+  const plain = uncompressed.map(shellQuote).join(' ');
+  const build = `[ "$1" != build ] || { sed -i '${bases}' apptainer.def; shift; set -- build ${plain} "$@"; }`;
+  const program = `#!/bin/sh\n${build}\nexec '${bin}/apptainer' "$@"\n`;
   await writeFile(path.join(folder, 'bin/apptainer'), program, { mode: 0o755 });
 }
 
