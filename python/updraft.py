@@ -2588,7 +2588,7 @@ def _plain(state: Any) -> Any:
     if isinstance(state, dict):
         return {name: _plain(value) for name, value in state.items()}
     if isinstance(state, tuple):
-        return tuple(_plain(value) for value in state)
+        return tuple(value if type(value) is int else _plain(value) for value in state)
     return state.tolist() if _numpy() is not None and isinstance(state, _numpy().ndarray) else state
 
 
@@ -2761,7 +2761,10 @@ def _copy_to_host(value: Any, buffers: dict[Any, Any], path: tuple[Any, ...]) ->
             twin[key] = _copy_to_host(one, buffers, (*path, key))
         return twin
     if isinstance(value, list) or type(value) is tuple:
-        return type(value)(_copy_to_host(one, buffers, (*path, place)) for place, one in enumerate(value))
+        # A generator's state is 625 numbers.
+        return type(value)(
+            one if type(one) is int else _copy_to_host(one, buffers, (*path, place)) for place, one in enumerate(value)
+        )
     return copy.deepcopy(value)
 
 

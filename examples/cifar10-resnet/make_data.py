@@ -71,7 +71,7 @@ def batch(generator, pictures, count, name):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("output", nargs="?", default="published/cifar-10-python.tar.gz")
-    parser.add_argument("--images-per-batch", type=int, default=200)
+    parser.add_argument("--images-per-batch", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     generator = numpy.random.default_rng(args.seed)

@@ -14,8 +14,9 @@ parser.add_argument("--min-accuracy", type=float, default=0.0)
 parser.add_argument("--epochs", type=int, required=True)
 args = parser.parse_args()
 
-model = ResNet50()
-model.load_state_dict(torch.load("imagenet_resnet50.pt", map_location="cpu", weights_only=True))
+weights = torch.load("imagenet_resnet50.pt", map_location="cpu", weights_only=True)
+model = ResNet50(width=len(weights["bn1.weight"]))
+model.load_state_dict(weights)
 model.eval()
 with torch.no_grad():
     scores = model(torch.zeros(1, 3, 64, 64))

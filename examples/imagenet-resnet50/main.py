@@ -105,6 +105,7 @@ def parse_arguments():
     parser.add_argument("--momentum", type=float, default=0.9)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--image-size", type=int, default=224)
+    parser.add_argument("--width", type=int, default=64, help="channels of the first stage")
     parser.add_argument("--weights", help="a file of published ResNet-50 weights to start from")
     parser.add_argument("--workers", type=int, default=int(os.environ.get("UPDRAFT_CPUS", 4)))
     parser.add_argument("--log-interval", type=int, default=10)
@@ -124,7 +125,7 @@ def main():
     # Before the model, so that the first images are read meanwhile.
     training = updraft.prefetch(load(args, args.train_dir, classes, device, True))
     validation = load(args, args.val_dir, classes, device, False)
-    model = ResNet50().to(device, memory_format=torch.channels_last)
+    model = ResNet50(width=args.width).to(device, memory_format=torch.channels_last)
     if args.weights is not None:
         load_weights(model, args.weights)
     optimizer = optim.SGD(model.parameters(), lr=args.lr, momentum=args.momentum, weight_decay=1e-4)

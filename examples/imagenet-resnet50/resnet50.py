@@ -34,18 +34,20 @@ class Bottleneck(nn.Module):
 
 
 class ResNet50(nn.Module):
-    def __init__(self, classes=1000):
+    """Four stages of 16 blocks; `width` is the number of channels of the first."""
+
+    def __init__(self, classes=1000, width=64):
         super().__init__()
-        self.conv1 = nn.Conv2d(3, 64, 7, stride=2, padding=3, bias=False)
-        self.bn1 = nn.BatchNorm2d(64)
+        self.conv1 = nn.Conv2d(3, width, 7, stride=2, padding=3, bias=False)
+        self.bn1 = nn.BatchNorm2d(width)
         self.relu = nn.ReLU(inplace=True)
         self.maxpool = nn.MaxPool2d(3, stride=2, padding=1)
-        self.layer1 = stage(64, 64, blocks=3, stride=1)
-        self.layer2 = stage(256, 128, blocks=4, stride=2)
-        self.layer3 = stage(512, 256, blocks=6, stride=2)
-        self.layer4 = stage(1024, 512, blocks=3, stride=2)
+        self.layer1 = stage(width, width, blocks=3, stride=1)
+        self.layer2 = stage(4 * width, 2 * width, blocks=4, stride=2)
+        self.layer3 = stage(8 * width, 4 * width, blocks=6, stride=2)
+        self.layer4 = stage(16 * width, 8 * width, blocks=3, stride=2)
         self.avgpool = nn.AdaptiveAvgPool2d(1)
-        self.fc = nn.Linear(2048, classes)
+        self.fc = nn.Linear(32 * width, classes)
         for module in self.modules():
             if isinstance(module, nn.Conv2d):
                 nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")

@@ -9,7 +9,7 @@ const open = (t: TestContext): Promise<ExampleHarness | undefined> =>
   ExampleHarness.open(t, 'cifar10-resnet', ['torch', 'numpy']);
 /** The archive's folder as the agent unpacks it. */
 const archive = sharedFolder(async (harness) => {
-  const made = await harness.run('make_data.py', '--images-per-batch', '100');
+  const made = await harness.run('make_data.py', '--images-per-batch', '20');
   assert.equal(made.code, 0, made.err);
   const script = 'import tarfile\ntarfile.open("published/cifar-10-python.tar.gz").extractall("data")\n';
   await writeFile(path.join(harness.folder, 'unpack.py'), script);
@@ -17,7 +17,7 @@ const archive = sharedFolder(async (harness) => {
   return path.join(harness.folder, 'data/cifar-10-batches-py');
 });
 const unpacked = (harness: ExampleHarness): Promise<string> => archive(harness, 'data/cifar-10-batches-py');
-const small = '--epochs 1 --device cpu --width 4 --batch-size 20 --log-interval 1'.split(' ');
+const small = '--epochs 1 --device cpu --width 4 --batch-size 4 --log-interval 1'.split(' ');
 
 test('CIFAR-10: the commands in the README of the ResNet give a valid result on this machine', async (t) => {
   const harness = await open(t);
@@ -55,7 +55,7 @@ test('CIFAR-10: training on a batch starts as soon as it has arrived', async (t)
   for (const name of names) await rename(path.join(folder, name), path.join(later, name));
   await writeFile(path.join(data, '.arriving'), '');
   const training = harness.start('cifar10_resnet.py', ...small);
-  await training.until('[180/500');
+  await training.until('[36/100');
   for (const name of names) await rename(path.join(later, name), path.join(folder, name));
   await rm(path.join(data, '.arriving'));
   const { code, err } = await training.ended;
@@ -71,7 +71,7 @@ test('CIFAR-10: a training that gets SIGTERM while it waits saves, exits with 85
   await rename(kept!, away!);
   await writeFile(marker, '');
   const training = harness.start('cifar10_resnet.py', ...small);
-  await training.until('[380/500');
+  await training.until('[76/100');
   training.kill('SIGTERM');
   const stopped = await training.ended;
   assert.equal(stopped.code, 85, stopped.err);
@@ -87,18 +87,18 @@ test('CIFAR-10: a training that gets SIGTERM within a batch resumes at the next 
   if (harness === undefined) return;
   await unpacked(harness);
   const training = harness.start('cifar10_resnet.py', ...small);
-  await training.until('[20/500');
+  await training.until('[4/100');
   training.kill('SIGTERM');
   const stopped = await training.ended;
   assert.equal(stopped.code, 85, stopped.err);
   const again = await harness.run('cifar10_resnet.py', ...small);
   assert.equal(again.code, 0, again.err);
-  const reported = [...`${stopped.out}${again.out}`.matchAll(/\[(\d+)\/500/g)].map(([, seen]) =>
+  const reported = [...`${stopped.out}${again.out}`.matchAll(/\[(\d+)\/100/g)].map(([, seen]) =>
     Number(seen),
   );
   assert.deepEqual(
     reported,
-    Array.from({ length: 25 }, (_, step) => 20 * step),
+    Array.from({ length: 25 }, (_, step) => 4 * step),
   );
 });
 

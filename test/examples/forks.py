@@ -4,6 +4,7 @@ The arguments are modules to import. Each line of standard input is an order: th
 arguments, and sockets for its output, its errors, and its process number and exit code.
 """
 
+import gc
 import importlib
 import json
 import os
@@ -46,6 +47,8 @@ def watch_script(order: dict) -> None:
 
 for module in sys.argv[1:]:
     importlib.import_module(module)
+# A collection in a fork would copy all that it has inherited.
+gc.freeze()
 for line in sys.stdin:
     if os.fork() == 0:
         watch_script(json.loads(line))
