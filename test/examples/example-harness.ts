@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
-import { cp, mkdir, mkdtemp, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, rename, rm, symlink } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { after, type TestContext } from 'node:test';
@@ -14,7 +14,7 @@ import { temporaryFolder } from '../temporary-folder.ts';
 import { poolCache, testPool } from '../pool.ts';
 import { runNames } from '../run-names.ts';
 import { ForkedPython, type RunningScript } from './forked-python.ts';
-import { cliMain } from '../programs.ts';
+import { placeUpdraft } from '../programs.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
 
@@ -85,10 +85,8 @@ export class ExampleHarness {
     const home = await temporaryFolder(t);
     const copied = path.join('examples', name ?? '');
     await cp(path.join(root, copied), path.join(home, copied), { recursive: true });
-    await mkdir(path.join(home, 'bin'));
+    await placeUpdraft(path.join(home, 'bin'));
     await symlink(found, path.join(home, 'bin', 'python3'));
-    const wrapper = `#!/bin/sh\nexec '${process.execPath}' '${cliMain}' "$@"\n`;
-    await writeFile(path.join(home, 'bin', 'updraft'), wrapper, { mode: 0o755 });
     const env = {
       ...process.env,
       HOME: home,
@@ -167,10 +165,9 @@ export class ExampleHarness {
 
   /** Runs `updraft` in the example's folder. */
   async updraft(...words: string[]): Promise<Ended> {
-    const program = [cliMain, ...words];
     const options = { cwd: this.folder, env: this.env, maxBuffer: 1 << 24 };
     try {
-      const { stdout, stderr } = await promisify(execFile)(process.execPath, program, options);
+      const { stdout, stderr } = await promisify(execFile)('updraft', words, options);
       return { code: 0, out: stdout, err: stderr };
     } catch (error) {
       const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string };

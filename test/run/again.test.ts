@@ -6,7 +6,6 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { loadRun } from '../../src/journal/load-run.ts';
 import { supervisorState } from '../../src/pool/local/local-pool.ts';
-import { cliMain } from '../programs.ts';
 import { eventually, isIn, RunHarness } from './run-harness.ts';
 
 const untilGo = 'while [ ! -e "$GO" ]; do sleep 0.02; done; echo 1 > model.pt';
@@ -158,7 +157,7 @@ test('watch continues a run whose supervisor has died', async (t) => {
   assert.match(list.out, /1 running .* supervisor died: updraft watch continues it/);
   const below = path.join(harness.folder, 'src');
   await mkdir(below);
-  const looking = spawn(process.execPath, [cliMain, 'watch'], { cwd: below, env: harness.env });
+  const looking = spawn('updraft', ['watch'], { cwd: below, env: harness.env });
   t.after(() => looking.kill('SIGKILL'));
   let said = '';
   looking.stderr.setEncoding('utf8').on('data', (text: string) => (said += text));

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
@@ -20,14 +19,10 @@ import { supervisorState } from '../../src/pool/local/local-pool.ts';
 import { createRun } from '../../src/run/create-run.ts';
 import { compileCache } from '../compile-cache.ts';
 import { runNames } from '../run-names.ts';
-import { agentMain, cliMain } from '../programs.ts';
+import { agentWords, placeUpdraft } from '../programs.ts';
 import { hangMs } from '../hang-limit.ts';
 
 export const projectRoot = path.resolve(import.meta.dirname, '..', '..');
-
-const built = path.join(projectRoot, 'dist', `updraft-agent-linux-${os.arch()}`);
-/** `npm test` has built the agent, which starts in a quarter of the time; by hand its source is used, which is never old. */
-const isBuilt = process.env['UPDRAFT_TEST_POOL'] !== undefined && existsSync(built);
 
 export interface CommandResult {
   code: number | null;
@@ -51,7 +46,7 @@ export class RunHarness {
     this.pool = path.join(folder, 'pool');
     this.log = path.join(folder, 'trainings.log');
     this.env = {
-      PATH: process.env['PATH'] ?? '/usr/bin:/bin',
+      PATH: `${path.join(folder, 'bin')}:${process.env['PATH'] ?? '/usr/bin:/bin'}`,
       HOME: folder,
       XDG_STATE_HOME: path.join(folder, 'state'),
       UPDRAFT_SCRATCH: this.scratch,
@@ -66,7 +61,8 @@ export class RunHarness {
     const harness = new RunHarness(await mkdtemp(path.join(os.tmpdir(), 'run-bench-')));
     t.after(() => harness.#end());
     await mkdir(harness.scratch);
-    await (isBuilt ? harness.#useProgram([built]) : harness.useAgent(agentMain));
+    await placeUpdraft(path.join(harness.folder, 'bin'));
+    await harness.#useProgram(agentWords);
     return harness;
   }
 
@@ -96,7 +92,7 @@ export class RunHarness {
   }
 
   start(...words: string[]): { pid: number; answer: Promise<CommandResult> } {
-    const child = spawn(process.execPath, [cliMain, ...words], {
+    const child = spawn('updraft', words, {
       cwd: this.folder,
       env: this.env,
       stdio: ['ignore', 'pipe', 'pipe'],
