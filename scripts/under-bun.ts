@@ -23,7 +23,7 @@ export interface FileResult {
  */
 const suites = [
   // What the command line does with objects and files; the rest of it is text, and starts the same modules.
-  'src/cli/{bundle,object}/*.test.ts',
+  'src/cli/object/*.test.ts',
   'src/!(cli)/**/*.test.ts',
   // Not `mini`: the suites of objects and transfers start its federation in Bun, and need all of it to work there.
   'packages/!(mini)/**/*.test.ts',

@@ -32,7 +32,7 @@ const command =
     : [process.execPath, `--import=${preload}`];
 
 function suites(): string[] {
-  const all = globSync(positionals.length > 0 ? positionals : ['src/**/*.test.ts', 'test/**/*.test.ts'], {
+  const all = globSync(positionals.length > 0 ? positionals : ['{src,packages,test}/**/*.test.ts'], {
     cwd: root,
   });
   return all.filter((name) => /\bfc\.assert\b/.test(readFileSync(path.join(root, name), 'utf8'))).sort();
