@@ -216,9 +216,9 @@ test('reading takes linear time', () => {
       return (process.cpuUsage().user - before) / 1000;
     };
     took(10_000);
-    const ms = took(200_000);
-    // If it grew with the square, it would be minutes.
-    assert.ok(ms < 15_000, `200 kB of ${JSON.stringify(piece)} took ${ms} ms`);
+    const ms = took(50_000);
+    // Below 100 ms. If it grew with the square, it would be several seconds.
+    assert.ok(ms < 1_500, `50 kB of ${JSON.stringify(piece)} took ${ms} ms`);
   }
 });
 

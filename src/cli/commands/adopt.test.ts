@@ -4,6 +4,7 @@ import { chmod, readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { runCommand } from '../../../test/cli/run-command.ts';
+import { cliMain } from '../../../test/programs.ts';
 import { compileCache } from '../../../test/compile-cache.ts';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import type { Finding } from '@updraft/base';
@@ -28,8 +29,7 @@ const refused = good.replace('queue', 'notification = Sometimes\nqueue');
 
 /** Runs the real program, without HTCondor on the PATH. */
 function program(cwd: string, ...args: string[]) {
-  const main = path.join(import.meta.dirname, '..', 'main.ts');
-  return spawnSync(process.execPath, [main, 'adopt', ...args], {
+  return spawnSync(process.execPath, [cliMain, 'adopt', ...args], {
     cwd,
     encoding: 'utf8',
     env: { PATH: '/nowhere', HOME: cwd, NODE_COMPILE_CACHE: compileCache },

@@ -4,6 +4,7 @@ import { readdir, symlink, truncate } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { runCommand } from '../../../test/cli/run-command.ts';
+import { cliMain } from '../../../test/programs.ts';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import type { SpecProblem } from '../../job/source-file.ts';
 import * as check from './check.ts';
@@ -75,8 +76,7 @@ test('submit does not look for programs, but refuses what cannot work, unless --
 
 /** The real program, as a shell would start it. */
 function program(cwd: string, ...args: string[]) {
-  const main = path.join(import.meta.dirname, '..', 'main.ts');
-  return spawnSync(process.execPath, [main, ...args], { cwd, encoding: 'utf8' });
+  return spawnSync(process.execPath, [cliMain, ...args], { cwd, encoding: 'utf8' });
 }
 
 test('a bad file gives exit code 3 and every problem on stderr, nothing on stdout', async (t) => {

@@ -8,10 +8,9 @@ import { test, type TestContext } from 'node:test';
 import { identifyProcess } from '@updraft/base/processes';
 import { runCommand } from '../../../test/cli/run-command.ts';
 import { ask } from '../../../test/mini/demo-federation.ts';
+import { cliMain } from '../../../test/programs.ts';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import * as mini from './mini.ts';
-
-const main = path.resolve(import.meta.dirname, '../main.ts');
 
 interface Ended {
   code: number;
@@ -27,7 +26,7 @@ async function place(t: TestContext) {
   const options = { cwd: folder, env: { ...process.env, XDG_STATE_HOME: path.join(folder, 'state') } };
   const updraft = (...words: string[]): Promise<Ended> =>
     new Promise((resolve) => {
-      execFile(process.execPath, [main, 'mini', 'federation', ...words], options, (error, out, err) => {
+      execFile(process.execPath, [cliMain, 'mini', 'federation', ...words], options, (error, out, err) => {
         resolve({ code: error === null ? 0 : Number(error.code), out, err });
       });
     });
@@ -103,7 +102,7 @@ test('in the foreground, Ctrl-C shuts it down cleanly', async (t) => {
   const { options, state } = await place(t);
   const child = spawn(
     process.execPath,
-    [main, 'mini', 'federation', 'up', '--publish', '/demo=data', '--like', 'xrootd', '--json'],
+    [cliMain, 'mini', 'federation', 'up', '--publish', '/demo=data', '--like', 'xrootd', '--json'],
     options,
   );
   const [line] = (await once(child.stdout, 'data')) as [Buffer];
