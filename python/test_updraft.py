@@ -214,6 +214,8 @@ class AttemptTest(unittest.TestCase):
 
 
 SOMETIMES = [(2, signal.SIGKILL), (9, signal.SIGTERM), (1, signal.SIGKILL), (8, signal.SIGTERM), (3, signal.SIGTERM)]
+SELDOM = SOMETIMES[:3]
+"""Before and after the end of an epoch, and right after a start: for what differs from others in its loader only."""
 
 
 class WithoutTorch(AttemptTest):
@@ -662,11 +664,11 @@ class WithTorch(AttemptTest):
         data = Noisy() if dataset is None else dataset
         return lambda: torch.utils.data.DataLoader(data, batch_size=4, **{"shuffle": True, **options})
 
-    def same(self, make_loader: Callable[[], Any]) -> None:
-        self.same_after(lambda interruption: learn(interruption, make_loader), SOMETIMES, "whole")
+    def same(self, make_loader: Callable[[], Any], interruptions: Any = SELDOM) -> None:
+        self.same_after(lambda interruption: learn(interruption, make_loader), interruptions, "whole")
 
     def test_same_samples_losses_and_weights(self) -> None:
-        self.same(self.loader())
+        self.same(self.loader(), SOMETIMES)
 
     def test_same_with_workers_and_a_sampler_that_draws_each_index_when_asked(self) -> None:
         class Late:
@@ -1079,7 +1081,7 @@ class WithTorch(AttemptTest):
                         interruption.batch_done(run)
             return [lines, shadow["weight"].tolist()]
 
-        self.same_after(train, SOMETIMES[:3], "whole")
+        self.same_after(train, SELDOM, "whole")
 
     def test_tensors_of_a_dict_come_back_on_their_device(self) -> None:
         later: dict[str, Any] = {}
