@@ -98,17 +98,32 @@ function testFiles(): string[] {
     .map((name) => path.join(root, name));
 }
 
-/** Tests of one room are pure: a process runs those of several files. The others have one each. */
+/** Tests across rooms that only read files and call functions: to load the sources takes longer than most of them. */
+const isPure = (name: string): boolean =>
+  [
+    'test/adopt/{cases,certainty,docs}.test.ts',
+    'test/catalogue/catalogue.test.ts',
+    'test/codes/*.test.ts',
+    'test/docs/{pages,why}.test.ts',
+    'test/install/recipe.test.ts',
+    'test/osg/{report,scenario}.test.ts',
+    'test/page/drop.test.ts',
+    'test/slurm/render.test.ts',
+    'test/why/{agreement,checkpoint-advice,explain}.test.ts',
+  ].some((pattern) => path.matchesGlob(name, pattern));
+
+/** Tests of one room are pure, too: a process runs those of several files. The others have one each. */
 function processes(files: string[]): string[][] {
   const together = new Map<string, string[][]>();
   const alone: string[][] = [];
   for (const file of files) {
     const name = path.relative(root, file);
-    if (!isOfOneRoom(name)) {
+    if (!isOfOneRoom(name) && !isPure(fileOfKey(name))) {
       alone.push([file]);
       continue;
     }
-    const room = (name.split(path.sep)[1] ?? '') + String(isUnderBun(file));
+    const place = isOfOneRoom(name) ? name.split(path.sep)[1] : 'test';
+    const room = `${place} ${isUnderBun(file)}`;
     const groups = together.get(room) ?? [];
     const last = groups.at(-1);
     if (last === undefined || last.length >= 12) groups.push([file]);
