@@ -18,7 +18,7 @@ export const makeImage = (image: string, lacks?: string, more: string[] = []): P
     libraries,
   );
 
-/** An image for commands of a shell, a third as large. */
+/** An image for commands of a shell, about half as large. */
 export const makeTinyImage = (image: string): Promise<void> => fillImage(image, ['sh', 'cat'], []);
 
 async function fillImage(image: string, programs: string[], more: string[]): Promise<void> {

@@ -35,7 +35,7 @@ const fast = [
   'STARTER_INITIAL_UPDATE_INTERVAL',
 ];
 
-/** Of two seconds: to measure the memory of a PyTorch takes a tenth of a core if it is done every second. */
+/** Of two seconds: every second, measuring five jobs with PyTorch takes a tenth of a core. */
 const measuring = [
   'UPDATE_INTERVAL',
   'STARTER_UPDATE_INTERVAL',
