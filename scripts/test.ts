@@ -82,55 +82,47 @@ function lastTimes(): Map<string, number> {
 
 const isOfOneRoom = (name: string): boolean => /^(?:src|packages)\//.test(name);
 
-/** Longest first: a long file that starts last leaves the other cores idle. */
-function testFiles(): string[] {
-  const times = lastTimes();
-  const guess = (name: string): number =>
-    longest.includes(name) ? 100 - longest.indexOf(name) : isOfOneRoom(name) ? 1 : 10;
-  const seconds = (name: string): number => times.get(name) ?? guess(name);
-  return globSync(
+/** The seconds that a file, also under Bun, took here or may take. */
+function secondsOf(times: Map<string, number>, key: string): number {
+  const name = path.relative(root, key);
+  const at = longest.indexOf(fileOfKey(name));
+  return times.get(name) ?? (at >= 0 ? 100 - at : isOfOneRoom(name) ? 1 : 10);
+}
+
+const testFiles = (): string[] =>
+  globSync(
     patterns.length > 0
       ? patterns
       : ['{src,packages}/**/*.test.ts', 'test/**/*.test.ts', 'scripts/**/*.test.ts'],
     { cwd: root },
-  )
-    .sort((a, b) => seconds(b) - seconds(a) || (a < b ? -1 : 1))
-    .map((name) => path.join(root, name));
-}
+  ).map((name) => path.join(root, name));
 
-/** Tests across rooms that only read files and call functions: to load the sources takes longer than most of them. */
-const isPure = (name: string): boolean =>
-  [
-    'test/adopt/{cases,certainty,docs}.test.ts',
-    'test/catalogue/catalogue.test.ts',
-    'test/codes/*.test.ts',
-    'test/docs/{pages,why}.test.ts',
-    'test/install/recipe.test.ts',
-    'test/osg/{report,scenario}.test.ts',
-    'test/page/drop.test.ts',
-    'test/slurm/render.test.ts',
-    'test/why/{agreement,checkpoint-advice,explain}.test.ts',
-  ].some((pattern) => path.matchesGlob(name, pattern));
+/** What files in one process may take together: some of their tests only wait, and others could run meanwhile. */
+const maxSeconds = 60;
 
-/** Tests of one room are pure, too: a process runs those of several files. The others have one each. */
+/**
+ * To load the sources takes longer than most tests, so files of a folder share processes: they change nothing that
+ * belongs to the process. Longest first: a long one that starts last leaves the other cores idle.
+ */
 function processes(files: string[]): string[][] {
-  const together = new Map<string, string[][]>();
-  const alone: string[][] = [];
-  for (const file of files) {
-    const name = path.relative(root, file);
-    if (!isOfOneRoom(name) && !isPure(fileOfKey(name))) {
-      alone.push([file]);
-      continue;
+  const times = lastTimes();
+  const longestFirst = files
+    .map((file) => ({ file, seconds: secondsOf(times, file) }))
+    .sort((a, b) => b.seconds - a.seconds || (a.file < b.file ? -1 : 1));
+  const groups: { key: string; files: string[]; seconds: number }[] = [];
+  for (const { file, seconds } of longestFirst) {
+    const folder = path.relative(root, file).split(path.sep).slice(0, 2).join('/');
+    const key = `${folder} ${isUnderBun(file)} ${stageOf(fileOfKey(file))}`;
+    const group = groups.find(
+      (one) => one.key === key && one.files.length < 12 && one.seconds + seconds <= maxSeconds,
+    );
+    if (group === undefined) groups.push({ key, files: [file], seconds });
+    else {
+      group.files.push(file);
+      group.seconds += seconds;
     }
-    const place = isOfOneRoom(name) ? name.split(path.sep)[1] : 'test';
-    const room = `${place} ${isUnderBun(file)}`;
-    const groups = together.get(room) ?? [];
-    const last = groups.at(-1);
-    if (last === undefined || last.length >= 12) groups.push([file]);
-    else last.push(file);
-    together.set(room, groups);
   }
-  return [...alone, ...[...together.values()].flat()];
+  return groups.sort((a, b) => b.seconds - a.seconds).map((group) => group.files);
 }
 
 /** How many processes of tests run at a time: at least `min`; up to `max` as long as a core is idle. */
@@ -217,6 +209,9 @@ function idleCores(): () => boolean {
 
 const runner = path.join(root, 'scripts/run-together.ts');
 
+/** Threads that collect garbage wait for each other on busy cores: without them, tests use a sixth less CPU. */
+const execArgv = ['--single-threaded-gc', '--max-semi-space-size=64'];
+
 /** Runs the tests of files in one process. */
 async function runTogether(group: string[]): Promise<Map<string, FileResult>> {
   if (group.some(isUnderBun)) return await runUnderBun(group, interrupted.signal);
@@ -227,7 +222,7 @@ async function runTogether(group: string[]): Promise<Map<string, FileResult>> {
     file !== undefined && results.has(file) ? file : (group[0] ?? '');
   const began = performance.now();
   const one = group.length === 1 ? { files: group } : { files: [runner], argv: group };
-  const tests = run({ ...one, timeout: 1.5 * hangMs, cwd: root, signal: interrupted.signal });
+  const tests = run({ ...one, execArgv, timeout: 1.5 * hangMs, cwd: root, signal: interrupted.signal });
   tests.on('test:pass', ({ name, nesting, skip, todo, details, file }) => {
     // Node reports a process as a test too.
     if (details.type === 'suite' || name === one.files[0]) return;
