@@ -41,7 +41,7 @@ test('a memory request that is too small is held on the mini pool, and why gives
   if (harness === undefined) return;
   const run = await harness.submit();
   const job = onlyJob(await harness.until(run, (state) => onlyJob(state).held !== undefined));
-  assert.match(job.held?.message ?? '', /memory usage exceeded request_memory/);
+  assert.match(job.held?.message ?? '', /memory usage exceeded request_memory/, JSON.stringify(job));
   const { out } = await runCommand(why, [run, '0'], { cwd: harness.folder, env: harness.env });
   const [, asked] = /Request at least (\d+) MB/.exec(out) ?? [];
   // It may be held while it still grows.

@@ -13,6 +13,7 @@ import { enterCommand, enterRootScript, poolUser } from '@updraft/mini/testing';
 import { endWithUs } from '../end-with-us.ts';
 import { freePorts } from '../servers/server-process.ts';
 import { poolRoot } from '../pool.ts';
+import { hangMs } from '../hang-limit.ts';
 
 /** A real Slurm of two nodes on this machine, for the tests of one file. */
 export interface Cluster {
@@ -63,7 +64,9 @@ async function writeHome(home: string): Promise<void> {
   await writeFile(path.join(home, 'cgroup.conf'), 'CgroupPlugin=disabled\n');
   await writeFile(path.join(home, 'slurm.conf'), slurmConf(await freePorts(1 + nodes.length)));
   const daemons = ['slurmctld -D -c', ...nodes.map((node) => `slurmd -D -N ${node}`)];
-  const starting = daemons.map((daemon, index) => `${daemon} > /pool/log/${index}.out 2>&1 &\n`);
+  // One that cannot begin, because another program has its port for a moment, is started again.
+  const again = (daemon: string): string => `while :; do ${daemon}; sleep 1; done`;
+  const starting = daemons.map((daemon, index) => `${again(daemon)} >> /pool/log/${index}.out 2>&1 &\n`);
   await writeProgram(path.join(home, 'start.sh'), `#!/bin/sh\n${starting.join('')}wait\n`);
   await writeProgram(path.join(home, 'enter-root.sh'), enterRootScript);
 }
@@ -156,7 +159,7 @@ async function writeTools(bin: string, keeper: number, first: number): Promise<v
 }
 
 async function untilUp(bin: string, home: string, keeper: ProcessIdentity): Promise<void> {
-  const deadline = systemClock.monotonic() + 180_000;
+  const deadline = systemClock.monotonic() + hangMs;
   let said = '';
   let hasTools = false;
   for (;;) {

@@ -27,26 +27,22 @@ export const poolFolders = (home: string): PoolFolders => ({
 
 /** Intervals of minutes in a real pool, one second here: a job starts within two seconds. */
 const fast = [
+  'UPDATE_INTERVAL',
   'POLLING_INTERVAL',
   'NEGOTIATOR_INTERVAL',
   'NEGOTIATOR_MIN_INTERVAL',
   'SCHEDD_INTERVAL',
   'SCHEDD_MIN_INTERVAL',
-  'STARTER_INITIAL_UPDATE_INTERVAL',
-];
-
-/** Of two seconds: every second, measuring five jobs with PyTorch takes a tenth of a core. */
-const measuring = [
-  'UPDATE_INTERVAL',
   'STARTER_UPDATE_INTERVAL',
+  'STARTER_INITIAL_UPDATE_INTERVAL',
   'SHADOW_QUEUE_UPDATE_INTERVAL',
-  'PROCD_MAX_SNAPSHOT_INTERVAL',
 ];
 
 /** Holds jobs over their requests within seconds, by measured use: only root may set up the kernel's own limits. */
 const enforced = [
   'use policy:HOLD_IF_MEMORY_EXCEEDED',
   'use policy:HOLD_IF_DISK_EXCEEDED',
+  'PROCD_MAX_SNAPSHOT_INTERVAL = 1',
   // Pages that processes share count once: a training and its data loaders have most of theirs in common.
   'USE_PSS = True',
   'MEMORY_USAGE_METRIC = (((ProportionalSetSizeKb ?: ResidentSetSize) + 1023) / 1024)',
@@ -99,10 +95,7 @@ export function condorConfig(sites: Site[], extra: string[] = []): string {
     'RUNBENCHMARKS = 0',
     'MAIL = /bin/true',
     ...fast.map((knob) => `${knob} = 1`),
-    ...measuring.map((knob) => `${knob} = 2`),
     'NEGOTIATOR_CYCLE_DELAY = 0',
-    // The collector answers itself, instead of a fork for every question.
-    'COLLECTOR_QUERY_WORKERS = 0',
     'PERIODIC_EXPR_INTERVAL = 2',
     'MachineMaxVacateTime = 5',
     ...enforced,

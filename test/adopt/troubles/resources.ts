@@ -1,6 +1,6 @@
 import { type Fateful, untilOthersAreHeld } from './trouble.ts';
 
-/** 300 MB, which the pool measures every two seconds. */
+/** 300 MB, which the pool measures every second. */
 const usesMemory = `python3 -c "import time; kept = bytearray(range(256)) * 1200000; time.sleep(600)" & ${untilOthersAreHeld}`;
 const usesDisk = `head -c 300000000 /dev/zero > data; ${untilOthersAreHeld}; rm data`;
 const usage = { log: 'earlier.log', memoryMegabytes: 300, diskKilobytes: 300_000 };
