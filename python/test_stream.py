@@ -186,12 +186,12 @@ class Order(StreamTest):
 
     def test_names_what_it_cannot_read(self) -> None:
         os.mkdir("empty")
-        with self.assertRaisesRegex(updraft.StreamError, "empty has no tar shards"):
+        with self.assertRaisesRegex(updraft.StreamError, "'empty' has none: no file there"):
             self.stream("empty")
-        with self.assertRaisesRegex(updraft.StreamError, "nowhere has no tar shards"):
+        with self.assertRaisesRegex(updraft.StreamError, "'nowhere' has none: there is no such folder"):
             self.stream("nowhere")
         for pattern in ("data/train-{000..099}.tar", "https://server/data/train-0.tar", "data/*.tar"):
-            with self.assertRaisesRegex(updraft.StreamError, "reads all tar shards of a folder, .*; give it the folder"):
+            with self.assertRaisesRegex(updraft.StreamError, "reads all tar shards of a folder, .* has none"):
                 self.stream(pattern)
         # One that is there twice is read once.
         for name in ("a.tar", "a.tar.gz", "b.tar.zst"):
@@ -327,20 +327,6 @@ class WithAgent(StreamTest):
         self.assertEqual(lines, keys(self.stream()))
         self.assertNotIn(f"train-{first}.tar", brought)
 
-    def test_indexes_the_first_shards_before_it_is_read(self) -> None:
-        os.environ["UPDRAFT_CHECKPOINT"] = "saved"
-        self.addCleanup(os.environ.pop, "UPDRAFT_CHECKPOINT")
-        # As the agent does.
-        os.mkdir("data/.stream/at")
-        with Agent("source", "data", ahead=6):
-            stream = updraft.prefetch(self.stream("data"))
-            for thread in threading.enumerate():
-                if thread.name == "updraft-prefetch":
-                    thread.join(60)
-            first = [f"train-{number}.tar.json" for number in stream._blocks(0)[0]]
-            self.assertEqual(sorted(os.listdir("data/.stream/index")), sorted(first))
-            self.assertEqual(keys(stream), keys(self.stream()))
-
     def test_leaves_a_hint_beside_the_checkpoint(self) -> None:
         os.environ["UPDRAFT_CHECKPOINT"] = "saved"
         self.addCleanup(os.environ.pop, "UPDRAFT_CHECKPOINT")
@@ -350,7 +336,7 @@ class WithAgent(StreamTest):
             for _ in range(30):
                 next(samples)
             stream.state_dict()
-            order = stream._wanted(updraft._Start())["order"]
+            order = stream._wanted(updraft.stream.Start())["order"]
         hint = read_json("saved/stream-data.json")
         self.assertLess(len(hint["order"]), len(order))
         self.assertEqual(hint["order"], order[-len(hint["order"]) :])
@@ -532,7 +518,8 @@ class WithTorch(StreamTest):
     def test_workers_do_not_look_through_the_objects_of_pytorch(self) -> None:
         loader = self.loader(transform=frozen, num_workers=1)
         self.assertGreater(min(next(iter(loader)).tolist()), 10_000)
-        self.assertEqual(gc.get_freeze_count(), 0)
+        # Some versions of Python freeze a few hundred objects of their own.
+        self.assertLess(gc.get_freeze_count(), 10_000)
 
     def test_the_last_epoch_wants_nothing_for_a_next_one(self) -> None:
         list_shards("source", "data")
@@ -570,7 +557,7 @@ class WithTorch(StreamTest):
     def test_stream_loader_and_checkpoint_agree_on_the_batch_size(self) -> None:
         def sizes(stream_size: int, loader_size: int) -> Iterator[int]:
             loader = torch.utils.data.DataLoader(self.stream(batch_size=stream_size, transform=label), loader_size)
-            updraft._used.clear()
+            updraft.attempt.used_folders.clear()
             with updraft.training(folder="sizes", every=0) as run:
                 for _ in run.epochs(1):
                     yield from map(len, run.batches(loader))
@@ -608,26 +595,6 @@ class WithTorch(StreamTest):
             self.assertEqual(first, batches[0])
             self.assertEqual(sorted(sum(batches, [])), list(range(len(KEYS))))
 
-    def test_reads_its_checkpoint_once_and_early(self) -> None:
-        os.environ["UPDRAFT_CHECKPOINT"] = "saved"
-        self.addCleanup(os.environ.pop, "UPDRAFT_CHECKPOINT")
-        list_shards("source", "data")
-        with updraft.training() as run:
-            for _ in run.epochs(1):
-                pass
-        updraft._used.clear()
-        readers, sum_up = [], updraft._crc_of
-
-        def sum_up_and_note(path: str) -> int:
-            readers.append(threading.current_thread().name)
-            return sum_up(path)
-
-        with Agent("source", "data", ahead=7), mock.patch.object(updraft, "_crc_of", sum_up_and_note):
-            updraft.prefetch(self.loader("data"))
-            with updraft.training() as run:
-                self.assertEqual(run.epoch, 1)
-        self.assertEqual(readers, ["updraft-reading"])
-
     def test_begins_where_its_checkpoint_says_and_not_the_hint(self) -> None:
         os.environ["UPDRAFT_CHECKPOINT"] = "saved"
         self.addCleanup(os.environ.pop, "UPDRAFT_CHECKPOINT")
@@ -639,7 +606,7 @@ class WithTorch(StreamTest):
             ahead.state_dict()
             for persistent in (False, True):
                 loader = updraft.prefetch(self.loader("data", num_workers=2, persistent_workers=persistent))
-                updraft._used.clear()
+                updraft.attempt.used_folders.clear()
                 with updraft.training(folder=f"new-{persistent}") as run:
                     for _ in run.epochs(1):
                         batches = [batch.tolist() for batch in run.batches(loader)]

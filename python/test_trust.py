@@ -11,6 +11,7 @@ import random
 import re
 import resource
 import shutil
+import sys
 import unittest
 import unittest.mock
 import zipfile
@@ -69,7 +70,7 @@ class Planted(AttemptTest):
         super().setUp()
         os.mkdir("saved")
         # Each test has its own folder.
-        self.addCleanup(updraft._used.clear)
+        self.addCleanup(updraft.attempt.used_folders.clear)
 
     def refused(self, use: Any, *words: str) -> None:
         with self.assertRaises(SystemExit) as ended:
@@ -84,11 +85,11 @@ class Planted(AttemptTest):
 
     def test_nothing_runs_without_pytorch(self) -> None:
         for kind, planted in PLANTED.items():
-            with self.subTest(kind), unittest.mock.patch.object(updraft, "_torch", lambda: None):
+            with self.subTest(kind), unittest.mock.patch.dict(sys.modules, torch=None):
                 with open("saved/part", "wb") as file:
                     file.write(planted)
                 path = named("saved/part")
-                updraft._used.clear()
+                updraft.attempt.used_folders.clear()
                 self.refused(self.train)
                 os.remove(path)
 
@@ -98,15 +99,15 @@ class Planted(AttemptTest):
             with self.subTest(kind):
                 plant("saved/part", planted)
                 path = named("saved/part")
-                updraft._used.clear()
+                updraft.attempt.used_folders.clear()
                 self.refused(self.train)
-                self.refused(lambda: updraft._LightningHooks(folder="saved").last)
+                self.refused(lambda: updraft.lightning.LightningHooks(folder="saved").last)
                 os.remove(path)
                 for name in ("updraft.pt", "optimizer.pt", "rng_state.pth", "pytorch_model.bin"):
                     os.mkdir("saved/checkpoint-1")
                     plant("saved/checkpoint-1/updraft.pt", {})
                     plant(f"saved/checkpoint-1/{name}", planted)
-                    self.refused(lambda: updraft._TrainerHooks(folder="saved").last)
+                    self.refused(lambda: updraft.trainer.TrainerHooks(folder="saved").last)
                     for file in os.listdir("saved/checkpoint-1"):
                         os.remove(f"saved/checkpoint-1/{file}")
                     os.rmdir("saved/checkpoint-1")
@@ -125,7 +126,7 @@ class Planted(AttemptTest):
             for _ in run.epochs(1):
                 for _ in run.batches(range(2)):
                     run._begin["values"] = {"object 1": pickle.dumps(Evil())}
-        updraft._used.clear()
+        updraft.attempt.used_folders.clear()
         with updraft.training(best, folder="saved") as run, self.assertRaisesRegex(SystemExit, "names posix.system"):
             run._resumed = {**run._resumed, "epoch_random": run._resumed["random"]}
             next(run.epochs(2))
@@ -138,14 +139,14 @@ class Planted(AttemptTest):
             with zipfile.ZipFile("saved/part", "w") as archive:
                 for name in names:
                     archive.writestr(name, plain)
-            with self.assertRaises(updraft._Refused):
-                updraft._read("saved/part", False)
+            with self.assertRaises(updraft.errors.Refused):
+                updraft.reading.read_checkpoint("saved/part", False)
         with open("saved/part", "wb") as file:
             file.write(b"PK before it")
             with zipfile.ZipFile(file, "w") as archive:
                 archive.writestr("a/data.pkl", plain)
-        with self.assertRaises(updraft._Refused):
-            updraft._read("saved/part", False)
+        with self.assertRaises(updraft.errors.Refused):
+            updraft.reading.read_checkpoint("saved/part", False)
 
     @unittest.skipIf(torch is None, "no PyTorch")
     def test_what_trainings_save_is_read_as_it_was(self) -> None:
@@ -168,7 +169,7 @@ class Planted(AttemptTest):
             "more": [torch.float16, torch.device("cuda:1"), torch.Size([2]), collections.deque([1], 2)],
         }
         torch.save(saved, "saved/part")
-        read = updraft._read("saved/part", False)
+        read = updraft.reading.read_checkpoint("saved/part", False)
         self.assertEqual(printed(read), printed(saved))
         self.assertEqual(read["states"][0]._metadata, saved["states"][0]._metadata)
         read["views"][0][0] = 9
@@ -217,14 +218,14 @@ class Planted(AttemptTest):
         buffered = {**counting.bit_generator.state, "buffer_pos": -9}
         for one, planted in ((legacy, wrong), (modern, state), (counting, buffered)):
             with self.assertRaisesRegex(ValueError, "damaged state"):
-                updraft._set_state_of(one, planted)
-            updraft._set_state_of(one, updraft._state_of(one))
+                updraft.randomness.set_state_of(one, planted)
+            updraft.randomness.set_state_of(one, updraft.randomness.state_of(one))
         with self.assertRaisesRegex(ValueError, "damaged state"):
-            updraft._set_random({**updraft._random_now({}), "numpy": wrong}, {})
+            updraft.randomness.set_random({**updraft.randomness.random_now({}), "numpy": wrong}, {})
         os.mkdir("saved/checkpoint-1")
         plant("saved/checkpoint-1/rng_state.pth", {"numpy": wrong})
         words = ("saved/checkpoint-1/rng_state.pth is damaged", "its random numbers cannot be used", "Move it elsewhere")
-        self.refused(lambda: updraft._TrainerHooks(folder="saved").last, *words)
+        self.refused(lambda: updraft.trainer.TrainerHooks(folder="saved").last, *words)
 
     @unittest.skipIf(torch is None, "no PyTorch")
     def test_an_object_of_a_class_ends_the_training_at_its_first_save_unless_it_is_trusted(self) -> None:
@@ -249,7 +250,7 @@ class Planted(AttemptTest):
         make_loader = lambda: torch.utils.data.DataLoader(torch.arange(30), batch_size=4, collate_fn=images)
 
         def earlier(interruption: Interruption) -> Any:
-            updraft._CHECKPOINT_FORMAT = 1
+            updraft.loop.CHECKPOINT_FORMAT = 1
             return learn(interruption, make_loader)
 
         self.attempt(earlier, (5, 15), UPDRAFT_CHECKPOINT="saved")
@@ -282,10 +283,10 @@ def damaged(data: bytes, chance: random.Random) -> bytes:
 
 class Damaged(AttemptTest):
     def train(self, trusts: bool, saves: bool) -> None:
-        updraft._used.clear()
+        updraft.attempt.used_folders.clear()
         objects: dict[str, Any] = {"tape": Tape(), "best": {"loss": 1.5, "all": [1, 2]}, "rng": random.Random(1)}
         loader: Any = range(4)
-        if updraft._torch() is not None:
+        if updraft.loaded.get_torch() is not None:
             model = torch.nn.Linear(3, 2)
             objects.update(model=model, optimizer=torch.optim.AdamW(model.parameters()))
             objects.update(noise=numpy.random.default_rng(1))
@@ -294,7 +295,7 @@ class Damaged(AttemptTest):
         with updraft.training(folder="saved", every=every, keep=1, trust_checkpoint=trusts, **objects) as run:
             for _ in run.epochs(1):
                 for _ in run.batches(loader):
-                    if saves and updraft._torch() is not None:
+                    if saves and updraft.loaded.get_torch() is not None:
                         objects["model"](torch.ones(1, 3)).sum().backward()
                         objects["optimizer"].step()
                     run._store.wait()
@@ -314,8 +315,7 @@ class Damaged(AttemptTest):
         for kind in ("plain", "data", "trusted"):
             if torch is None and kind != "plain":
                 continue
-            loaded = None if kind == "plain" else torch
-            with unittest.mock.patch.object(updraft, "_torch", lambda: loaded):
+            with unittest.mock.patch.dict(sys.modules, torch=None if kind == "plain" else torch):
                 shutil.rmtree("saved", ignore_errors=True)
                 self.train(False, saves=True)
                 [name] = os.listdir("saved")

@@ -21,6 +21,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
 import types
 import unittest
@@ -269,6 +270,63 @@ class WithoutTorch(AttemptTest):
     def test_a_finished_training_has_nothing_left(self) -> None:
         first = self.attempt(count, NEVER)
         self.assertEqual(self.attempt(count, NEVER), first)
+        self.assertEqual(self.said(), "updraft: all 3 epochs are done; remove checkpoints to train again\n")
+
+    def test_same_with_steps_numbers_means_and_a_deque(self) -> None:
+        def train(interruption: Interruption) -> list[Any]:
+            tape, last = Tape(), collections.deque([0.0], maxlen=3)
+            random.seed(7)
+            with updraft.training(tape=tape, last=last, every=0) as run:
+                for step in run.steps(9):
+                    last.append(random.random())
+                    run.mean(loss=last[-1], other=step)
+                    tape.lines.append([step, run.mean()["loss"], *last])
+                    interruption.batch_done(run)
+            assert last.maxlen == 3
+            return tape.lines
+
+        self.same_after(train, [(2, signal.SIGKILL), (3, signal.SIGTERM)], "whole")
+        _, lines = self.attempt(train, NEVER, UPDRAFT_CHECKPOINT="whole")
+        self.assertEqual([line[0] for line in lines], list(range(9)))
+
+    def test_same_with_loops_one_after_the_other(self) -> None:
+        def train(interruption: Interruption) -> list[Any]:
+            tape = Tape()
+            random.seed(7)
+            with updraft.training(tape=tape, every=0) as run:
+                for epoch in run.epochs(2):
+                    for loop in range(3):
+                        for number, batch in run.enumerate("abcd"[: loop + 2]):
+                            assert number == run.batch
+                            tape.lines.append([epoch, loop, number, batch, random.random(), *run.mean(n=loop).values()])
+                            interruption.batch_done(run)
+            return tape.lines
+
+        for after in range(1, 9):
+            for folder in ("whole", "saved"):
+                shutil.rmtree(folder, ignore_errors=True)
+            self.same_after(train, [(after, signal.SIGKILL), (3, signal.SIGTERM)], "whole")
+
+    def test_notices_what_a_loop_carries_by_itself(self) -> None:
+        def train(interruption: Interruption) -> list[Any]:
+            tape, total, seen, kept, best = Tape(), 0.0, [], {"n": 0}, 9
+            with updraft.training(tape=tape, kept=kept, every=0) as run:
+                for _ in run.epochs(1):
+                    for i, number in enumerate(run.batches(range(3))):
+                        began = time.time() if i == 0 else began
+                        loss = number * 0.5
+                        total += loss
+                        seen.append(loss)
+                        kept["n"] += 1
+                        best = min(best, loss)
+                        began = time.time()
+                        interruption.batch_done(run)
+            return [total]
+
+        self.attempt(train, NEVER)
+        first, second = self.said().splitlines()
+        self.assertRegex(first, r"^updraft: test_updraft.py:\d+: enumerate starts over at 0 .* write run.enumerate\(loader\)")
+        self.assertRegex(second, r"^updraft: test_updraft.py:\d+: total and seen and best, carried from batch to batch,")
 
     def test_skips_a_damaged_checkpoint(self) -> None:
         for _ in range(2):
@@ -283,29 +341,28 @@ class WithoutTorch(AttemptTest):
             os.chdir(other)
             self.assertEqual(self.attempt(count, NEVER)[1], result)
 
-    def test_skips_a_damaged_checkpoint_that_it_reads_early(self) -> None:
+    def test_skips_a_damaged_checkpoint(self) -> None:
         for _ in range(2):
             self.attempt(count, (5, signal.SIGKILL))
-        store = updraft._Store("checkpoints", 2)
+        store = updraft.store.Store("checkpoints", 2)
         newest, older = store.paths()
         with open(newest, "ab") as file:
             file.write(b"?")
-        updraft._Reading.begin(newest)
         with contextlib.redirect_stderr(io.StringIO()):
             self.assertEqual(store.newest(), older)
 
     def test_skips_a_checkpoint_that_cannot_be_read(self) -> None:
         self.attempt(count, (5, signal.SIGKILL))
-        (older, *_) = updraft._Store("checkpoints", 2).paths()
+        (older, *_) = updraft.store.Store("checkpoints", 2).paths()
         dangling = "checkpoints/checkpoint-999999999999-00000000.pt"
         os.symlink("nowhere", dangling)
         with contextlib.redirect_stderr(io.StringIO()) as said:
-            self.assertEqual(updraft._Store("checkpoints", 2).newest(), older)
+            self.assertEqual(updraft.store.Store("checkpoints", 2).newest(), older)
         why = "is damaged; trying the one before it: No such file or directory"
         self.assertEqual(said.getvalue(), f"updraft: {dangling} {why}\n")
 
     def test_says_once_that_it_starts_over_if_all_checkpoints_are_damaged(self) -> None:
-        store = updraft._Store("checkpoints", 2)
+        store = updraft.store.Store("checkpoints", 2)
         self.assertTrue(all(store.save_now(lambda: {"one": 1}) for _ in range(2)))
         for path in store.paths():
             with open(path, "ab") as file:
@@ -316,10 +373,31 @@ class WithoutTorch(AttemptTest):
         self.assertIn("is damaged; trying the one before it", first)
         self.assertIn("is damaged; no other is left, so the training starts over", last)
 
+    def test_a_worker_ends_whose_training_was_killed_before_it_began(self) -> None:
+        reading, writing = os.pipe()
+        training, worker_may_begin = os.pipe()
+        killed = os.fork()
+        if killed == 0:
+            init = updraft.leaving._WorkerInit(None, os.getpid())
+            if os.fork() == 0:
+                os.close(worker_may_begin)
+                os.read(training, 1)  # nothing, once the training has gone
+                while os.getppid() == init._parent:
+                    pass
+                init(0)
+                os.write(writing, b"waits for work")
+            os._exit(0)
+        os.close(writing)
+        os.close(training)
+        os.waitpid(killed, 0)
+        os.close(worker_may_begin)
+        with os.fdopen(reading, "rb") as said:
+            self.assertEqual(said.read(), b"")
+
     def test_kills_all_workers_before_it_waits_for_one(self) -> None:
         worker = unittest.mock.Mock()
-        with unittest.mock.patch.object(updraft, "_workers", return_value=[worker, worker]):
-            updraft._kill_workers()
+        with unittest.mock.patch.object(updraft.leaving, "live_workers", return_value=[worker, worker]):
+            updraft.leaving.kill_workers()
         self.assertEqual([name for name, _, _ in worker.method_calls], ["kill", "kill", "join", "join"])
 
     def test_refuses_the_checkpoint_of_another_training(self) -> None:
@@ -327,9 +405,9 @@ class WithoutTorch(AttemptTest):
         with self.assertRaisesRegex(SystemExit, "is of another training: it has tape; this one has model, tape"):
             updraft.training(tape=Tape(), model=Tape()).__enter__()
 
-    def test_one_loop_an_epoch_and_one_training_a_folder(self) -> None:
+    def test_one_loop_at_a_time_and_one_training_a_folder(self) -> None:
         with updraft.training(tape=Tape()) as run:
-            with self.assertRaisesRegex(RuntimeError, "goes once into each epoch of run.epochs"):
+            with self.assertRaisesRegex(RuntimeError, "goes into each epoch of run.epochs"):
                 next(run.batches(range(3)))
             for _ in run.epochs(1):
                 for number in run.batches(range(3)):
@@ -338,6 +416,10 @@ class WithoutTorch(AttemptTest):
                         next(run.batches(range(3)))
         with self.assertRaisesRegex(SystemExit, "checkpoints is another training's"):
             updraft.training(tape=Tape()).__enter__()
+        script = "import updraft; updraft.training({'a': 1}).__enter__()"
+        path = os.path.dirname(os.path.dirname(updraft.__file__))
+        other = subprocess.run([sys.executable, "-B", "-c", script], env={"PYTHONPATH": path}, capture_output=True, text=True)
+        self.assertIn("updraft: another process is training with checkpoints; start the script once, or give each process", other.stderr)
 
     def test_metrics_that_are_no_numbers_cost_nothing(self) -> None:
         def train(interruption: Interruption) -> list[Any]:
@@ -421,11 +503,27 @@ class WithoutTorch(AttemptTest):
             with self.assertRaisesRegex(RuntimeError, "go into the statement `with updraft.training"):
                 use()
 
-    def test_one_of_several_processes_is_refused(self) -> None:
-        for name in ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE"):
-            message = f"training is for one process, .* \\({name}=2: .* set.? it\\). Start the script once, with python"
+    def test_one_of_several_processes_that_nobody_numbers_is_refused(self) -> None:
+        for name in ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"):
+            message = f"one of several processes \\({name}=2\\), .*which one. .*write `\\[train\\] processes = "
             with unittest.mock.patch.dict(os.environ, {name: "2"}), self.assertRaisesRegex(SystemExit, message):
                 updraft.training(tape=Tape()).__enter__()
+
+    def test_leaves_validation_at_once_with_what_was_saved_before_the_last_batch(self) -> None:
+        def train(interruption: Interruption) -> list[Any]:
+            tape, evaluations = Tape(), 0
+            random.seed(1)
+            with updraft.training(tape=tape, every=9) as run:
+                for epoch in run.epochs(2):
+                    for number in run.batches(range(5)):
+                        tape.lines.append([epoch, number, random.random()])
+                    interruption.batch_done(run)
+                    evaluations += 1
+            return [tape.lines, evaluations]
+
+        self.same_after(lambda _: train(_)[0], [(1, signal.SIGTERM), (2, signal.SIGTERM)], "whole")
+        self.assertIn("saved in epoch 1 after batch 4, as asked\n", self.said())
+        self.assertEqual(self.said().count("after batch 4"), 4)
 
     def test_names_what_cannot_be_saved(self) -> None:
         with self.assertRaisesRegex(TypeError, "object 2 of updraft.training has no state_dict: int; put it into a dict"):
@@ -462,9 +560,9 @@ class WithoutTorch(AttemptTest):
                 self.one = collections.namedtuple("One", "items rng")(3, random.Random(1))
 
         data = Data()
-        found = updraft._generators_in(updraft._holders({"data": data}, shared=False))
+        found = updraft.generators.generators_in(updraft.generators.find_holders({"data": data}, shared=False))
         self.assertEqual(list(found.values()), [data.one.rng])
-        self.assertLessEqual(Large.read, updraft._MAX_ITEMS)
+        self.assertLessEqual(Large.read, updraft.generators.MAX_ITEMS)
 
     def test_looks_for_generators_in_slots_and_in_all_of_many_datasets(self) -> None:
         class Part:
@@ -474,7 +572,7 @@ class WithoutTorch(AttemptTest):
                 self.rng, self.__hidden = random.Random(1), random.Random(2)
 
         parts = [Part() for _ in range(300)]
-        found = updraft._generators_in(updraft._holders({"data": parts}, shared=False))
+        found = updraft.generators.generators_in(updraft.generators.find_holders({"data": parts}, shared=False))
         self.assertEqual(len(found), 600)
 
     def test_epochs_are_a_number(self) -> None:
@@ -519,7 +617,7 @@ class WithoutTorch(AttemptTest):
         self.assertIn("no checkpoint could be written: [Errno 28] No space left on device", self.said())
 
     def test_a_disk_that_stays_full_is_reported_once_with_what_is_missing(self) -> None:
-        store = updraft._Store("checkpoints", 2)
+        store = updraft.store.Store("checkpoints", 2)
 
         def save(times: int, number: int) -> str:
             error = OSError(number, os.strerror(number)) if number else None
@@ -540,7 +638,7 @@ class WithoutTorch(AttemptTest):
         self.assertEqual(save(1, errno.EIO).count("\n"), 1)
 
     def test_the_oldest_checkpoint_makes_room_but_never_the_only_one_that_is_whole(self) -> None:
-        store, room = updraft._Store("checkpoints", 2), 2
+        store, room = updraft.store.Store("checkpoints", 2), 2
 
         def fill(_: Any) -> None:
             if len(os.listdir("checkpoints")) > room:
@@ -551,7 +649,7 @@ class WithoutTorch(AttemptTest):
             room, whole = 1, min(store.paths())
             with open(max(store.paths()), "ab") as file:
                 file.write(b"?")
-            store = updraft._Store("checkpoints", 2)
+            store = updraft.store.Store("checkpoints", 2)
             with contextlib.redirect_stderr(io.StringIO()):
                 self.assertEqual(store.newest(), whole)
                 self.assertFalse(store.save_now(lambda: {"one": 4}))
@@ -592,17 +690,17 @@ class WithoutTorch(AttemptTest):
             with open("progress.jsonl") as file:
                 return [json.loads(line)["step"] for line in file]
 
-        progress = updraft._Progress("progress.jsonl")
-        with unittest.mock.patch.object(updraft, "time") as clock:
+        progress = updraft.progress.Progress("progress.jsonl")
+        with unittest.mock.patch.object(updraft.progress, "time") as clock:
             clock.monotonic.return_value = 50.0
             for batch in range(10):
-                progress.log(updraft._Position(0, batch), {"score": 1})
+                progress.log(updraft.position.Position(0, batch), {"score": 1})
             self.assertEqual(steps(), [0])
             clock.monotonic.return_value = 51.0
-            progress.log(updraft._Position(0, 10), {"score": 1})
+            progress.log(updraft.position.Position(0, 10), {"score": 1})
             self.assertEqual(steps(), list(range(11)))
             for batch in range(11, 5_000):
-                progress.log(updraft._Position(0, batch), {"score": 1})
+                progress.log(updraft.position.Position(0, batch), {"score": 1})
             self.assertEqual(steps(), list(range(4_011)))
             progress.flush()
         self.assertEqual(steps(), list(range(5_000)))
@@ -627,14 +725,14 @@ class WithoutTorch(AttemptTest):
                 OnGpu.reads += 1
                 return self.value
 
-        progress = updraft._Progress("progress.jsonl")
+        progress = updraft.progress.Progress("progress.jsonl")
         total = OnGpu(0.0)
-        with unittest.mock.patch.object(updraft, "time") as clock:
+        with unittest.mock.patch.object(updraft.progress, "time") as clock:
             clock.monotonic.return_value = 50.0
-            progress.log(updraft._Position(), {"loss": 0})
+            progress.log(updraft.position.Position(), {"loss": 0})
             for batch in range(10):
                 total.value += 1
-                progress.log(updraft._Position(0, batch), {"loss": total})
+                progress.log(updraft.position.Position(0, batch), {"loss": total})
         self.assertEqual(OnGpu.reads, 0)
         progress.flush()
         with open("progress.jsonl") as file:
@@ -642,7 +740,7 @@ class WithoutTorch(AttemptTest):
 
     def test_saves_rarely_if_it_costs_much_and_often_if_it_is_interrupted_often(self) -> None:
         def seconds(cost: float, lives: list[float], every: Optional[float] = None) -> float:
-            interval = updraft._Interval(every)
+            interval = updraft.interval.Interval(every)
             interval.earlier = lives
             interval.start(0)
             interval.waited(0, cost)
@@ -995,10 +1093,10 @@ class WithTorch(AttemptTest):
 
         sampler = types.SimpleNamespace()
         sampler.places, sampler.order = Long(range(1_000_000)), torch.arange(1_000_000)
-        first = updraft._marks_of(sampler)
+        first = updraft.marks.marks_of(sampler)
         self.assertEqual(set(first), {"places", "order"})
         sampler.places[-1], sampler.order[3] = 1, 1
-        now = updraft._marks_of(sampler)
+        now = updraft.marks.marks_of(sampler)
         self.assertEqual([name for name in now if now[name] == first[name]], [])
 
     def test_warns_of_a_sampler_that_goes_on_by_itself(self) -> None:
@@ -1063,10 +1161,29 @@ class WithTorch(AttemptTest):
         model = torch.nn.Linear(2, 1)
         with updraft.training(optimizer=torch.optim.SGD(model.parameters(), lr=0.1)) as run:
             next(run.epochs(1))
-            run._between_batches(is_last=True)
-        updraft._used.clear()
+            run._epoch_ends(is_last=True)
+        updraft.attempt.used_folders.clear()
         with self.assertRaisesRegex(SystemExit, "optimizer does not fit .*: it is of SGD, this is Adam"):
             updraft.training(optimizer=torch.optim.Adam(model.parameters())).__enter__()
+
+    def test_notices_numbers_in_attributes_of_a_model(self) -> None:
+        class Net(torch.nn.Linear):
+            count = 0
+
+            def forward(self, one: Any) -> Any:
+                self.count += 1
+                return super().forward(one)
+
+        def train(interruption: Interruption) -> list[Any]:
+            net = Net(2, 1)
+            with updraft.training(net, every=0) as run:
+                for _ in run.epochs(1):
+                    for _ in run.batches(range(3)):
+                        net(torch.zeros(2))
+            return []
+
+        self.attempt(train, NEVER)
+        self.assertIn("updraft: Net.count (the model) changes, and starts over when the training is resumed", self.said())
 
     def test_tensors_of_a_dict_are_restored_where_they_are(self) -> None:
         def train(interruption: Interruption) -> list[Any]:
@@ -1085,7 +1202,7 @@ class WithTorch(AttemptTest):
 
     def test_tensors_of_a_dict_come_back_on_their_device(self) -> None:
         later: dict[str, Any] = {}
-        values = updraft._Values("later", later)
+        values = updraft.state.Values("later", later)
         later.update(one=torch.zeros(2, device="meta"), more=[torch.ones(2, device="meta"), {"here": torch.ones(2)}])
         state = values.state_dict()
         self.assertEqual(state["devices"], {("one",): "meta", ("more", 0): "meta"})
@@ -1117,9 +1234,9 @@ class WithTorch(AttemptTest):
                         tape.lines.append([indices.tolist(), loss.item()])
                         interruption.batch_done(run)
                         if run.batch == 0:
-                            self.assertEqual(list(run._gradients.state()), ["object 3"])
+                            self.assertEqual(list(run._objects.gradients.state()), ["object 3"])
                         if run.batch == 2:
-                            self.assertEqual(run._gradients.state(), {})
+                            self.assertEqual(run._objects.gradients.state(), {})
             return [tape.lines, model.weight.tolist()]
 
         loader = self.loader()()
@@ -1449,7 +1566,7 @@ torch._dynamo.reset()
 
     def printed(self, program: str, **env: str) -> str:
         """By a Python of its own."""
-        folder = os.path.dirname(os.path.abspath(updraft.__file__))
+        folder = os.path.dirname(os.path.dirname(os.path.abspath(updraft.__file__)))
         env = {**os.environ, "PYTHONPATH": folder, **env}
         return subprocess.run(
             [sys.executable, "-c", program], env=env, check=True, stdout=subprocess.PIPE, text=True
@@ -1463,28 +1580,28 @@ torch._dynamo.reset()
                     torch.nn.init.constant_(weights.weight, 7)
             run._store.wait()
         torch.nn.init.constant_(weights.weight, 8)
-        state = updraft._read(run._store.newest(), False)
+        state = updraft.reading.read_checkpoint(run._store.newest(), False)
         self.assertEqual(state["objects"]["object 1"]["weight"].tolist(), [[7, 7], [7, 7]])
 
     @unittest.skipUnless(hasattr(torch, "compile") and hasattr(torch.serialization, "get_crc32_options"), "old PyTorch")
     def test_a_last_checkpoint_has_large_tensors_whole_and_no_checksums_of_its_own(self) -> None:
         weights = torch.nn.Linear(1024, 512)
         state = {"objects": weights.state_dict()}
-        store = updraft._Store("saved", 1)
-        dump, noted = updraft._dump, []
+        store = updraft.store.Store("saved", 1)
+        dump, noted = updraft.store.write_checkpoint, []
 
         def dump_and_note(state: Any, file: Any) -> None:
             noted.append(torch.serialization.get_crc32_options())
             dump(state, file)
 
-        with unittest.mock.patch.object(updraft, "_dump", dump_and_note):
+        with unittest.mock.patch.object(updraft.store, "write_checkpoint", dump_and_note):
             store.save_soon(lambda: state, lambda _: None)
             # Into the buffers of the first one.
             torch.nn.init.constant_(weights.bias, 7)
             self.assertTrue(store.save_now(lambda: state))
         self.assertEqual(noted, [True, False])
         self.assertTrue(torch.serialization.get_crc32_options())
-        read = updraft._read(store.newest() or "", False)["objects"]
+        read = updraft.reading.read_checkpoint(store.newest() or "", False)["objects"]
         self.assertTrue(all(torch.equal(read[name], value) for name, value in weights.state_dict().items()))
 
 

@@ -31,6 +31,11 @@ for module in ("lightning.pytorch", "transformers.trainer"):
         importlib.import_module(module)
 
 
+def is_old(name: str, *version: int) -> bool:
+    found = getattr(sys.modules.get(name), "__version__", "0").split(".")[:2]
+    return tuple(map(int, found)) < version
+
+
 def net() -> Any:
     layers = [torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Dropout(0.3), torch.nn.Linear(16, 1)]
     return torch.nn.Sequential(*layers)
@@ -369,8 +374,8 @@ class WithLightning(AttemptTest):
             lines = [json.loads(line) for line in file]
         self.assertEqual([lines[0][name] for name in ("epoch", "epochs", "step", "steps")], [1, 3, 0, 8])
         # The agent gives it its name, apart from the training's.
-        self.assertIn("val_acc", lines[-1])
-        self.assertNotIn("accuracy", lines[-1])
+        self.assertTrue(any("val_acc" in line for line in lines))
+        self.assertFalse(any("accuracy" in line for line in lines))
 
 
 @unittest.skipIf(lacks("accelerate"), "this Python has no accelerate")
@@ -414,6 +419,7 @@ class WithTrainer(AttemptTest):
         self.assertEqual(self.attempt(with_trainer, NEVER, UPDRAFT_CHECKPOINT="saved"), (0, undisturbed))
         self.assertIn("is damaged; no other is left, so the training starts over: updraft.pt is", self.said())
 
+    @unittest.skipIf(is_old("transformers", 4, 50), "the Trainer of 4.46 and before ends such a training")
     def test_same_with_several_passes_over_data_without_a_length(self) -> None:
         class Passes(torch.utils.data.IterableDataset):
             epoch = 0
@@ -450,7 +456,7 @@ class WithTrainer(AttemptTest):
 
     def test_refuses_to_collect_gradients_beyond_an_epoch_and_says_what_to_do(self) -> None:
         self.assertEqual(self.attempt(lambda end: with_trainer(end, collect=4), NEVER, UPDRAFT_CHECKPOINT="saved")[0], 1)
-        self.assertIn("=4 does not divide: the Trainer cannot resume that exactly. Use 3, or leave out", self.said())
+        self.assertIn("=4 does not divide: the Trainer cannot resume that exactly. Leave out", self.said())
 
     def test_reports_progress(self) -> None:
         self.attempt(with_trainer, NEVER, UPDRAFT_CHECKPOINT="saved", UPDRAFT_PROGRESS="progress.jsonl")

@@ -1,4 +1,4 @@
-"""What checkpoints of updraft.py cost a training on a GPU, and whether an interrupted one learns the same.
+"""What checkpoints of updraft cost a training on a GPU, and whether an interrupted one learns the same.
 
     PYTHONPATH=python python3 bench/gpu/saving.py
 
@@ -102,7 +102,7 @@ def saving(epochs):
                 run.log(loss=step(model, optimizer, images, labels))
             speed.epoch_done(epoch, 4096)
         share = sum(waits) / (time.monotonic() - began)
-        print(f"with updraft.py  {speed}, {len(waits)} saves, waited {100 * share:.2f} % of the time", flush=True)
+        print(f"with updraft  {speed}, {len(waits)} saves, waited {100 * share:.2f} % of the time", flush=True)
 
 
 def attempt(folder, kill_after):

@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util';
 import { defined, isThere } from '@updraft/base';
 import { loadPlan } from '../../src/job/load-plan.ts';
 import type { Plan } from '../../src/job/plan.ts';
-import type { AgentEntry } from '../../src/journal/entry.ts';
+import type { AgentEntry } from '@updraft/account/journal';
 import { detectMachine } from '../../src/pool/local/machine.ts';
 import type { ListedShard } from '@updraft/pelican/transfer';
 import { markdownTable } from '../markdown-table.ts';
@@ -20,13 +20,15 @@ import { marksOf, paceOf } from './pace.ts';
 import { type Seen, type SeenWithAgent, trainWithAgent } from './with-agent.ts';
 import type { Workload } from './workloads.ts';
 
-// updraft.Stream under the agent, against the same training on single files in memory.
+// updraft.Stream and ImageLoader under the agent, against the GPU alone and single files in memory.
 const { values } = parseArgs({
   options: {
     agent: { type: 'string', default: 'dist/updraft-agent-linux-x64' },
     only: { type: 'string', multiple: true, default: ['start', 'speed', 'evicted'] },
     tiny: { type: 'boolean', default: false },
     cores: { type: 'string', default: '0-5' },
+    /** Compile the model. */
+    compile: { type: 'boolean', default: false },
     rate: { type: 'string', default: '120MB/s' },
     rounds: { type: 'string', default: '3' },
     minutes: { type: 'string', default: '10' },
@@ -57,9 +59,10 @@ const waitedFirst = ({ lines }: Seen): number =>
 const shown = (value: number, digits = 0): string => value.toFixed(digits);
 
 const size = isTiny
-  ? { count: 12, perShard: 20, side: 64, more: '--batch-size 8 --image-size 32 --block 2 --workers 2' }
-  : { count: 100, perShard: 800, side: 256, more: '--block 8' };
+  ? { count: 12, perShard: 20, side: 64, more: '--batch-size 8 --image-size 32 --block 2' }
+  : { count: 100, perShard: 800, side: 256, more: `--block 8${values.compile ? ' --compile' : ''}` };
 const images = size.count * size.perShard;
+const bare = `--bare ${images}`;
 const dataset = await makeShards(values.data ?? path.join(memory, 'data'));
 const { gpus } = await detectMachine(process.env);
 await using federation = await serve([dataset], {
@@ -77,6 +80,7 @@ spawnSync('python3', ['-c', `import torch, numpy; torch.optim.SGD([${ones}], lr=
 const report: string[] = [];
 if (values.only.includes('start')) await measureStart();
 if (values.only.includes('speed')) await measureSpeed();
+if (values.only.includes('second')) await measureSecond();
 if (values.only.includes('evicted')) await measureEvicted();
 console.log(report.join('\n\n'));
 await writeFile(path.join(values.out, 'stream.md'), `${report.join('\n\n')}\n`);
@@ -84,7 +88,7 @@ await writeFile(path.join(values.out, 'stream.md'), `${report.join('\n\n')}\n`);
 /** What PyTorch takes by itself: the same script on one batch of random pixels, without data, workers and agent. */
 async function measureStart(): Promise<void> {
   const seen: Seen[] = [];
-  for (let round = 0; round < Number(values.rounds); round++) seen.push(await inMemory(1, '--bare'));
+  for (let round = 0; round < Number(values.rounds); round++) seen.push(await inMemory(1, '--bare 256'));
   const first = seen.map((run) => shown(firstBatch(run), 1)).join(', ');
   const all = seen.map((run) => shown((run.endedAt - run.startedAt) / 1000, 1)).join(', ');
   report.push(
@@ -98,17 +102,18 @@ async function measureStart(): Promise<void> {
   );
 }
 
-/** One epoch in memory, on the stream, and on the stream with a third of the data on disk, in turns of a few seconds. */
+/** One epoch of the GPU alone, in memory, and on the stream, with all and a third of the data on disk, in short turns. */
 async function measureSpeed(): Promise<void> {
   const keep = `data.train.keep=${(dataset.bytes / 3e6).toFixed(1)} MB`;
   const kinds: [string, (round: number) => Promise<Seen>][] = [
+    ['the GPU alone', (round) => inMemory(1, bare, `bare-${round}`)],
     ['in memory', (round) => inMemory(1, undefined, `memory-${round}`)],
     [`stream, while data arrives at ${values.rate}`, (round) => withAgent(`speed-${round}`, '', 1)],
     ['the same, a third of the data on disk', (round) => withAgent(`disk-${round}`, '', 1, [keep])],
   ];
   const rounds: InTurn[][] = [];
   for (let round = 0; round < Number(values.rounds); round++) {
-    const names = ['memory', 'speed', 'disk'].map((name) => `stream-${name}-${round}`);
+    const names = ['bare', 'memory', 'speed', 'disk'].map((name) => `stream-${name}-${round}`);
     const starts = kinds.map(([, train], index) => ({ name: names[index] ?? '', start: () => train(round) }));
     rounds.push(await inTurns(starts));
     const paces = rounds.at(-1)?.map((one) => shown(turnPace(one)));
@@ -120,10 +125,10 @@ async function measureSpeed(): Promise<void> {
   report.push(
     markdownTable(
       [
-        'one epoch on 6 cores, in turns',
+        `one epoch on cores ${values.cores}, in turns`,
         'images/s, each',
         'median',
-        '÷ memory, each',
+        '÷ the GPU alone, each',
         'median',
         'first batch after s',
       ],
@@ -140,6 +145,19 @@ async function measureSpeed(): Promise<void> {
       }),
     ),
   );
+}
+
+/** All data there: the second epoch on the stream, and the GPU alone, one after the other. */
+async function measureSecond(): Promise<void> {
+  const rows: string[][] = [];
+  for (let round = 0; round < Number(values.rounds); round++) {
+    const alone = speedOf(await inMemory(1, bare));
+    const { lines, endedAt } = await withAgent(`second-${round}`, '--epochs 2', 1);
+    const marks = marksOf(lines).filter(({ epoch }) => epoch === 2);
+    const second = paceOf(marks, (marks[0]?.at ?? 0) + 1000, endedAt) ?? NaN;
+    rows.push([shown(alone), shown(second), shown(second / alone, 3)]);
+  }
+  report.push(markdownTable(['the GPU alone', `second epoch, cores ${values.cores}`, '÷'], rows));
 }
 
 /** Images per second of its own turns, from 1 s after the first batch on. */

@@ -3,10 +3,10 @@ import { cp, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promise
 import path from 'node:path';
 import { defined } from '@updraft/base';
 import { removeTree } from '@updraft/base/disk';
-import { attemptFiles, attemptFolder, runFiles, sandboxFiles } from '../../src/job/layout.ts';
+import { attemptFiles, attemptFolder, runFiles, sandboxFiles } from '@updraft/account/run-folder';
 import { loadPlan } from '../../src/job/load-plan.ts';
 import type { Plan } from '../../src/job/plan.ts';
-import type { AgentEntry } from '../../src/journal/entry.ts';
+import type { AgentEntry } from '@updraft/account/journal';
 import { startAgent } from '../../src/pool/local/agent-process.ts';
 import { renderOrder } from '../../src/pool/local/order.ts';
 import { meterCpu, type CpuSample } from './cpu-meter.ts';

@@ -1,0 +1,103 @@
+"""One attempt of a training: its folder, its interval, its progress, and whether it is asked to leave."""
+
+from __future__ import annotations
+
+import atexit
+import math
+import os
+import signal
+import sys
+import threading
+import time
+from typing import Any, Callable, Optional
+
+from .files import lock_folder, write_json
+from .interval import Interval
+from .leaving import SAVED, exit_now, request_to_leave, shield_workers
+from .position import CHECKPOINT_FORMAT, Position
+from .progress import Progress
+from .ranks import START, Ranks
+
+
+class Attempt:
+    """What an interrupted training needs, whoever runs its loop: a folder, a request to leave, an interval, progress."""
+
+    def __init__(self, folder: Optional[str], every: Optional[float]) -> None:
+        # The agent sets the folder and keeps earlier checkpoints itself, verified.
+        ours = os.environ.get("UPDRAFT_CHECKPOINT")
+        self.folder = folder or "checkpoints" if ours is None else os.path.join(ours, folder or "")
+        self.keep = 2 if ours is None else 1
+        self.interval = Interval(every)
+        self.progress = Progress(os.environ.get("UPDRAFT_PROGRESS"))
+        self.progress.saving = self.interval.figures
+        self.ranks = Ranks()
+        self.is_asked_to_leave = False
+        self.leave_at_once: Callable[[], None] = lambda: None
+        self.is_guarded = ours is not None
+        self._restore_handler: Callable[[], object] = lambda: None
+
+    def start(self) -> None:
+        self.ranks.open()
+        if os.path.realpath(self.folder) in used_folders:
+            raise SystemExit(f"updraft: {self.folder} is another training's; give each a folder=… of its own")
+        if self.ranks.rank == 0 and not lock_folder(self.folder):
+            once = "start the script once, or give each process a folder=… of its own"
+            raise SystemExit(f"updraft: another process is training with {self.folder}; {once}. {START}")
+        used_folders.add(os.path.realpath(self.folder))
+        if self.ranks.rank > 0:
+            self.progress = Progress(None)
+        self.interval.start(time.monotonic())
+        if self.is_guarded and threading.current_thread() is threading.main_thread():
+            before = signal.signal(signal.SIGTERM, self._ask_to_leave)
+            self._restore_handler = lambda: signal.signal(signal.SIGTERM, before)
+            shield_workers()
+
+    def resume(self, position: Optional[Position], state: dict[str, Any]) -> None:
+        if not all(0 <= life < math.inf for life in state["lives"]):
+            raise ValueError("an attempt cannot have lasted so long")
+        self.interval.earlier = state["lives"]
+        if position is not None:
+            self.say(f"resuming in {position}")
+        if state["format"] < CHECKPOINT_FORMAT:
+            self.say("an earlier version saved this, whose augmentation was correlated; from here on it is not")
+
+    def say(self, text: str) -> None:
+        """Once, not by each process."""
+        if self.ranks.rank == 0:
+            print(f"updraft: {text}", file=sys.stderr, flush=True)
+
+    def ignore_requests(self) -> None:
+        """A second request must not cut the first one short."""
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        self._restore_handler = lambda: None
+
+    def leave(self, position: Position, is_saved: bool, saved: Optional[str]) -> None:
+        """With `saved`, the name of the last checkpoint, to be resumed."""
+        if is_saved:
+            self.say(f"saved in {position}, as asked")
+        status = 128 + signal.SIGTERM if saved is None else SAVED
+        ours, launcher = os.environ.get("UPDRAFT_CHECKPOINT"), os.environ.get("UPDRAFT_LAUNCHER")
+        is_one_of_several = self.ranks.count > 1 or "LOCAL_RANK" in os.environ
+        if saved is not None and ours is not None and launcher != "agent" and is_one_of_several:
+            # Who started the processes, such as torchrun, may end with another code.
+            write_json(os.path.join(ours, ".left"), {"checkpoint": saved, "rank": 0, "pid": os.getpid()})
+        if self.ranks.count > 1:
+            self.ranks.leave(status)
+        atexit.register(exit_now, status)
+        raise SystemExit(status)
+
+    def end(self) -> None:
+        self._restore_handler()
+        self.progress.flush()
+        self.ranks.close()
+
+    def _ask_to_leave(self, *_: Any) -> None:
+        self.is_asked_to_leave = True
+        request_to_leave()
+        # PyTorch would raise, wherever the training is, what has become of a worker that was asked, too.
+        signal.signal(signal.SIGCHLD, request_to_leave)
+        self.leave_at_once()
+
+
+used_folders: set[str] = set()
+"""Folders of the trainings of this process."""

@@ -1,0 +1,255 @@
+"""The folder of checkpoints."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import os
+import pickle
+import re
+import shutil
+import sys
+import threading
+import time
+import zlib
+from typing import Any, Callable, Generator, Optional
+
+from .errors import Refused, using
+from .files import crc_of
+from .loaded import get_torch
+from .reading import read_checkpoint
+from .state import on_host
+
+_Complete = Callable[[dict[str, Any]], dict[str, Any]]
+"""Adds to a copy of the state what need not be there at once."""
+_NAME = re.compile(r"checkpoint-(\d{12})-([0-9a-f]{8})\.pt")
+
+
+class Store:
+    """The folder of checkpoints. A name holds a number that grows and the file's CRC-32: whole or ignored."""
+
+    def __init__(self, folder: str, keep: int, trusts: bool = False) -> None:
+        self.folder = folder
+        self._trusts = trusts
+        self._keep = keep
+        # What the agent keeps it syncs itself; a folder that is lost with its machine needs no more than a rename.
+        self._syncs = "UPDRAFT_CHECKPOINT" not in os.environ
+        self._writer: Optional[threading.Thread] = None
+        self._failure: Optional[BaseException] = None
+        self._said: Any = None
+        self._buffers: dict[Any, Any] = {}
+        self._number = 0
+        self._damaged: set[str] = set()
+        self.path: Optional[str] = None
+        """Of the checkpoint that was read."""
+        self.explain: Callable[[], Optional[str]] = lambda: None
+        """What in the state cannot be saved."""
+        self.saved: Optional[str] = None
+        """The last checkpoint that this attempt has written."""
+
+    @property
+    def is_busy(self) -> bool:
+        if isinstance(self._failure, Refused) and self.saved is None:
+            raise SystemExit(f"updraft: {self._failure}")
+        return self._writer is not None and self._writer.is_alive()
+
+    def newest(self) -> Optional[str]:
+        """The path of the newest checkpoint that is whole."""
+
+        def damage(path: str) -> Optional[str]:
+            number, crc = path[: -len(".pt")].split("-")[-2:]
+            self._number = max(self._number, int(number))
+            try:
+                if crc_of(path) == int(crc, 16):
+                    return None
+                why = "it is not as it was written"
+            except OSError as error:
+                why = str(error.strerror)
+            self._damaged.add(os.path.basename(path))
+            return why
+
+        return first_whole([path for path in self.paths() if os.path.basename(path) not in self._damaged], damage)
+
+    def read(self, path: str) -> dict[str, Any]:
+        self.path = path
+        try:
+            return read_checkpoint(path, self._trusts)  # type: ignore[no-any-return]
+        except Refused as error:
+            raise SystemExit(f"updraft: {error}") from error
+
+    def using(self, what: str) -> contextlib.AbstractContextManager[None]:
+        return using(self.path, what)
+
+    def save_now(self, make_state: Callable[[], dict[str, Any]], complete: _Complete = dict) -> bool:
+        self.wait()
+        try:
+            state = make_state()
+            # Memory of the host that is locked already takes a GPU's bytes several times faster.
+            self._write(complete(on_host(state, self._buffers) if self._buffers else state))
+        except Exception as error:
+            self._failure = error
+        return self.wait()
+
+    def save_soon(
+        self, make_state: Callable[[], dict[str, Any]], written: Callable[[float], None], complete: _Complete = dict
+    ) -> None:
+        """Copies the state to the host's memory and writes it in a thread, while the training continues."""
+        self.wait()
+        try:
+            state = on_host(make_state(), self._buffers)
+        except Exception as error:
+            self._failure = error
+            self.wait()
+            return
+
+        def write() -> None:
+            began = time.monotonic()
+            try:
+                self._write(complete(state))
+            except Exception as error:
+                self._failure = error
+            written(time.monotonic() - began)
+
+        self._writer = threading.Thread(target=write, name="updraft-checkpoint")
+        self._writer.start()
+
+    def wait(self) -> bool:
+        """Waits for the writer. A checkpoint that could not be written costs no training; the next one may work."""
+        if self._writer is not None:
+            self._writer.join()
+        self._writer = None
+        # Where it is the first one, it ends the training.
+        assert not self.is_busy
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            why = str(failure if isinstance(failure, (OSError, Refused)) else self.explain() or failure)
+            # Figures change each time.
+            kind = getattr(failure, "errno", None) or why
+            if kind != self._said:
+                print(f"updraft: no checkpoint could be written: {why}", file=sys.stderr, flush=True)
+            self._said = kind
+        return failure is None
+
+    def paths(self) -> list[str]:
+        """Of all checkpoints, whole or not, the newest first."""
+        return [os.path.join(self.folder, name) for name in self._names()]
+
+    def _names(self) -> list[str]:
+        with contextlib.suppress(FileNotFoundError):
+            return sorted(filter(_NAME.fullmatch, os.listdir(self.folder)), reverse=True)
+        return []
+
+    def _write(self, state: dict[str, Any]) -> None:
+        try:
+            name = self._write_file(state)
+        except OSError as error:
+            kept = self._by_use()
+            if error.errno != errno.ENOSPC or len(kept) < 2:
+                raise
+            os.remove(os.path.join(self.folder, kept[-1]))
+            name = self._write_file(state)
+        self._said = None
+        self.saved = name
+        for old in [known for known in self._by_use() if known != name][self._keep - 1 :]:
+            with contextlib.suppress(OSError):
+                os.remove(os.path.join(self.folder, old))
+
+    def _by_use(self) -> list[str]:
+        """The newest first, damaged ones last."""
+        return sorted(self._names(), key=lambda name: name in self._damaged)
+
+    def _write_file(self, state: dict[str, Any]) -> str:
+        os.makedirs(self.folder, exist_ok=True)
+        part = os.path.join(self.folder, ".checkpoint.part")
+        whole = None
+        try:
+            with open(part, "wb", buffering=0) as file:
+                whole = _WholeFile(file)
+                with _without_zip_checksums():
+                    write_checkpoint(state, whole)
+                whole.finish()
+                if self._syncs:
+                    os.fsync(file.fileno())
+            if not self._trusts:
+                # Now, rather than when hours of training are to be resumed.
+                read_checkpoint(part, False)
+            self._number += 1
+            name = f"checkpoint-{self._number:012d}-{whole.crc:08x}.pt"
+            os.replace(part, os.path.join(self.folder, name))
+            return name
+        except BaseException as error:
+            with contextlib.suppress(OSError):
+                os.remove(part)
+            if whole is not None and getattr(error, "errno", None) == errno.ENOSPC:
+                free = shutil.disk_usage(self.folder).free
+                figures = f"it takes {whole.size / 1e6:.1f} MB, and {free / 1e6:.1f} MB are free"
+                raise OSError(errno.ENOSPC, f"{os.strerror(errno.ENOSPC)}: {figures}") from error
+            raise
+
+
+def first_whole(paths: list[str], damage: Callable[[str], Optional[str]]) -> Optional[str]:
+    """The first path without a damage. Those before it are reported."""
+    for left, path in zip(range(len(paths) - 1, -1, -1), paths):
+        why = damage(path)
+        if why is None:
+            return path
+        then = "trying the one before it" if left > 0 else "no other is left, so the training starts over"
+        print(f"updraft: {path} is damaged; {then}: {why}", file=sys.stderr, flush=True)
+    return None
+
+
+class _WholeFile:
+    """Keeps the first error until all is written: PyTorch ends the process if a write fails under it."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = io.BufferedWriter(file)
+        self._error: Optional[OSError] = None
+        self.crc = 0
+        self.size = 0
+
+    def write(self, data: Any) -> int:
+        self.size += memoryview(data).nbytes
+        if self._error is None:
+            try:
+                self.crc = zlib.crc32(data, self.crc)
+                self._file.write(data)
+            except OSError as error:
+                self._error = error
+        return memoryview(data).nbytes
+
+    def flush(self) -> None:
+        """PyTorch calls it; `finish` is what counts."""
+
+    def finish(self) -> None:
+        try:
+            if self._error is not None:
+                raise self._error
+            self._file.flush()
+        finally:
+            with contextlib.suppress(OSError):
+                self._file.detach()
+
+
+def write_checkpoint(state: dict[str, Any], file: Any) -> None:
+    if get_torch() is None:
+        pickle.dump(state, file, protocol=4)
+    else:
+        get_torch().save(state, file)
+
+
+@contextlib.contextmanager
+def _without_zip_checksums() -> Generator[None, None, None]:
+    """PyTorch writes the file without the checksums in it, which no one reads: its name has one of the whole file."""
+    torch = get_torch()
+    options: Any = getattr(torch, "serialization", None)
+    if not hasattr(options, "set_crc32_options"):
+        yield
+        return
+    before = options.get_crc32_options()
+    options.set_crc32_options(False)
+    try:
+        yield
+    finally:
+        options.set_crc32_options(before)
+
