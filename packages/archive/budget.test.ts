@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Budget } from './budget.ts';
-import { defaultUnpackLimits } from './limits.ts';
+import { Budget, defaultUnpackLimits } from './budget.ts';
 
 test('a large surplus stops the unpacking; a small one may still be replaced by later entries', () => {
   const bytes = new Budget('a.tar', { bytes: 1e9 }, defaultUnpackLimits);

@@ -1,5 +1,6 @@
+import { lstatSync, type Stats } from 'node:fs';
+import { freeBytes, isGone } from '@updraft/base';
 import { Fault } from './fault.ts';
-import type { UnpackLimits } from './limits.ts';
 
 /** What the user says the archive holds: files, and bytes in those files. */
 export interface Expected {
@@ -117,4 +118,84 @@ export class Budget {
         { about: this.#archive, fix: 'free disk space there; for a job, request more disk' },
       );
   }
+}
+
+/** What an archive may contain before it is refused as hostile. */
+export interface UnpackLimits {
+  /** Files, folders and links together. */
+  entries: number;
+  /** Nested folders. */
+  depth: number;
+  /** Bytes out per byte in; checked once more than 1 GiB has come out. */
+  ratio: number;
+  /** Symbolic links: they are made last and held in memory until then. */
+  links: number;
+  /** Folders held in memory; beyond that they are looked up on disk and get their times early. */
+  foldersHeld: number;
+}
+
+/** ImageNet-21k has 14 million files, and deflate cannot exceed 1032 to 1. */
+export const defaultUnpackLimits: UnpackLimits = {
+  entries: 20_000_000,
+  depth: 64,
+  ratio: 1100,
+  links: 500_000,
+  foldersHeld: 50_000,
+};
+
+const uncheckedBytes = 2 ** 30;
+
+/** Throws once a compressed archive has expanded further than real data does. */
+export function checkRatio(archive: string, bytesIn: number, bytesOut: number, limits: UnpackLimits): void {
+  if (bytesOut <= uncheckedBytes || bytesOut <= bytesIn * limits.ratio) return;
+  throw new Fault(
+    'archive-unsafe',
+    `${archive}: ${bytesIn.toLocaleString('en-US')} compressed bytes expanded to more than ` +
+      `${bytesOut.toLocaleString('en-US')}, over ${limits.ratio} to 1. This looks like a decompression bomb`,
+    { about: archive, fix: 'check the archive where it was made; pack data this repetitive in another way' },
+  );
+}
+
+/** A failed file operation as a Fault; other errors are returned unchanged. */
+export function diskFault(error: unknown, folder: string, written: number): unknown {
+  if (error instanceof Fault || !isErrno(error)) return error;
+  if (error.code === 'ENOSPC' || error.code === 'EDQUOT') return diskFull(error, folder, written);
+  if (error.code === 'ENAMETOOLONG')
+    return new Fault('archive-unsafe', `A name in the archive is too long for ${folder}: ${error.message}`, {
+      about: folder,
+      cause: error,
+    });
+  return new Fault('scratch-unusable', `cannot write to ${folder}: ${error.message}`, {
+    about: folder,
+    cause: error,
+  });
+}
+
+export function errorCode(error: unknown): string | undefined {
+  return isErrno(error) ? error.code : undefined;
+}
+
+/** The stat of a path, links not followed; undefined if there is nothing. */
+export function lstatIfExists(file: string): Stats | undefined {
+  try {
+    return lstatSync(file);
+  } catch (error) {
+    if (isGone(error)) return undefined;
+    throw error;
+  }
+}
+
+function diskFull(error: NodeJS.ErrnoException, folder: string, written: number): Fault {
+  const free = freeBytes(folder);
+  const left = free === undefined ? '' : `, ${free.toLocaleString('en-US')} bytes are free`;
+  const what = error.code === 'EDQUOT' ? 'Disk quota exceeded' : 'The disk is full';
+  return new Fault(
+    'disk-full',
+    `${what}: unpacked ${written.toLocaleString('en-US')} bytes into ${folder}${left}`,
+    { about: folder, fix: 'free disk space there; for a job, request more disk', cause: error },
+  );
+}
+
+function isErrno(error: unknown): error is NodeJS.ErrnoException & { code: string } {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' && 'syscall' in error;
 }

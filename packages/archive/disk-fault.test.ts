@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { tmpdir } from 'node:os';
 import { test } from 'node:test';
 import { Fault } from './fault.ts';
-import { diskFault } from './disk-fault.ts';
+import { diskFault } from './budget.ts';
 
 const errno = (code: string): Error =>
   Object.assign(new Error(`${code}: failed, write`), { code, syscall: 'write', errno: -1 });

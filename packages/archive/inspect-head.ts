@@ -3,10 +3,9 @@ import type { ArchiveKind } from '@updraft/base';
 import type { ByteSink, EntrySink } from './entry.ts';
 import { isLinkMode } from './file-writer.ts';
 import { detectText, KindGate, pageText } from './kind-gate.ts';
-import { defaultUnpackLimits } from './limits.ts';
-import { NestedSink } from './nested-sink.ts';
+import { defaultUnpackLimits } from './budget.ts';
+import { NestedSink, type UnpackerOptions } from './open-unpacker.ts';
 import { openReader } from './open-reader.ts';
-import type { UnpackerOptions } from './open-unpacker.ts';
 
 /** Discards all entries. */
 const nothing: EntrySink = {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { checkRatio, defaultUnpackLimits } from './limits.ts';
+import { checkRatio, defaultUnpackLimits } from './budget.ts';
 
 test('data may grow a thousandfold, and small data without limit', () => {
   checkRatio('x.tar.gz', 10_000_000, 10_320_000_000, defaultUnpackLimits);

@@ -1,15 +1,13 @@
 import { createGunzip, createZstdDecompress } from 'node:zlib';
-import { Fault } from './fault.ts';
 import type { ArchiveKind } from '@updraft/base';
-import { chunkSize, Decompressor } from './decompressor.ts';
+import { Fault } from './fault.ts';
+import { chunkSize, Decompressor, PullStage } from './pull-stage.ts';
 import type { ByteSink, EntrySink } from './entry.ts';
-import { type UnpackLimits, defaultUnpackLimits } from './limits.ts';
-import { PullStage } from './pull-stage.ts';
+import { type UnpackLimits, defaultUnpackLimits } from './budget.ts';
 import { TarReader } from './tar-reader.ts';
 import { Unbzip2Stage } from './unbzip2.ts';
 import { UnxzStage } from './unxz.ts';
 import { ZipReader } from './zip-reader.ts';
-import { ZstdFrames } from './zstd-frames.ts';
 
 export interface Reader {
   /** Where the archive's bytes go. */
@@ -127,4 +125,107 @@ export async function* decompress(
   } finally {
     input.destroy();
   }
+}
+/** The next step through a frame: read some bytes, skip some, or the end of the frame. */
+type Step = { peek: number } | { pass: number } | 'frame-over';
+
+const frameMagic = 0xfd2fb528;
+const skippableMagic = 0x184d2a50;
+
+/**
+ * Finds the ends of zstd frames without decompressing. Needed because Node's decompressor drops what follows a frame in
+ * the same piece, and Bun's accepts a cut frame.
+ */
+export class ZstdFrames {
+  readonly #walk = walkFrames();
+  #step: Step = { peek: 4 };
+  #peeked = Buffer.alloc(0);
+  #passed = 0;
+  /** Whether the bytes so far end exactly with a frame. */
+  between = true;
+
+  constructor() {
+    this.#walk.next(Buffer.alloc(0));
+  }
+
+  /** Where the current frame ends in the piece, or the piece's end; undefined if this is not zstd. */
+  frameEnd(piece: Buffer, from: number): number | undefined {
+    let at = from;
+    while (at < piece.length) {
+      this.between = false;
+      at += this.#take(piece, at);
+      const step = this.#current();
+      if (step === undefined) return undefined;
+      if (step === 'frame-over') {
+        this.#advance(Buffer.alloc(0));
+        this.between = true;
+        return at;
+      }
+    }
+    return at;
+  }
+
+  /** Uses bytes for the current step. */
+  #take(piece: Buffer, at: number): number {
+    const step = this.#step;
+    if (step === 'frame-over') return 0;
+    if ('pass' in step) {
+      const taken = Math.min(step.pass - this.#passed, piece.length - at);
+      this.#passed += taken;
+      return taken;
+    }
+    const taken = Math.min(step.peek - this.#peeked.length, piece.length - at);
+    this.#peeked = Buffer.concat([this.#peeked, piece.subarray(at, at + taken)]);
+    return taken;
+  }
+
+  /** Completes all steps that need no more bytes. */
+  #current(): Step | undefined {
+    for (;;) {
+      const step = this.#step;
+      if (step === 'frame-over') return step;
+      if ('pass' in step ? this.#passed < step.pass : this.#peeked.length < step.peek) return step;
+      if (!this.#advance(this.#peeked)) return undefined;
+    }
+  }
+
+  #advance(peeked: Buffer): boolean {
+    this.#peeked = Buffer.alloc(0);
+    this.#passed = 0;
+    const next = this.#walk.next(peeked);
+    if (next.done) return false;
+    this.#step = next.value;
+    return true;
+  }
+}
+
+/** Returns only when the bytes are not zstd. */
+function* walkFrames(): Generator<Step, void, Buffer> {
+  for (;;) {
+    const magic = (yield { peek: 4 }).readUInt32LE();
+    if ((magic & 0xfffffff0) >>> 0 === skippableMagic) yield { pass: (yield { peek: 4 }).readUInt32LE() };
+    else if (magic !== frameMagic) return;
+    else {
+      const descriptor = (yield { peek: 1 }).readUInt8();
+      yield { pass: headerRest(descriptor) };
+      for (let last = false; !last;) {
+        const block = (yield { peek: 3 }).readUIntLE(0, 3);
+        const type = (block >> 1) & 3;
+        if (type === 3) return;
+        last = (block & 1) === 1;
+        // An RLE block stores its byte once.
+        yield { pass: type === 1 ? 1 : block >> 3 };
+      }
+      yield { pass: (descriptor & 4) === 0 ? 0 : 4 };
+    }
+    yield 'frame-over';
+  }
+}
+
+/** Bytes of the frame header after its descriptor: window, dictionary and content size. */
+function headerRest(descriptor: number): number {
+  const single = (descriptor >> 5) & 1;
+  const dictionary = [0, 1, 2, 4][descriptor & 3] ?? 0;
+  const content = [single, 2, 4, 8][descriptor >> 6] ?? 0;
+  return 1 - single + dictionary + content;
 }

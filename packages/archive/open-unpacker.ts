@@ -1,14 +1,45 @@
-import { type ArchiveKind, freeBytes } from '@updraft/base';
+import path from 'node:path';
+import { type ArchiveKind, freeBytes, splitArchiveName } from '@updraft/base';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { identifySelf, livenessOf, type ProcessIdentity } from '@updraft/base/processes';
+import { removeTree } from '@updraft/base/disk';
 import { asFault, Fault } from './fault.ts';
-import { Budget, type Expected } from './budget.ts';
-import { andThen, type ByteSink, type EntrySink, type MaybePromise } from './entry.ts';
+import {
+  Budget,
+  type Expected,
+  defaultUnpackLimits,
+  type UnpackLimits,
+  diskFault,
+  lstatIfExists,
+} from './budget.ts';
+import {
+  andThen,
+  type ByteSink,
+  type EntrySink,
+  type MaybePromise,
+  type FileEntry,
+  type FolderEntry,
+  type HardlinkEntry,
+  type SymlinkEntry,
+  type SafePath,
+  joinSafe,
+  safePath,
+} from './entry.ts';
 import { FileWriter } from './file-writer.ts';
 import { KindGate } from './kind-gate.ts';
-import { defaultUnpackLimits, type UnpackLimits } from './limits.ts';
-import { NestedSink } from './nested-sink.ts';
 import { openReader, type Reader } from './open-reader.ts';
-import type { SafePath } from './safe-path.ts';
-import { Staging } from './staging.ts';
 
 /** What came out of an archive. */
 export interface Unpacked {
@@ -194,5 +225,228 @@ function partSink(sink: EntrySink, onPart: (part: SafePath) => void): EntrySink 
       if (entry.type === 'hardlink') onPart(entry.path);
     },
     amend: (path, mode) => sink.amend(path, mode),
+  };
+}
+
+/**
+ * The hidden folder in which an archive is unpacked. It is in the nearest existing folder on the way to the target:
+ * publishing is a rename on one file system, and undoing it leaves no trace. Leftovers of killed processes in the same
+ * place are removed, too.
+ */
+export class Staging {
+  /** Where the archive is unpacked: an ordinary folder in a private one. */
+  readonly folder: string;
+  readonly #hidden: string;
+  readonly #into: string;
+
+  /** `under` overrides the place of the hidden folder; it must be on the target's file system. */
+  constructor(into: string, under?: string) {
+    try {
+      this.#into = path.resolve(into);
+      let nearest = under ?? this.#into;
+      while (!existsSync(nearest)) nearest = path.dirname(nearest);
+      if (nearest === this.#into) this.#into = nearest = realpathSync(nearest);
+      this.#hidden = mkdtempSync(path.join(nearest, stagingPrefix));
+      markOwner(this.#hidden);
+      removeLeftovers(nearest, this.#hidden);
+      this.folder = path.join(this.#hidden, 'tree');
+      mkdirSync(this.folder);
+    } catch (error) {
+      throw diskFault(error, into, 0);
+    }
+  }
+
+  /**
+   * Moves everything to the target folder; existing files are kept and never overwritten. Yields to the event loop
+   * between batches; if `check` throws there, all moves are undone.
+   */
+  async publish(check: () => void): Promise<void> {
+    const moves = this.#move(this.folder, this.#into);
+    for (let step = 1; !moves.next().done; step++)
+      if (step % batchSize === 0) {
+        await nextTurn();
+        try {
+          check();
+        } catch (error) {
+          moves.throw(error);
+        }
+      }
+  }
+
+  /** Moves one file or folder to the target folder ahead of the rest. */
+  publishPart(part: string): void {
+    this.#checkWay(path.dirname(part));
+    const moves = this.#move(path.join(this.folder, part), path.join(this.#into, part));
+    while (!moves.next().done);
+  }
+
+  /** An existing parent may be a link, and a part must not be moved through it. */
+  #checkWay(folder: string): void {
+    if (folder === '.') return;
+    this.#checkWay(path.dirname(folder));
+    const full = path.join(this.#into, folder);
+    if (lstatIfExists(full)?.isDirectory() === false) throw alreadyExists(full);
+  }
+
+  /** One name per step. Nothing is moved before every name is known to be free. */
+  *#move(tree: string, target: string): Generator<string> {
+    const moved: string[] = [];
+    try {
+      mkdirSync(path.dirname(target), { recursive: true });
+      yield* free(tree, target, '');
+      for (const name of free(tree, target, '')) {
+        renameSync(path.join(tree, name), path.join(target, name));
+        moved.push(name);
+        yield name;
+      }
+    } catch (error) {
+      for (const name of moved.reverse()) renameSync(path.join(target, name), path.join(tree, name));
+      throw diskFault(error, this.#into, 0);
+    }
+  }
+
+  async remove(): Promise<void> {
+    await removeTree(this.#hidden);
+  }
+}
+
+/** Steps before yielding to the event loop. */
+const batchSize = 500;
+
+/** The names that can be moved as a whole; folders that exist on both sides are merged. */
+function* free(tree: string, target: string, name: string): Generator<string> {
+  const [from, to] = [path.join(tree, name), path.join(target, name)];
+  const there = lstatIfExists(to);
+  if (there === undefined) {
+    yield name;
+    return;
+  }
+  if (!there.isDirectory() || !lstatSync(from).isDirectory()) throw alreadyExists(to);
+  for (const inner of readdirSync(from)) yield* free(tree, target, path.join(name, inner));
+}
+
+function alreadyExists(file: string): Fault {
+  return new Fault('scratch-unusable', `${file} already exists and would be overwritten`, {
+    about: file,
+    fix: 'remove it, or unpack into another folder',
+  });
+}
+
+const stagingPrefix = '.updraft-unpack-';
+const ownerFile = 'owner.json';
+
+/** Records which process unpacks in the hidden folder. */
+function markOwner(hidden: string): void {
+  writeFileSync(path.join(hidden, ownerFile), JSON.stringify(identifySelf() ?? {}));
+}
+
+/** Removes the hidden folders that processes of the same user left in `folder` when they were killed. */
+function removeLeftovers(folder: string, mine: string): void {
+  const { uid } = lstatSync(mine);
+  const others = readdirSync(folder).filter((name) => name.startsWith(stagingPrefix));
+  for (const hidden of others.map((name) => path.join(folder, name)))
+    if (hidden !== mine && isLeftover(hidden, uid)) rmSync(hidden, { recursive: true, force: true });
+}
+
+/** Only if the folder names its process, and that process is known to have ended. */
+function isLeftover(hidden: string, uid: number): boolean {
+  try {
+    const stat = lstatSync(hidden);
+    if (!stat.isDirectory() || stat.uid !== uid) return false;
+    const owner = JSON.parse(readFileSync(path.join(hidden, ownerFile), 'utf8')) as Partial<ProcessIdentity>;
+    const { pid, start, host } = owner;
+    if (pid === undefined || start === undefined || host === undefined) return false;
+    return !inContainer(start) && livenessOf({ pid, start, host }) === 'dead';
+  } catch {
+    // Made or removed by another process just now.
+    return false;
+  }
+}
+
+/** Containers on one machine may share its name and this folder, but cannot see each other's processes. */
+function inContainer(start: string): boolean {
+  const [boot, space] = start.split('/');
+  const [ourBoot, ourSpace] = (identifySelf()?.start ?? '').split('/');
+  return boot === ourBoot && space !== ourSpace;
+}
+
+/** Opens a reader for an archive found inside another one. */
+type OpenInner = (kind: ArchiveKind, name: string, sink: EntrySink) => ByteSink;
+
+/**
+ * Unpacks every inner archive into a folder of its name while its bytes arrive; other files stay files. One level
+ * deep: archives in inner archives stay files.
+ */
+export class NestedSink implements EntrySink {
+  readonly #archive: string;
+  readonly #sink: EntrySink;
+  readonly #open: OpenInner;
+  readonly #onPart: (part: SafePath) => void;
+  #inner: ByteSink | undefined;
+  #part: SafePath | undefined;
+
+  /** `onPart` is called for every complete folder and file of the outer archive. */
+  constructor(archive: string, sink: EntrySink, open: OpenInner, onPart: (part: SafePath) => void) {
+    this.#archive = archive;
+    this.#sink = sink;
+    this.#open = open;
+    this.#onPart = onPart;
+  }
+
+  begin(entry: FileEntry): void {
+    const inner = splitArchiveName(entry.path);
+    if (inner === undefined) {
+      this.#part = entry.path;
+      this.#sink.begin(entry);
+      return;
+    }
+    const folder = safePath(inner.stem, this.#archive, Infinity);
+    this.#part = folder;
+    this.#sink.place({ type: 'folder', path: folder, mode: 0o777, mtime: entry.mtime });
+    this.#inner = this.#open(
+      inner.kind,
+      `${entry.path} in ${this.#archive}`,
+      belowFolder(folder, this.#sink),
+    );
+  }
+
+  data(piece: Buffer): MaybePromise {
+    return this.#inner === undefined ? this.#sink.data(piece) : this.#inner.write(piece);
+  }
+
+  end(): MaybePromise {
+    const inner = this.#inner;
+    this.#inner = undefined;
+    return andThen(inner === undefined ? this.#sink.end() : inner.end(), () => {
+      if (this.#part !== undefined) this.#onPart(this.#part);
+    });
+  }
+
+  place(entry: FolderEntry | SymlinkEntry | HardlinkEntry): void {
+    this.#sink.place(entry);
+  }
+
+  amend(path: SafePath, mode: number): void {
+    this.#sink.amend(path, mode);
+  }
+
+  /** Releases the inner archive being read, if any. */
+  destroy(): void {
+    this.#inner?.destroy();
+  }
+}
+
+/** Puts every entry below one folder. */
+function belowFolder(folder: SafePath, sink: EntrySink): EntrySink {
+  return {
+    begin: (entry) => sink.begin({ ...entry, path: joinSafe(folder, entry.path) }),
+    data: (piece) => sink.data(piece),
+    end: () => sink.end(),
+    place(entry) {
+      const path = joinSafe(folder, entry.path);
+      if (entry.type === 'hardlink') sink.place({ ...entry, path, target: joinSafe(folder, entry.target) });
+      else sink.place({ ...entry, path });
+    },
+    amend: (path, mode) => sink.amend(joinSafe(folder, path), mode),
   };
 }

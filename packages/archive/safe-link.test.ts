@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { LinkCheck } from './safe-link.ts';
+import { LinkCheck } from './file-writer.ts';
 
 const wrong = (path: string, links: Record<string, string>): string | undefined =>
   new LinkCheck(new Map(Object.entries(links)), (folder) => folder === 'd/l' || folder === 'x').problemWith(

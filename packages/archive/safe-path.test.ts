@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { joinSafe, parentOf, safePath, type SafePath } from './safe-path.ts';
+import { joinSafe, parentOf, safePath, type SafePath } from './entry.ts';
 
 test('empty and "." parts of a path are dropped', () => {
   assert.equal(safePath('./a//b/./c/', 'x.tar', 64), 'a/b/c');

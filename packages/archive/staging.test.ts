@@ -5,14 +5,14 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import path from 'node:path';
 import { test } from 'node:test';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
-import { Staging } from './staging.ts';
+import { Staging } from './open-unpacker.ts';
 
 const hidden = (folder: string): string[] =>
   readdirSync(folder).filter((name) => name.startsWith('.updraft-unpack-'));
 
 test('what a killed process left half unpacked is removed when the next one unpacks there', async (t) => {
   const folder = await temporaryFolder(t);
-  const code = `import { Staging } from ${JSON.stringify(path.join(import.meta.dirname, 'staging.ts'))};
+  const code = `import { Staging } from ${JSON.stringify(path.join(import.meta.dirname, 'open-unpacker.ts'))};
     new Staging(${JSON.stringify(folder)}); console.log('up'); setInterval(() => {}, 1000);`;
   const child = spawn(process.execPath, ['--input-type=module', '-e', code], {
     stdio: ['ignore', 'pipe', 'inherit'],

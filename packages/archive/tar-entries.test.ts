@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { pax } from '../../test/archives/make-tar.ts';
-import { paxNumber, readPax } from './tar-entries.ts';
+import { paxNumber, readPax } from './tar-reader.ts';
 
 function records(bytes: Buffer): Record<string, string> | undefined {
   const found: [string, string][] = [];

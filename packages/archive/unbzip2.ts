@@ -1,10 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import bzip2 from '@openpgp/unbzip2-stream/lib/bzip2.js';
 import { Fault } from './fault.ts';
-import { chunkSize } from './decompressor.ts';
+import { chunkSize, ByteQueue } from './pull-stage.ts';
 import type { ByteSink } from './entry.ts';
-import { checkRatio, type UnpackLimits } from './limits.ts';
-import { ByteQueue } from './pull-stage.ts';
+import { checkRatio, type UnpackLimits } from './budget.ts';
 
 /** More than the biggest block takes with the longest codes. */
 const maxBlockBytes = 4 << 20;
@@ -131,7 +130,8 @@ export class Unbzip2Stage implements ByteSink {
         { about, cause, fix: 'repack: bzip2 -dc OLD.tar.bz2 | zstd > NEW.tar.zst' },
       );
     return this.#damaged(
-      `has a wrong checksum or bytes that cannot be decompressed before byte ${this.#queue.pushed.toLocaleString('en-US')}`,
+      'has a wrong checksum or bytes that cannot be decompressed ' +
+        `before byte ${this.#queue.pushed.toLocaleString('en-US')}`,
       cause,
     );
   }

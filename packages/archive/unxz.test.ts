@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import { Fault } from './fault.ts';
-import { defaultUnpackLimits } from './limits.ts';
+import { defaultUnpackLimits } from './budget.ts';
 import { UnxzStage } from './unxz.ts';
 
 const noXz = spawnSync('xz', ['--version']).status !== 0 && 'xz is not installed';

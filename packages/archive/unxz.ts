@@ -1,10 +1,13 @@
-import xz from 'xz-decompress';
+import xz from 'xz-decompress/dist/package/xz-decompress.min.js';
 import { asFault, Fault } from './fault.ts';
 import type { ByteSink } from './entry.ts';
-import { checkRatio, type UnpackLimits } from './limits.ts';
+import { checkRatio, type UnpackLimits } from './budget.ts';
 
-/** Enough to read the stream header and the filters of the first block. */
-const headBytes = 12 + 1024;
+/** By the decoder's number of the error. */
+const unsupported = {
+  4: 'a dictionary of more than 64 MiB',
+  6: 'a filter or a checksum, such as SHA-256, that plain `xz` does not use',
+};
 const repack = 'repack: xz -dc OLD.tar.xz | zstd > NEW.tar.zst';
 
 /**
@@ -21,7 +24,6 @@ export class UnxzStage implements ByteSink {
   #hungry = Promise.withResolvers<undefined>();
   readonly #started = this.#hungry.promise;
   #source!: ReadableStreamDefaultController<Uint8Array>;
-  #head = Buffer.alloc(0);
   #bytesIn = 0;
   #failure: Fault | undefined;
 
@@ -39,7 +41,6 @@ export class UnxzStage implements ByteSink {
 
   async write(piece: Buffer): Promise<void> {
     if (piece.length === 0) return;
-    if (this.#head.length < headBytes) this.#head = Buffer.concat([this.#head, piece.subarray(0, headBytes)]);
     this.#bytesIn += piece.length;
     await this.#untilHungry();
     this.#hungry = Promise.withResolvers();
@@ -98,13 +99,16 @@ export class UnxzStage implements ByteSink {
     const about = this.#archive;
     const number = /error code (\d)/.exec(String(cause))?.[1];
     const before = `before byte ${this.#bytesIn.toLocaleString('en-US')}`;
-    const foreign = number === '6' ? foreignPart(this.#head) : number === '4' ? hugeDictionary : undefined;
-    if (foreign !== undefined)
-      return new Fault('archive-kind', `${about}: uses ${foreign}, which Updraft does not unpack`, {
-        about,
-        cause,
-        fix: repack,
-      });
+    if (number === '6' || number === '4')
+      return new Fault(
+        'archive-kind',
+        `${about}: uses ${unsupported[number]}, which Updraft does not unpack`,
+        {
+          about,
+          cause,
+          fix: repack,
+        },
+      );
     const what =
       number === '8'
         ? `ends at byte ${this.#bytesIn.toLocaleString('en-US')}, before it is complete`
@@ -115,34 +119,4 @@ export class UnxzStage implements ByteSink {
             : `cannot be decompressed ${before}: ${String(cause)}`;
     return new Fault('archive-damaged', `${about}: ${what}`, { about, cause });
   }
-}
-
-const hugeDictionary = 'a dictionary of more than 64 MiB';
-const filterNames: Readonly<Record<number, string>> = {
-  0x03: 'delta',
-  0x04: 'x86',
-  0x05: 'PowerPC',
-  0x06: 'IA-64',
-  0x07: 'ARM',
-  0x08: 'ARM-Thumb',
-  0x09: 'SPARC',
-  0x0a: 'ARM64',
-  0x0b: 'RISC-V',
-};
-
-/** What the decoder does not support, read from the stream header and the first block's header. */
-function foreignPart(head: Buffer): string {
-  const check = head[7] ?? 0;
-  if (check === 10) return 'SHA-256 checksums';
-  if (![0, 1, 4].includes(check)) return `checksums of type ${check}`;
-  const flags = head[13] ?? 0;
-  let at = 14;
-  // Two variable-length sizes may precede the filters, seven bits per byte.
-  for (const bit of [0x40, 0x80])
-    if ((flags & bit) !== 0) {
-      while ((head[at] ?? 0) >= 0x80) at++;
-      at++;
-    }
-  const name = filterNames[head[at] ?? 0];
-  return name === undefined ? 'a filter or option of a later xz version' : `the ${name} filter`;
 }

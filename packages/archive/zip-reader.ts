@@ -1,21 +1,140 @@
-import { crc32 } from 'node:zlib';
+import { crc32, createInflateRaw } from 'node:zlib';
+import { isUtf8 } from 'node:buffer';
 import { Fault } from './fault.ts';
-import type { EntrySink } from './entry.ts';
-import type { UnpackLimits } from './limits.ts';
-import type { ByteQueue, Pull } from './pull-stage.ts';
-import { quoted, safePath, type SafePath } from './safe-path.ts';
-import { readZipData, type ZipData } from './zip-data.ts';
 import {
-  big,
-  centralRest,
-  fixedSizes,
-  localRest,
-  parseCentral,
-  parseLocal,
-  signatures,
-  type CentralEntry,
-  type ZipEntry,
-} from './zip-records.ts';
+  type EntrySink,
+  type ByteSink,
+  type MaybePromise,
+  quoted,
+  safePath,
+  type SafePath,
+} from './entry.ts';
+import type { UnpackLimits } from './budget.ts';
+import { type ByteQueue, type Pull, chunkSize, Decompressor } from './pull-stage.ts';
+
+/** A zip's records by their first four bytes. */
+const signatures = {
+  local: 0x04034b50,
+  central: 0x02014b50,
+  end: 0x06054b50,
+  end64: 0x06064b50,
+  locator64: 0x07064b50,
+  descriptor: 0x08074b50,
+} as const;
+
+/** Bytes of each record after its signature, before its variable part. */
+const fixedSizes = { local: 26, central: 42, end: 18, end64: 8, locator64: 16 } as const;
+
+/** What local and central headers have in common. */
+interface ZipEntry {
+  /** Undefined if it is marked as UTF-8 but is not. */
+  name: string | undefined;
+  encrypted: boolean;
+  /** Sizes and checksum follow the data in a descriptor. */
+  described: boolean;
+  method: number;
+  crc: number;
+  packed: number;
+  unpacked: number;
+  /** Sizes have 64 bits. */
+  wide: boolean;
+  mtime: number;
+}
+
+interface CentralEntry extends ZipEntry {
+  /** Where the local header is. */
+  offset: number;
+  /** The Unix mode, if stated. */
+  mode: number | undefined;
+}
+
+/** How many bytes follow the fixed part. */
+const localRest = (fixed: Buffer): number => fixed.readUInt16LE(22) + fixed.readUInt16LE(24);
+
+const centralRest = (fixed: Buffer): number =>
+  fixed.readUInt16LE(24) + fixed.readUInt16LE(26) + fixed.readUInt16LE(28);
+
+const parseLocal = (fixed: Buffer, rest: Buffer): ZipEntry =>
+  parseCommon(fixed, 2, rest, fixed.readUInt16LE(22), fixed.readUInt16LE(24));
+
+function parseCentral(fixed: Buffer, rest: Buffer): CentralEntry {
+  const [nameSize, extraSize] = [fixed.readUInt16LE(24), fixed.readUInt16LE(26)];
+  const entry = parseCommon(fixed, 4, rest, nameSize, extraSize);
+  const unix = fixed.readUInt16LE(0) >> 8 === 3;
+  const offset = fixed.readUInt32LE(38);
+  const wide = extraField(rest.subarray(nameSize, nameSize + extraSize), 1);
+  const before = [20, 16].filter((at) => fixed.readUInt32LE(at) === 0xffffffff).length * 8;
+  return {
+    ...entry,
+    offset:
+      offset === 0xffffffff && wide !== undefined && wide.length >= before + 8 ? big(wide, before) : offset,
+    mode: unix ? fixed.readUInt16LE(36) : undefined,
+  };
+}
+
+/** A 64-bit number; inexact beyond 2^53, where it only needs to be huge. */
+const big = (bytes: Buffer, at: number): number =>
+  bytes.readUInt32LE(at) + bytes.readUInt32LE(at + 4) * 2 ** 32;
+
+/** `at` is the offset of the flags; what follows them is the same in both kinds of header. */
+function parseCommon(fixed: Buffer, at: number, rest: Buffer, nameSize: number, extraSize: number): ZipEntry {
+  const flags = fixed.readUInt16LE(at);
+  const name = rest.subarray(0, nameSize);
+  const extra = rest.subarray(nameSize, nameSize + extraSize);
+  const wide = extraField(extra, 1);
+  let [packed, unpacked] = [fixed.readUInt32LE(at + 12), fixed.readUInt32LE(at + 16)];
+  let used = 0;
+  if (unpacked === 0xffffffff && wide !== undefined && wide.length >= 8)
+    unpacked = big(wide, (used += 8) - 8);
+  if (packed === 0xffffffff && wide !== undefined && wide.length >= used + 8) packed = big(wide, used);
+  return {
+    name: nameOf(name, (flags & 0x800) !== 0, extra),
+    encrypted: (flags & 0x41) !== 0,
+    described: (flags & 8) !== 0,
+    method: fixed.readUInt16LE(at + 2),
+    crc: fixed.readUInt32LE(at + 8),
+    packed,
+    unpacked,
+    wide: wide !== undefined,
+    mtime: modified(fixed, at + 4, extra),
+  };
+}
+
+/**
+ * A name is UTF-8 if marked or if it is valid UTF-8: many writers do not mark it. Others are in code page 437; Info-ZIP
+ * adds the Unicode name in an extra field.
+ */
+function nameOf(name: Buffer, isUnicode: boolean, extra: Buffer): string | undefined {
+  const unicode = extraField(extra, 0x7075);
+  if (unicode !== undefined && unicode.length > 5 && unicode.readUInt32LE(1) === crc32(name)) {
+    const text = unicode.subarray(5);
+    return isUtf8(text) ? text.toString('utf8') : undefined;
+  }
+  if (isUtf8(name)) return name.toString('utf8');
+  return isUnicode
+    ? undefined
+    : Array.from(name, (byte) => cp437[byte - 128] ?? String.fromCharCode(byte)).join('');
+}
+
+/** Code page 437 from byte 128; below that it is ASCII. */
+const cp437 =
+  'ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»' +
+  '░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u00a0';
+
+function extraField(extra: Buffer, id: number): Buffer | undefined {
+  for (let at = 0; at + 4 <= extra.length; at += 4 + extra.readUInt16LE(at + 2))
+    if (extra.readUInt16LE(at) === id) return extra.subarray(at + 4, at + 4 + extra.readUInt16LE(at + 2));
+  return undefined;
+}
+
+/** Unix seconds from the extra field, else DOS time, which has no time zone: ours is assumed. */
+function modified(fixed: Buffer, at: number, extra: Buffer): number {
+  const unix = extraField(extra, 0x5455);
+  if (unix !== undefined && unix.length >= 5 && (unix.readUInt8(0) & 1) === 1) return unix.readInt32LE(1);
+  const [time, date] = [fixed.readUInt16LE(at), fixed.readUInt16LE(at + 2)];
+  const day = [1980 + (date >> 9), ((date >> 5) & 15) - 1, date & 31] as const;
+  return new Date(...day, time >> 11, (time >> 5) & 63, (time & 31) * 2).getTime() / 1000;
+}
 
 /**
  * Reads a zip front to back by its local headers, and compares the central directory at its end with what was read: an
@@ -145,7 +264,8 @@ export class ZipReader {
     const held = this.#listed + this.#unlisted.size;
     if (held !== this.#listed || (stated !== 0xffff && stated !== held))
       throw this.#damaged(
-        `lists ${this.#listed.toLocaleString('en-US')} entries, states ${stated.toLocaleString('en-US')} and holds ${held.toLocaleString('en-US')}`,
+        `lists ${this.#listed.toLocaleString('en-US')} entries, ` +
+          `states ${stated.toLocaleString('en-US')} and holds ${held.toLocaleString('en-US')}`,
       );
     if (this.#listed === 0) throw this.#damaged('holds no entries');
     const [size, offset] = [end.readUInt32LE(8), end.readUInt32LE(12)];
@@ -183,3 +303,186 @@ export class ZipReader {
 
 const fingerprint = ({ name, method }: ZipEntry, { crc, packed, unpacked }: ZipData): number =>
   crc32(`${method}:${crc}:${packed}:${unpacked}:${name ?? ''}`);
+
+/** The actual checksum and sizes of an entry's data. */
+interface ZipData {
+  crc: number;
+  packed: number;
+  unpacked: number;
+  /** Length of the descriptor that follows, if it is already known. */
+  descriptor?: number;
+}
+
+const maxChunkBytes = 1 << 20;
+
+/** Passes an entry's data to the sink and checks it against sizes and checksum stated ahead. */
+function* readZipData(
+  archive: string,
+  entry: ZipEntry,
+  sink: EntrySink,
+  queue: ByteQueue,
+  limits: UnpackLimits,
+): Pull<ZipData> {
+  const out = new CheckedData(sink);
+  let packed: number;
+  let descriptor = {};
+  if (entry.method === 8) packed = yield* inflated(archive, entry, out, queue, limits);
+  else if (entry.method === 0 && !entry.described) packed = yield* stored(entry, out);
+  else if (entry.method === 0) {
+    descriptor = { descriptor: yield* storedUpToDescriptor(out, queue) };
+    packed = out.unpacked;
+  } else throw refused(archive, entry);
+  const { crc, unpacked } = out;
+  if (!entry.described && (crc !== entry.crc || unpacked !== entry.unpacked || packed !== entry.packed))
+    throw new Fault(
+      'archive-damaged',
+      `${archive}: the data of ${quoted(entry.name ?? '?')} does not match its stated size or checksum`,
+      { about: archive },
+    );
+  return { crc, packed, unpacked, ...descriptor };
+}
+
+function* stored(entry: ZipEntry, out: CheckedData): Pull<number> {
+  for (let left = entry.packed; left > 0;) {
+    const piece: Buffer = yield { bytes: Math.min(left, maxChunkBytes), atMost: true };
+    left -= piece.length;
+    const waiting = out.write(piece);
+    if (waiting !== undefined) yield waiting;
+  }
+  return entry.packed;
+}
+
+/** What follows an entry: another one, or the directory. */
+const nextRecords: readonly number[] = [signatures.local, signatures.central];
+/** A descriptor has up to 24 bytes, and 4 identify the record after it. */
+const lookahead = 28;
+
+/**
+ * Some writers store a file without stating its size ahead. It ends where a next record follows a descriptor with the
+ * size and checksum of the data so far; the directory at the end confirms it. Returns the length of the descriptor.
+ */
+function* storedUpToDescriptor(out: CheckedData, queue: ByteQueue): Pull<number> {
+  for (;;) {
+    let window: Buffer = yield { bytes: maxChunkBytes, atMost: true };
+    if (window.length < lookahead) {
+      queue.unread(window.length);
+      window = yield { bytes: lookahead };
+    }
+    const found = findEnd(window, out);
+    const taken = found?.end ?? window.length - lookahead + 1;
+    queue.unread(window.length - taken);
+    const waiting = out.write(window.subarray(0, taken));
+    if (waiting !== undefined) yield waiting;
+    if (found !== undefined) return found.descriptor;
+  }
+}
+
+/** Where the data ends in the window, if it does; `out` has the totals before the window. */
+function findEnd(
+  window: Buffer,
+  { crc, unpacked }: CheckedData,
+): { end: number; descriptor: number } | undefined {
+  // Linear even with many false ends: each byte is summed once, except for the last few before each.
+  let [summed, sum] = [0, crc];
+  for (
+    let at = window.indexOf('PK');
+    at !== -1 && at + 4 <= window.length;
+    at = window.indexOf('PK', at + 1)
+  ) {
+    if (!nextRecords.includes(window.readUInt32LE(at))) continue;
+    const until = Math.max(summed, at - 24);
+    [summed, sum] = [until, crc32(window.subarray(summed, until), sum)];
+    for (const descriptor of [16, 24, 12, 20]) {
+      const end = at - descriptor;
+      if (end < summed) continue;
+      const total = crc32(window.subarray(summed, end), sum);
+      if (isDescriptor(window.subarray(end, at), unpacked + end, total)) return { end, descriptor };
+    }
+  }
+  return undefined;
+}
+
+/** Descriptors come with or without a signature, and with sizes of 32 or 64 bits. */
+function isDescriptor(bytes: Buffer, size: number, crc: number): boolean {
+  const signed = bytes.length % 8 === 0;
+  if (signed && bytes.readUInt32LE() !== signatures.descriptor) return false;
+  const [crcAt, wide] = [signed ? 4 : 0, bytes.length > 16];
+  const sizes = wide
+    ? [big(bytes, crcAt + 4), big(bytes, crcAt + 12)]
+    : [bytes.readUInt32LE(crcAt + 4), bytes.readUInt32LE(crcAt + 8)];
+  return sizes.every((one) => one === size) && bytes.readUInt32LE(crcAt) === crc;
+}
+
+/** Deflate marks its own end; if the size is known too, it gets no byte beyond that. */
+function* inflated(
+  archive: string,
+  entry: ZipEntry,
+  out: CheckedData,
+  queue: ByteQueue,
+  limits: UnpackLimits,
+): Pull<number> {
+  const decompressor = new Decompressor(createInflateRaw({ chunkSize }), archive, out, limits);
+  let packed = 0;
+  try {
+    for (let over = false; !over && (entry.described || packed < entry.packed);) {
+      const maxBytes = entry.described ? maxChunkBytes : Math.min(entry.packed - packed, maxChunkBytes);
+      const piece: Buffer = yield { bytes: maxBytes, atMost: true };
+      let used = 0;
+      yield decompressor.write(piece).then((count) => void (used = count));
+      queue.unread(piece.length - used);
+      packed += used;
+      over = used < piece.length;
+    }
+    yield decompressor.end();
+  } finally {
+    decompressor.destroy();
+  }
+  return packed;
+}
+
+/** Counts and checksums what it passes to the sink. */
+class CheckedData implements ByteSink {
+  readonly #sink: EntrySink;
+  crc = 0;
+  unpacked = 0;
+
+  constructor(sink: EntrySink) {
+    this.#sink = sink;
+  }
+
+  write(piece: Buffer): MaybePromise {
+    this.crc = crc32(piece, this.crc);
+    this.unpacked += piece.length;
+    return this.#sink.data(piece);
+  }
+
+  end(): void {
+    return;
+  }
+
+  destroy(): void {
+    return;
+  }
+}
+
+/** Unsupported compression methods by number. */
+const methods: Readonly<Record<number, string>> = {
+  1: 'shrink',
+  6: 'implode',
+  9: 'deflate64',
+  12: 'bzip2',
+  14: 'lzma',
+  93: 'zstd',
+  95: 'xz',
+  98: 'PPMd',
+  99: 'AES encryption',
+};
+
+function refused(archive: string, { name, method }: ZipEntry): Fault {
+  return new Fault(
+    'archive-kind',
+    `${archive}: the entry ${quoted(name ?? '?')} is compressed by ` +
+      `${methods[method] ?? `method ${method}`}, which Updraft does not unpack`,
+    { about: archive, fix: 'repack with plain zip, or as tar' },
+  );
+}

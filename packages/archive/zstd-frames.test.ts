@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { constants, zstdCompressSync } from 'node:zlib';
-import { ZstdFrames } from './zstd-frames.ts';
+import { ZstdFrames } from './open-reader.ts';
 
 const frames = [
   zstdCompressSync(Buffer.alloc(0)),

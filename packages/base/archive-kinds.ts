@@ -1,4 +1,4 @@
-/** Archives that can be unpacked, with the endings of their names. For a new kind, the compiler names what else it needs. */
+/** Archives that can be unpacked, with the endings of their names. The compiler names what a new kind needs. */
 const endings = {
   tar: ['.tar'],
   'tar.gz': ['.tar.gz', '.tgz'],

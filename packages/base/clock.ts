@@ -8,8 +8,8 @@ export interface Clock {
   /** Milliseconds on a clock that never runs backwards; only differences mean anything. */
   monotonic(): number;
   /**
-   * Identifies the boot, with the milliseconds since: the same for all processes of the machine, whatever is done to its
-   * wall clock. Undefined if unknown.
+   * Identifies the boot, with the milliseconds since: the same for all processes of the machine, whatever is done
+   * to its wall clock. Undefined if unknown.
    */
   boot?(): Boot | undefined;
   /** Resolves after `ms`; rejects with the signal's reason as soon as it aborts. */

@@ -4,7 +4,7 @@ export interface SourceLine {
   line: number;
 }
 
-/** An error surely fails jobs, loses results or gives a secret away; a warning may, or wastes time; a note is worth knowing. */
+/** An error surely fails jobs, loses results or gives a secret away; a warning may, or wastes time. */
 export type Level = 'error' | 'warning' | 'note';
 
 export const levels: readonly Level[] = ['error', 'warning', 'note'];

@@ -6,6 +6,7 @@ export {
   shardListEnding,
   splitArchiveName,
 } from './archive-kinds.ts';
+export { anyOf } from './any-of.ts';
 export { type CacheName, cacheNameForms, isAtCache, parseCacheName } from './cache-name.ts';
 export { type Boot, type Clock, steadyClock, systemClock } from './clock.ts';
 export { counted } from './counted.ts';

@@ -1,6 +1,12 @@
+import { anyOf } from './any-of.ts';
+
 /** Names of which a smaller value is better: words anywhere, and short ones that stand alone. */
-const smallerWords =
-  /(?:loss|errors?|perplexity|cross_?entropy|divergence|distance|latency|regret|(?:^|[^a-z])(?:errs?|ppl|nll|bp[bcd]|bits_per_\w+|mse|msle|rmse|rmsle|mae|mape|smape|mase|[wcetd]er|fid|kid|kld?|lpips|brier|ece|epe|rmsd|fpr\d*|fnr|frr|(?:run)?time|duration))(?![a-z])/i;
+const long = 'loss|errors?|perplexity|cross_?entropy|divergence|distance|latency|regret';
+const short = anyOf(String.raw`
+  errs? ppl nll bp[bcd] bits_per_\w+ mse msle rmse rmsle mae mape smape mase [wcetd]er fid kid kld?
+  lpips brier ece epe rmsd fpr\d* fnr frr (?:run)?time duration
+`);
+const smallerWords = new RegExp(`(?:${long}|(?:^|[^a-z])(?:${short}))(?![a-z])`, 'i');
 
 /** Metrics of which the job file says which value is better; all others go by their names. */
 export interface MetricDirections {
@@ -42,7 +48,7 @@ export const joinDirections = (all: readonly MetricDirections[]): MetricDirectio
 export const isAccuracy = (name: string): boolean =>
   /(?:^|[ _./-])(?:acc(?:uracy|@?\d+)?|prec@?\d|top-?\d+)$/i.test(name);
 
-/** Names of metrics, those first that most likely decide: of the validation, the test, the rest; accuracy, then loss. */
+/** Names of metrics, the most decisive first: of the validation, the test, the rest; accuracy, then loss. */
 export const byImportance = (names: readonly string[], said?: MetricDirections): string[] => {
   const rank = (name: string): number => {
     const pass = /^(?:val|eval)/i.test(name) ? 0 : /^test/i.test(name) ? 10 : 20;

@@ -11,7 +11,7 @@ export function nearest(word: string, known: Iterable<string>): string | undefin
 
 const [maxListed, maxNear] = [12, 5];
 
-/** What to write instead of an unknown word: the nearest known one and all others, or of many only those that are near. */
+/** What to write instead of an unknown word: the nearest known one and all others, of many only near ones. */
 export function alternatives(word: string, known: readonly string[]): string {
   const close = nearest(word, known);
   if (known.length <= maxListed)

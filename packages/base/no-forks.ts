@@ -2,8 +2,8 @@ import { execFile } from 'node:child_process';
 import type { Env } from './env.ts';
 
 /**
- * Prefix for a command that must not create processes: `true` becomes the first process of a new PID namespace, and when
- * it has ended, the kernel refuses every fork in it. Works for root, too.
+ * Prefix for a command that must not create processes: `true` becomes the first process of a new PID namespace, and
+ * when it has ended, the kernel refuses every fork in it. Works for root, too.
  */
 export const fullPidNamespace = [
   ...['unshare', '--user', '--map-current-user', '--pid', '--'],

@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 
-/** Whether only this user can have written a file. Group access is fine: many systems give each user a private group. */
+/** Whether only this user can have written a file. Group access is fine: many users have a private group. */
 export const isPrivate = ({ uid, mode }: { uid: number; mode: number }, user: number): boolean =>
   uid === user && (mode & 0o002) === 0;
 

@@ -1,4 +1,5 @@
-// Controls (C0, DEL, C1) could control the terminal; bidirectional marks, line separators and invisible characters could disguise text.
+// Controls (C0, DEL, C1) could control the terminal; bidirectional marks,
+// line separators and invisible characters could disguise text.
 const unsafe =
   /[\p{Cc}\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
 
@@ -53,7 +54,7 @@ export function informativeLine(output: string): string {
   return lines.indexOf('Caused by:', error) === -1 ? first : `${first}: ${last.replace(/^\d+: /, '')}`;
 }
 
-/** Some programs draw their errors: a cross before the failure, arrows to its causes, lines wrapped at the terminal's width. */
+/** Some programs draw their errors: a cross before the failure, arrows to its causes, wrapped lines. */
 function boxedError(output: string): string | undefined {
   const lines = output.split('\n').map((line) => line.replace(/^[\s│]+/, '').trimEnd());
   const what = lines.findIndex((line) => line.includes('×'));

@@ -5,8 +5,8 @@ interface Runtime {
 const runtime = globalThis as Runtime;
 
 /**
- * Returns unused memory to the system now. The runtime would do so by itself, but seconds later, and would meanwhile hold
- * several times what it needs. Under Node this needs `--expose-gc`.
+ * Returns unused memory to the system now. The runtime would do so by itself, but seconds later, and would
+ * meanwhile hold several times what it needs. Under Node this needs `--expose-gc`.
  */
 export function releaseMemory(): void {
   if (runtime.Bun === undefined) runtime.gc?.();

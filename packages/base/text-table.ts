@@ -1,8 +1,3 @@
-export interface TableColumn {
-  title: string;
-  align?: 'left' | 'right';
-}
-
 /** The width of a text on a terminal, counting one per code point. */
 export const widthOf = (text: string): number => Array.from(text).length;
 

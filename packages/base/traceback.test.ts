@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { lastSaid, lastTraceback, raisedAt } from './traceback.ts';
+import { lastSaid, lastTraceback, ofFailingRank, ofRankZero, raisedAt } from './traceback.ts';
 
 const work = '/scratch/updraft-run-0000-1/updraft-Ab1/work';
 const library = '/env/lib/python3.12/site-packages/torch/nn/module.py';
@@ -104,4 +104,32 @@ test("under torchrun the failing rank's exception is shown, not that of torchrun
   const unmarked = [...raised('train.py', 'ValueError: bad sample'), ...launcher];
   assert.equal(lastTraceback(unmarked).at(-1), 'ValueError: bad sample');
   assert.equal(lastSaid([...ranks, ...launcher]), 'ValueError: bad sample');
+});
+
+test('of ranks that the agent or torchrun has marked, the one that is known to have failed is shown', () => {
+  const printed = [
+    ...raised('train.py', 'RuntimeError: connection closed by peer'),
+    ...raised('train.py', 'ValueError: bad sample').map((line) => `[rank 1] ${line}`),
+    ...raised('train.py', 'KeyError: 7').map((line) => `[rank 12] [rank12]: ${line}`),
+  ];
+  assert.equal(lastTraceback(printed, 0).at(-1), 'RuntimeError: connection closed by peer');
+  assert.equal(lastTraceback(printed, 1).at(-1), 'ValueError: bad sample');
+  assert.equal(lastTraceback(printed, 12).at(-1), 'KeyError: 7');
+  assert.deepEqual(lastTraceback(printed, 3), []);
+  const killed = [
+    '[default0]:epoch 3',
+    ...raised('/env/bin/torchrun', 'torch.distributed.elastic.multiprocessing.errors.ChildFailedError: '),
+    'Root Cause (first observed failure):',
+    '  rank      : 1 (local_rank: 1)',
+    '  exitcode  : -9 (pid: 77)',
+    '  traceback : Signal 9 (SIGKILL) received by PID 77',
+  ];
+  assert.deepEqual(ofFailingRank(killed), ['epoch 3', 'Signal 9 (SIGKILL) received by PID 77']);
+});
+
+test('what rank 0 printed has no mark, or its own', () => {
+  for (const line of ['epoch 3', '[rank0]: epoch 3', '[default0]:epoch 3', 'epoch 3[rank 2] epoch 9'])
+    assert.equal(ofRankZero(line), 'epoch 3');
+  for (const line of ['[rank 1] epoch 9', '[rank12]: epoch 9', '[default3]:epoch 9'])
+    assert.equal(ofRankZero(line), '');
 });

@@ -1,4 +1,5 @@
-const rankMark = /^\[rank(\d+)\]:\s?/;
+/** What the agent, PyTorch and torchrun write before a line of one process of several. */
+const rankMark = /^(?:\[(?:rank ?|default)(\d+)\]:? ?)+/;
 const fileLine = /^\s*File "(.+)", line (\d+)(, in .+)?$/;
 const library = /\/(?:site|dist)-packages\/|\/lib\/python3[^/]*\/|^<frozen /;
 const marks = /^\s*[~^]+\s*$/;
@@ -15,11 +16,11 @@ const shownFrames = 3;
 const shownMessage = 3;
 
 /**
- * The end of the last Python traceback in a program's output: its last frames, then the exception. Of several ranks it is
- * that of the one that failed first, of chained exceptions the one that caused the others.
+ * The end of the last Python traceback in a program's output: its last frames, then the exception. Of several ranks
+ * it is that of the one that failed first, of chained exceptions the one that caused the others.
  */
-export function lastTraceback(lines: readonly string[]): string[] {
-  const plain = ofFailingRank(lines);
+export function lastTraceback(lines: readonly string[], rank?: number): string[] {
+  const plain = ofFailingRank(lines, rank);
   const last = innermost(plain);
   if (last === -1) return [];
   let first = last;
@@ -37,8 +38,17 @@ export function lastTraceback(lines: readonly string[]): string[] {
   return [...named, ...raised.slice(0, blank === -1 ? undefined : blank)];
 }
 
-/** The lines of the rank that failed first, without torchrun's own traceback and without marks. */
-function ofFailingRank(lines: readonly string[]): string[] {
+/** What rank 0 printed of a line; the agent's marks may be within one that it has not ended. */
+export function ofRankZero(line: string): string {
+  const own = line.split(/\[rank \d+\] /, 1)[0] ?? '';
+  return Number(rankMark.exec(own)?.[1] ?? 0) === 0 ? own.replace(rankMark, '') : '';
+}
+
+/** How torchrun says that a process was killed. */
+const killedLine = /^\s*traceback : (Signal \d+ .*)$/;
+
+/** The lines of the rank that failed first, if it is known, without torchrun's own traceback and without marks. */
+export function ofFailingRank(lines: readonly string[], failed?: number): string[] {
   const root = lines.findLastIndex((line) => rootCause.test(line));
   const named = lines.slice(root + 1).flatMap((line) => /^\s*rank\s*: (\d+)/.exec(line)?.[1] ?? [])[0];
   const end = root === -1 ? -1 : lines.findLastIndex((line, at) => at < root && header.test(line));
@@ -47,9 +57,11 @@ function ofFailingRank(lines: readonly string[]): string[] {
   const isFirst = (line: string): boolean =>
     rankOf(line) !== undefined && header.test(line.replace(rankMark, ''));
   const first = rankOf(printed.find(isFirst) ?? '');
-  const rank = printed.some((line) => rankOf(line) === named) ? named : first;
-  const own = rank === undefined ? printed : printed.filter((line) => rankOf(line) === rank);
-  return own.map((line) => line.replace(rankMark, ''));
+  const found = printed.some((line) => rankOf(line) === named) ? named : first;
+  const rank = failed === undefined ? found : String(failed);
+  const own = rank === undefined ? printed : printed.filter((line) => (rankOf(line) ?? '0') === rank);
+  const killed = lines.slice(root + 1).flatMap((line) => killedLine.exec(line)?.[1] ?? []);
+  return [...own.map((line) => line.replace(rankMark, '')), ...killed];
 }
 
 /** The last frame of the exception that caused the others of the last chain; -1 if there is no traceback. */

@@ -45,7 +45,7 @@ export function formatSize(bytes: number): string {
   return `${Number(value.toFixed(figures))} ${names[step] ?? ''}`;
 }
 
-/** The `time` to request for what needs this long: a quarter more, rounded up to whole minutes, ten minutes or hours. */
+/** The `time` to request for what needs this long: a quarter more, rounded up to minutes, ten minutes or hours. */
 export function timeToRequest(seconds: number): string {
   const withMargin = withHeadroom(seconds);
   const step = withMargin <= 600 ? 60 : withMargin <= 7200 ? 600 : 3600;

@@ -1,4 +1,3 @@
 export { type Ad, type AdValue, Expression, attributeOf, formatAd, formatReal, isAd } from './classad/ad.ts';
-export { assignedIn, gpuModelsIn } from './classad/gpus.ts';
+export { assignedIn, gpuModelsIn, siteIn } from './classad/gpus.ts';
 export { parseAdLines, parseAds } from './classad/parse.ts';
-export { siteIn } from './classad/site.ts';

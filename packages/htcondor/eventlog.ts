@@ -1,10 +1,9 @@
-export { asUtf8 } from './eventlog/as-utf8.ts';
+export { asUtf8, latin1Text, ownCopy, remembering } from './eventlog/log-text.ts';
 export type { EvictedDetails } from './eventlog/decode.ts';
 export type { Resource, Termination } from './eventlog/details.ts';
 export type { EventOf, Garbled, LogEvent } from './eventlog/events.ts';
 export type { EventKind } from './eventlog/kinds.ts';
 export { type LogPlaces, logFile, logSources } from './eventlog/log-sources.ts';
-export { latin1Text, ownCopy, remembering } from './eventlog/log-text.ts';
 export { readEventLog, scanEventLog } from './eventlog/read-event-log.ts';
 export {
   type LogBeginning,

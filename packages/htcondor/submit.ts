@@ -1,6 +1,5 @@
-export { diskFiles, surveyOnDisk } from './submit/disk-files.ts';
-export { evaluateNumber } from './submit/macro-functions.ts';
-export { whyNotRun } from './submit/may-run.ts';
+export { diskFiles, surveyOnDisk, whyNotRun } from './submit/disk-files.ts';
+export { evaluateNumber } from './submit/expand-macros.ts';
 export { parseSubmit } from './submit/parse-submit.ts';
 export { markedName } from './submit/resolve-jobs.ts';
 export { BadQuoting, splitArguments, splitEnvironment, wordsOf } from './submit/split-arguments.ts';
@@ -20,7 +19,8 @@ export {
   submittedImage,
   valueOf,
   whereSet,
+  type SurveyOptions,
+  surveyWhereItFits,
+  undefinedNames,
 } from './submit/submit-facts.ts';
 export { type FileFact, type SubmitFiles, filesFrom, isSubmitFile } from './submit/submit-files.ts';
-export { type SurveyOptions, surveyWhereItFits } from './submit/survey.ts';
-export { undefinedNames } from './submit/undefined-names.ts';

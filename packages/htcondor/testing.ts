@@ -5,6 +5,6 @@ export type { StampOptions } from './eventlog/stamp.ts';
 export { lineWithoutSecrets } from './lint/hide-secrets.ts';
 export { allRules } from './lint/lint.ts';
 export { wrapperRules } from './lint/rules/wrapper.ts';
-export { filesMatching } from './submit/match-files.ts';
+export { filesMatching } from './submit/parse-submit.ts';
 export { splitRaw } from './submit/split-arguments.ts';
-export { survey } from './submit/survey.ts';
+export { survey } from './submit/submit-facts.ts';

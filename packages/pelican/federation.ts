@@ -1,6 +1,18 @@
 export { byJobFile, preferCaches } from './federation/cache-choice.ts';
-export { type CachedCopy, askCopy } from './federation/cached-copy.ts';
-export { deleteObject } from './federation/delete-object.ts';
+export {
+  type CachedCopy,
+  askCopy,
+  MissingAtOrigin,
+  type OriginFacts,
+  folderFault,
+  readOriginFacts,
+  type ObjectInfo,
+  type ServerView,
+  askDigests,
+  statObject,
+  viewServer,
+} from './federation/stat-object.ts';
+export { deleteObject, type ObjectOptions, requestObject } from './federation/object-request.ts';
 export { plainHttpRule } from './federation/discovery.ts';
 export { isUnder, unescapePath } from './federation/escape-path.ts';
 export {
@@ -18,7 +30,6 @@ export type {
   ObjectServer,
 } from './federation/located.ts';
 export { type FederationLocator, createLocator } from './federation/locator.ts';
-export { type ObjectOptions, requestObject } from './federation/object-request.ts';
 export {
   type FederatedUrl,
   type ObjectUrl,
@@ -26,19 +37,11 @@ export {
   isSameHome,
   parseObjectUrl,
 } from './federation/object-url.ts';
-export {
-  MissingAtOrigin,
-  type OriginFacts,
-  folderFault,
-  readOriginFacts,
-} from './federation/origin-facts.ts';
 export { canPrestage, hasPrestage, prestage } from './federation/prestage.ts';
 export {
-  type ObjectInfo,
-  type ServerView,
-  askDigests,
-  statObject,
-  viewServer,
-} from './federation/stat-object.ts';
-export { createTokenFiles, tokenLocations } from './federation/token-locations.ts';
-export { type LoginTokens, covers, readClaims } from './federation/token.ts';
+  createTokenFiles,
+  tokenLocations,
+  type LoginTokens,
+  covers,
+  readClaims,
+} from './federation/token.ts';

@@ -1,2 +1,2 @@
-export { wantDigest } from './federation/digest-header.ts';
+export { wantDigest } from './federation/stat-object.ts';
 export { parseMultistatus } from './federation/list-collection.ts';

@@ -33,8 +33,8 @@ interface Commands {
   done: { node: string };
   /** RETRY, PRIORITY, ABORT-DAG-ON, PRE_SKIP, TOLERANCE and SAVE_POINT_FILE: only their node is checked. */
   setting: { node: string; keyword: string };
-  connect: { from: string; to: string };
-  pin: { node: string; number: number; direction: 'in' | 'out' };
+  /** By pins, which are not read. */
+  connect: object;
   config: { file: string };
   reject: object;
   /** Correct, and of no consequence here. */

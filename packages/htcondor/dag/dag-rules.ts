@@ -4,7 +4,7 @@ import { counted, type Found, type Rule, type RuleResult } from '@updraft/base';
 import type { ScriptTime } from './dag-command.ts';
 import { ownName, type Dag, type DagNode, type DagProblemKind, type DagScript, submitFile } from './dag.ts';
 import { type NodeGroup, type NodeOutcome, sharedName } from './node-outcomes.ts';
-import type { Rescue } from './rescue.ts';
+import type { Rescue } from './read-dag.ts';
 
 /** Everything the rules about DAGs use. */
 export interface DagFacts {
@@ -53,7 +53,8 @@ export const dagRules: Rule<DagFacts>[] = [
     name: 'dag-misused-node',
     level: 'error',
     about:
-      'A command does not fit its node: a FINAL node has no parents and no RETRY, and MAXJOBS 0 lets none of its category start.',
+      'A command does not fit its node: a FINAL node has no parents ' +
+      'and no RETRY, and MAXJOBS 0 lets none of its category start.',
     check: (facts) => [...problems('misused-node')(facts), ...closedCategories(facts)],
   },
   {
@@ -120,7 +121,8 @@ export const dagRules: Rule<DagFacts>[] = [
     name: 'dag-inner-twice',
     level: 'warning',
     about:
-      'Two nodes that do not wait for each other run the same inner DAG in the same folder: its lock makes the one that starts second fail.',
+      'Two nodes that do not wait for each other run the same inner DAG ' +
+      'in the same folder: its lock makes the one that starts second fail.',
     check: sharedInner,
   },
   {
@@ -132,8 +134,8 @@ export const dagRules: Rule<DagFacts>[] = [
   {
     name: 'dag-not-read',
     level: 'note',
-    about: 'The DAG is so large that only a part of it was checked.',
-    check: (facts) => [problems('too-big')(facts), partlyRead(facts)].flat(),
+    about: 'Only a part of the DAG was checked: it is too large, or connects splices by pins.',
+    check: (facts) => [problems('not-read')(facts), partlyRead(facts)].flat(),
   },
 ];
 
@@ -237,7 +239,9 @@ function scriptProblem(
     return name.includes('/')
       ? { message: `${what} is not there`, fix: 'correct its name, or write the file' }
       : {
-          message: `${what} is not in ${folder === '.' ? 'the folder of the DAG' : folder}, and DAGMan does not search the PATH`,
+          message:
+            `${what} is not in ${folder === '.' ? 'the folder of the DAG' : folder}, ` +
+            'and DAGMan does not search the PATH',
           fix: 'put it there, or write its full path',
         };
   if (fact?.kind === 'folder') return { message: `${what} is a folder`, fix: 'name a program' };
@@ -307,7 +311,9 @@ function overriddenVars({ outcomes }: DagFacts): Found[] {
       const key = `${name} ${own.place.file} ${own.place.line}`;
       if (found.has(key)) continue;
       found.set(key, {
-        message: `VARS of ${nodesText(nodes)} set \`${name}\`, but line ${own.place.line} of ${own.place.file} sets it again: VARS have no effect`,
+        message:
+          `VARS of ${nodesText(nodes)} set \`${name}\`, but line ${own.place.line} ` +
+          `of ${own.place.file} sets it again: VARS have no effect`,
         fix: `delete that line, or write VARS NODE APPEND ${name}="…"`,
         place,
       });
@@ -353,8 +359,12 @@ function sharedInner({ dag }: DagFacts): Found[] {
     );
     if (first === undefined || beside === undefined) return [];
     return {
-      message: `${first.name} and ${beside.name} may run ${file} at the same time: its lock makes the one that starts second fail`,
-      fix: `let one wait for the other (PARENT ${ownName(first)} CHILD ${ownName(beside)}), or give each its own copy of the file`,
+      message:
+        `${first.name} and ${beside.name} may run ${file} at the same time: ` +
+        'its lock makes the one that starts second fail',
+      fix:
+        `let one wait for the other (PARENT ${ownName(first)} CHILD ` +
+        `${ownName(beside)}), or give each its own copy of the file`,
       place: beside.place,
     };
   });
@@ -394,7 +404,9 @@ function closedCategories({ dag }: DagFacts): Found[] {
 function partlyRead({ dag, outcomes, isPartial }: DagFacts): Found | [] {
   if (!isPartial) return [];
   return {
-    message: `the submit files were read with the VARS of ${counted(outcomes.length, 'node')} of ${counted(dag.nodes.length, 'node')}`,
+    message:
+      'the submit files were read with the VARS of ' +
+      `${counted(outcomes.length, 'node')} of ${counted(dag.nodes.length, 'node')}`,
     fix: 'fix what was found, and check again',
     place: { file: dag.file, line: 1 },
   };

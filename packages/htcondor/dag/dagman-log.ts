@@ -60,6 +60,12 @@ export interface DagmanAccount {
 
 const stamp = /^(\d\d?\/\d\d\/\d\d(?:\d\d)? \d\d:\d\d:\d\d|\(\S+\)|\d{9,11}(?:\.\d+)?) (?:\(\S+\) )*(.*)$/;
 
+const scriptEnd = new RegExp(
+  String.raw`^(PRE|POST|HOLD) Script of (?:node|job) (\S+) ` +
+    String.raw`(completed successfully|failed with status \S+|died on .*?)\.?$`,
+  'i',
+);
+
 /** Reads `.dagman.out` line by line: only what it says about nodes and its own end is kept. */
 export class DagmanLog {
   #account = newAccount();
@@ -121,10 +127,7 @@ export class DagmanLog {
       node.scripts = node.scripts.filter(({ when }) => when !== 'PRE');
       return true;
     }
-    const [, time, name = '', how = ''] =
-      /^(PRE|POST|HOLD) Script of (?:node|job) (\S+) (completed successfully|failed with status \S+|died on .*?)\.?$/i.exec(
-        text,
-      ) ?? [];
+    const [, time, name = '', how = ''] = scriptEnd.exec(text) ?? [];
     if (time === undefined) return false;
     const when = time.toUpperCase() as ScriptTime;
     const node = this.#of(name);
@@ -207,7 +210,9 @@ export class DagmanLog {
       this.#stop = `refused the DAG${this.#error} (${place})`;
       this.#advice = `Correct ${place}, then submit the DAG again: condor_submit_dag -force.`;
     } else if (text.startsWith('Aborting DAG because'))
-      this.#stop = `aborted the DAG, because ${this.#latest} ${nodes.get(this.#latest)?.job?.how ?? 'ended'} (ABORT-DAG-ON)`;
+      this.#stop =
+        `aborted the DAG, because ${this.#latest} ` +
+        `${nodes.get(this.#latest)?.job?.how ?? 'ended'} (ABORT-DAG-ON)`;
     else if (text.startsWith('Received SIGUSR1')) this.#stop = 'was removed';
     else if (text.startsWith('DAG status:') && (this.#stop === undefined || this.#stop === halted))
       this.#stop = text.endsWith('(DAG_STATUS_HALTED)') ? halted : undefined;

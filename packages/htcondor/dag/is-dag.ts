@@ -1,6 +1,5 @@
 import { isNamedOtherwise } from '../submit/submit-files.ts';
-import { dagKeywords } from './dag-keywords.ts';
-import { parseDag } from './parse-dag.ts';
+import { dagKeywords, parseDag } from './parse-dag.ts';
 
 /** Whether a file is a DAG: by its name, or if its first line and most others are commands, one of which has nodes. */
 export function isDag(name: string, text: string): boolean {

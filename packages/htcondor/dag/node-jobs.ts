@@ -1,6 +1,5 @@
 import type { Dagman } from './dag.ts';
-import { nodeIn } from './dag-run.ts';
-import { type DagRun, isDoneAnyway } from './not-submitted.ts';
+import { nodeIn, type DagRun, isDoneAnyway } from './not-submitted.ts';
 
 /** A job of the logs: its node as its DAGMan names it, and the DAG file if that is known. */
 interface NodeJob {

@@ -1,10 +1,10 @@
 import { posix } from 'node:path';
-import type { SubmitFacts } from '../submit/submit-facts.ts';
+import { type SubmitFacts, survey, type SurveyOptions } from '../submit/submit-facts.ts';
 import { filesFrom, type SubmitFiles } from '../submit/submit-files.ts';
 import type { GivenValue } from '../submit/submit-reader.ts';
-import { survey, type SurveyOptions } from '../submit/survey.ts';
 import type { InlineDescription } from './dag-command.ts';
 import { ownName, parentsIn, submitFile, type Dag, type DagNode } from './dag.ts';
+import { parseSubmit } from '../submit/parse-submit.ts';
 
 /** Nodes that submit the same description in the same folder. */
 export interface NodeGroup {
@@ -53,8 +53,8 @@ function newGroup(node: DagNode, inline: InlineDescription | undefined, files: S
 }
 
 /**
- * The distinct outcomes of a DAG's submit descriptions, at most a few hundred: first one for every set of names that VARS
- * define, then one for every set of values. `isPartial` says whether some were left out.
+ * The distinct outcomes of a DAG's submit descriptions, at most a few hundred: first one for every set of names
+ * that VARS define, then one for every set of values. `isPartial` says whether some were left out.
  */
 export function nodeOutcomes(
   dag: Dag,
@@ -139,7 +139,7 @@ function withOwn(name: string, value: string, own: Readonly<Record<string, strin
 }
 
 /** What DAGMan gives to `condor_submit` with a node. */
-export function givenTo(dag: Dag, node: DagNode): GivenValue[] {
+function givenTo(dag: Dag, node: DagNode): GivenValue[] {
   const own = {
     JOB: ownName(node),
     RETRY: '0',
@@ -171,4 +171,40 @@ export function sharedName({ group, facts }: NodeOutcome, command: string): stri
     return undefined;
   const folder = posix.join(group.folder, commands?.['initialdir'] ?? '.');
   return posix.isAbsolute(name) ? name : posix.join(folder, name);
+}
+
+/** Nodes whose log's name is worked out; more would take too long, and `.nodes.log` has their events. */
+const maxNodes = 5000;
+
+/** The event logs that the nodes' submit files name, relative to the DAG's folder. */
+export function nodeLogs(dag: Dag, context: Pick<DescriptionContext, 'files' | 'env' | 'now'>): string[] {
+  const logs = new Set<string>();
+  let left = maxNodes;
+  for (const group of nodeGroups(dag, context.files))
+    for (const node of group.nodes) {
+      if (group.isMissing || left-- <= 0) break;
+      const { log, isSame } = logOf(dag, group, node, context);
+      if (log !== undefined) logs.add(log);
+      if (isSame) break;
+    }
+  return [...logs];
+}
+
+/** A node's log, and whether all nodes of its group have the same. */
+function logOf(
+  dag: Dag,
+  group: NodeGroup,
+  node: DagNode,
+  { files, env, now }: Pick<DescriptionContext, 'files' | 'env' | 'now'>,
+): { log: string | undefined; isSame: boolean } {
+  const text = group.inline?.text ?? files.read(group.file) ?? '';
+  const from = filesFrom(files, group.folder);
+  const given = givenTo(dag, node);
+  const context = { file: group.file, cwd: group.folder, files: from, env, now, given, maxJobs: 1 };
+  const queue = parseSubmit(text, context).queues[0];
+  const { log, initialdir = '.' } = queue?.jobs[0]?.commands ?? {};
+  const isSame = !(queue?.inForce.get('log')?.value ?? '').includes('$') && !initialdir.includes('$');
+  if (log === undefined || log === '' || log.includes('$$(')) return { log: undefined, isSame };
+  const folder = posix.isAbsolute(initialdir) ? initialdir : posix.join(group.folder, initialdir);
+  return { log: posix.isAbsolute(log) ? log : posix.join(folder, log), isSame };
 }

@@ -62,6 +62,19 @@ test('a submit description inside the DAG keeps its line numbers', () => {
   assert.equal(second.inline?.text.split('\n')[5], 'log = l');
 });
 
+test('commands that are read by their form take every word of it', () => {
+  const lines = [
+    ...['RETRY A 3 UNLESS-EXIT 2', 'RETRY A 0', 'PRIORITY A -5', 'PRE_SKIP A 255', 'TOLERANCE A 10% wait'],
+    ...['SAVE_POINT_FILE A', 'SAVE_POINT_FILE A "my file"', 'CATEGORY A c', 'JOBSTATE_LOG j', 'DOT d UPDATE'],
+    ...['NODE_STATUS_FILE s 60 always-update', 'SET_JOB_ATTR a = 1', 'ENV GET B', 'REJECT'],
+  ];
+  assert.deepEqual(errors(lines.join('\n')), []);
+  assert.deepEqual(bodies('MAXJOBS c 7\nCATEGORY A c'), [
+    { kind: 'maxjobs', category: 'c', limit: 7 },
+    { kind: 'category', node: 'A', category: 'c' },
+  ]);
+});
+
 // As condor_dag_checker of HTCondor 25.14 refuses them.
 for (const [line, message] of [
   ['NODE A a.sub', '`NODE` is not a DAG command'],
@@ -78,16 +91,18 @@ for (const [line, message] of [
   ['PARENT A CHILD', 'there is no node after CHILD'],
   ['SCRIPT A pre.sh', 'PRE, POST or HOLD is missing'],
   ['SCRIPT PRE A', 'the script is missing'],
-  ['RETRY A -1', 'the number of retries must be a number of at least 0, not `-1`'],
-  ['RETRY A 1 2', '`2` is one word too many'],
-  ['ABORT-DAG-ON A 1 RETURN 256', 'the value after RETURN must be a number from 0 to 255, not `256`'],
+  ['RETRY A -1', 'DAGMan refuses this form of RETRY'],
+  ['RETRY A 1 2', 'DAGMan refuses this form of RETRY'],
+  ['ABORT-DAG-ON A 1 RETURN 256', 'DAGMan refuses this form of ABORT-DAG-ON'],
   ['VARS A', 'there is no name="value"'],
   ['VARS A x', '`x` has no value: write x="…"'],
   ['VARS A x="1', 'a " has no closing "'],
   ['VARS A queue="1"', 'the name `queue` begins with `queue`'],
-  ['PIN_IN A 0', 'the number of the pin must be a number of at least 1, not `0`'],
-  ['SAVE_POINT_FILE ALL_NODES', 'it takes the name of one node, not ALL_NODES'],
-  ['DONE ALL_NODES', 'it takes the name of one node, not ALL_NODES'],
+  ['SAVE_POINT_FILE ALL_NODES', 'DAGMan refuses this form of SAVE_POINT_FILE'],
+  ['DONE ALL_NODES', 'DAGMan refuses this form of DONE'],
+  ['DONE', 'DAGMan refuses this form of DONE'],
+  ['REJECT it', 'DAGMan refuses this form of REJECT'],
+  ['ENV A', 'DAGMan refuses this form of ENV'],
 ] as const)
   test(`DAGMan refuses: ${JSON.stringify(line)}`, () => {
     assert.deepEqual(errors(line), [message]);

@@ -1,9 +1,15 @@
 import { posix } from 'node:path';
-import { nearest, type SourceLine } from '@updraft/base';
+import { nearest, type SourceLine, counted, firstFew, printable } from '@updraft/base';
 import type { DagCommand, InlineDescription } from './dag-command.ts';
-import { ownName, type Dag, type Dagman, type DagNode, type DagProblem, type DagProblemKind } from './dag.ts';
-import { isOrdered, lastOf, DagScope } from './dag-scope.ts';
-import { DagGraph } from './graph.ts';
+import {
+  ownName,
+  type Dag,
+  type Dagman,
+  type DagNode,
+  type DagProblem,
+  type DagProblemKind,
+  DagGraph,
+} from './dag.ts';
 import { parseDag, type ParsedDag } from './parse-dag.ts';
 
 /** The text of a file, named relative to the DAG's folder; undefined when it cannot be read. */
@@ -164,7 +170,7 @@ class DagReader {
 
   #isTooDeepAt(place: SourceLine): boolean {
     if (this.#open.length < maxDepth) return false;
-    this.#note('too-big', place, `DAGs inside DAGs were read ${maxDepth} deep`, 'join some of them');
+    this.#note('not-read', place, `DAGs inside DAGs were read ${maxDepth} deep`, 'join some of them');
     return true;
   }
 
@@ -185,7 +191,7 @@ class DagReader {
     if (this.#nodes.length < this.#maxNodes) return false;
     if (!this.#isFull)
       this.#note(
-        'too-big',
+        'not-read',
         place,
         `the DAG has more than ${this.#maxNodes} nodes; the rest was not read`,
         'split the DAG',
@@ -233,7 +239,12 @@ class DagReader {
         );
         return;
       case 'connect':
-        this.#connect(command, scope);
+        this.#note(
+          'not-read',
+          place,
+          'CONNECT orders the nodes of two splices by their pins, which were not read',
+          'write PARENT and CHILD with the names of the splices, or check their order by hand',
+        );
         return;
       case 'maxjobs':
         this.#limits.set(categoryIn(scope, command.category), { limit: command.limit, place });
@@ -270,10 +281,6 @@ class DagReader {
     else if (command.kind === 'script') this.#setScript(node, command);
     else if (command.kind === 'category') node.category = categoryIn(scope, command.category);
     else if (command.kind === 'done') node.done = true;
-    else if (command.kind === 'pin') {
-      const pins = scope.pins[command.direction];
-      pins.set(command.number, [...(pins.get(command.number) ?? []), node]);
-    }
   }
 
   #setScript(node: DagNode, { when, command, node: named, place }: DagCommand & { kind: 'script' }): void {
@@ -282,13 +289,14 @@ class DagReader {
       this.#note(
         'script-replaced',
         place,
-        `${node.name} has two ${when} scripts: DAGMan runs only \`${command}\`, not \`${before.command}\` of line ${before.place.line}`,
+        `${node.name} has two ${when} scripts: DAGMan runs only \`${command}\`, ` +
+          `not \`${before.command}\` of line ${before.place.line}`,
         'call both from one script, or delete one of the lines',
       );
     node.scripts = new Map(node.scripts).set(when, { command, place });
   }
 
-  /** The nodes of a PARENT or CHILD list; a splice stands for its last or first nodes, so does an inner DAG as a parent. */
+  /** The nodes of a PARENT or CHILD list; a splice, or an inner DAG as a parent, stands for its last or first ones. */
   #endsOf(names: readonly string[], end: 'first' | 'last', scope: DagScope, place: SourceLine): number[] {
     const only = names.length === 1 ? scope.nodes.get(names[0] ?? '') : undefined;
     if (only?.type === 'job') return [only.index];
@@ -333,35 +341,6 @@ class DagReader {
       : `${close === undefined ? '' : `did you mean ${close}? Else `}add \`JOB ${name} …\`, or delete the name`;
     this.#note('unknown-node', place, `there is no node ${name}`, fix);
   }
-
-  #connect({ from, to, place }: DagCommand & { kind: 'connect' }, scope: DagScope): void {
-    const [parent, child] = [from, to].map((name) => scope.splices.get(name));
-    for (const [name, splice] of [[from, parent] as const, [to, child] as const])
-      if (splice === undefined)
-        this.#note('unknown-node', place, `there is no splice ${name}`, 'CONNECT takes two names of SPLICE');
-    if (parent === undefined || child === undefined) return;
-    const indexes = (nodes: DagNode[] = []): number[] => nodes.map(({ index }) => index);
-    const [outs, ins] = [parent.pins.out, child.pins.in];
-    let pin = 1;
-    for (; outs.has(pin) && ins.has(pin); pin++)
-      this.graph.connect(indexes(outs.get(pin)), indexes(ins.get(pin)));
-    const isMatch = pin > 1 && outs.size < pin && ins.size < pin;
-    if (!isMatch)
-      this.#note(
-        'misused-node',
-        place,
-        `the PIN_OUTs of ${from} and the PIN_INs of ${to} do not match (pin ${pin})`,
-        'give both splices the same pins, numbered from 1 without gaps',
-      );
-    const open = child.ends.first.find(({ index }) => !this.graph.hasParents(index));
-    if (isMatch && open !== undefined)
-      this.#note(
-        'misused-node',
-        place,
-        `${open.name} has no PIN_IN and no parent, so CONNECT cannot put all of ${to} after ${from}`,
-        `add PIN_IN for it in the DAG of ${to}, or a PARENT line for ${to} before this one`,
-      );
-  }
 }
 
 /** As in DAGMan, a later value takes the place of the first one. */
@@ -390,3 +369,120 @@ const keywordOf = (command: DagCommand & { node: string }): string =>
 /** Categories of a splice are its own, unless their names begin with `+`. */
 const categoryIn = ({ prefix, dagman }: DagScope, name: string): string =>
   name.startsWith('+') ? dagman.prefix + name : prefix + name;
+
+/** The names of one DAG: the main file with what it includes, or one splice. */
+class DagScope {
+  readonly nodes = new Map<string, DagNode>();
+  readonly splices = new Map<string, DagScope>();
+  /** By the name of the SUBDAG node. */
+  readonly inner = new Map<string, DagScope>();
+  readonly prefix: string;
+  readonly folder: string;
+  readonly dagman: Dagman;
+  /** Its nodes without parents, or without children, before the DAG around it connects them. */
+  ends: { first: DagNode[]; last: DagNode[] } = { first: [], last: [] };
+  readonly #graph: DagGraph;
+
+  constructor(prefix: string, folder: string, dagman: Dagman, graph: DagGraph) {
+    this.prefix = prefix;
+    this.folder = folder;
+    this.dagman = dagman;
+    this.#graph = graph;
+  }
+
+  /** Its own nodes and those of its splices and inner DAGs. */
+  *all(): Iterable<DagNode> {
+    yield* this.nodes.values();
+    for (const one of [...this.splices.values(), ...this.inner.values()]) yield* one.all();
+  }
+
+  recordEnds(): void {
+    const inGraph = [...this.all()].filter(isOrdered);
+    this.ends = {
+      first: inGraph.filter(({ index }) => !this.#graph.hasParents(index)),
+      last: inGraph.filter(({ index }) => !this.#graph.hasChildren(index)),
+    };
+  }
+}
+
+/** Whether it can have parents and children. */
+const isOrdered = ({ type }: DagNode): boolean => type === 'job' || type === 'subdag';
+
+/** The nodes that an inner DAG ends with: its FINAL node too. */
+const lastOf = (inner: DagScope | undefined): DagNode[] =>
+  inner === undefined
+    ? []
+    : [...inner.ends.last, ...[...inner.nodes.values()].filter(({ type }) => type === 'final')];
+
+/** What the newest rescue file of a DAG says. */
+export interface Rescue {
+  file: string;
+  /** Who uses it. */
+  dagman: Dagman;
+  /** Nodes that failed, as its comments list them. */
+  failed: string[];
+  /** Nodes that `condor_submit_dag` would run. */
+  rerun: DagNode[];
+  /** Nodes that are done and not run again. */
+  done: DagNode[];
+  /** Names that the DAG does not have, each with its line: DAGMan then refuses to start. */
+  unknown: { name: string; line: number }[];
+}
+
+/** DAGMan's own limit is 999; the default is 100. */
+const maxRescues = 999;
+
+/** The newest rescue file, which DAGMan uses by itself. */
+export function newestRescue(dag: string, exists: (name: string) => boolean): string | undefined {
+  let newest: string | undefined;
+  for (let number = 1, missing = 0; number <= maxRescues && missing < 10; number++) {
+    const name = `${dag}.rescue${String(number).padStart(3, '0')}`;
+    if (exists(name)) [newest, missing] = [name, 0];
+    else missing += 1;
+  }
+  return newest;
+}
+
+/** A rescue file marks nodes as DONE; DAGMan reads it in combination with the DAG file. */
+export function readRescue(file: string, text: string, dag: Dag, dagman: Dagman): Rescue {
+  const nodes = dag.nodes.filter((node) => node.dagman === dagman);
+  const nodeOf = (name: string): DagNode | undefined => dag.byName.get(dagman.prefix + name);
+  const named = parseDag(text, file).commands.flatMap((command) =>
+    command.kind === 'done' ? [command] : [],
+  );
+  const done = new Set(named.flatMap(({ node }) => nodeOf(node) ?? []));
+  const isDone = (node: DagNode): boolean => node.done || (done.has(node) && node.type !== 'final');
+  const [, list = ''] = /^#\s*Nodes that failed:.*\n#\s*(.*)<ENDLIST>/m.exec(text) ?? [];
+  return {
+    file,
+    dagman,
+    failed: list
+      .split(',')
+      .filter((name) => name !== '')
+      .map((name) => dagman.prefix + name),
+    rerun: nodes.filter((node) => !isDone(node)),
+    done: nodes.filter(isDone),
+    unknown: named.flatMap(({ node, place: { line } }) =>
+      nodeOf(node) === undefined ? [{ name: node, line }] : [],
+    ),
+  };
+}
+
+/** What `condor_submit_dag` would do with the newest rescue file, or an inner DAG with its own. */
+export function rescueLines({ file, dagman, failed, rerun, done }: Rescue): string[] {
+  const who = dagman.node === undefined ? 'condor_submit_dag' : printable(dagman.node.name);
+  const names = (nodes: readonly DagNode[]): string =>
+    firstFew(
+      nodes.map(({ name }) => printable(name)),
+      8,
+    );
+  const again = rerun.filter(({ name }) => failed.includes(name));
+  const others = rerun.filter(({ name }) => !failed.includes(name));
+  const total = counted(rerun.length + done.length, 'node');
+  return [
+    `${who} would use ${printable(file)} and run ${rerun.length} of ${total}`,
+    ...(again.length === 0 ? [] : [`  failed before: ${names(again)}`]),
+    ...(others.length === 0 ? [] : [`  not done: ${names(others)}`]),
+    ...(done.length === 0 ? [] : [`  done, not run again: ${names(done)}`]),
+  ];
+}

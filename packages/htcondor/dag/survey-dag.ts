@@ -11,8 +11,7 @@ import {
   type NodeOutcome,
   waitsIn,
 } from './node-outcomes.ts';
-import { readDag } from './read-dag.ts';
-import { newestRescue, readRescue, type Rescue } from './rescue.ts';
+import { readDag, newestRescue, readRescue, type Rescue } from './read-dag.ts';
 
 export interface DagSurveyOptions extends DescriptionContext {
   /** The name of the DAG file in its folder. */
@@ -67,8 +66,9 @@ export function lintDag(facts: DagFacts): Finding[] {
 }
 
 /** Most lines of a large DAG have no secrets, but names and numbers, and looking for secrets takes long. */
-const onlyNames =
-  /^[ \t]*(?:(?:JOB|PARENT|RETRY|CATEGORY|PRIORITY|DONE)[ \t][\w. \t/-]*|VARS[ \t]+[\w.+/-]+(?:[ \t]+\w+="[\d.]{0,6}")+)$\n?/gim;
+const plain = String.raw`(?:JOB|PARENT|RETRY|CATEGORY|PRIORITY|DONE)[ \t][\w. \t/-]*`;
+const numbers = String.raw`VARS[ \t]+[\w.+/-]+(?:[ \t]+\w+="[\d.]{0,6}")+`;
+const onlyNames = new RegExp(String.raw`^[ \t]*(?:${plain}|${numbers})$\n?`, 'gim');
 
 export function shownDag({ dag, files }: DagFacts, findings: readonly Finding[]) {
   const named = [...new Set(findings.flatMap(({ file }) => file ?? []))];
@@ -107,7 +107,9 @@ function nodeFindings({ dag, waits, rescues, outcomes }: DagFacts): Finding[] {
       };
     if (!dag.graph.hasParents(node.index)) return finding;
     const { file = dag.file } = rescues.find(({ dagman }) => dagman === node.dagman) ?? {};
-    const fix = `if a parent writes it, delete that node's DONE in ${file}: it would not run again; else: ${finding.fix}`;
+    const fix =
+      `if a parent writes it, delete that node's DONE in ${file}: ` +
+      `it would not run again; else: ${finding.fix}`;
     return { ...finding, fix };
   };
   // Most texts are the same in all outcomes.

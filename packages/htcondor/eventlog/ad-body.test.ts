@@ -4,9 +4,6 @@ import { only } from '../../../test/eventlogs/plain.ts';
 import { Expression, type Ad } from '../classad/ad.ts';
 import { eventNumbers, type EventKind } from './kinds.ts';
 
-const usage = 'Usr 1 02:03:04, Sys 0 00:00:05';
-const spent = { userSeconds: 93_784, systemSeconds: 5 };
-
 const ads: [kind: Exclude<EventKind, 'unknown'>, ad: Ad, details: object][] = [
   [
     'submit',
@@ -17,19 +14,15 @@ const ads: [kind: Exclude<EventKind, 'unknown'>, ad: Ad, details: object][] = [
       Warnings: 'w',
       StructuredNotes: { JobBatchName: 'b' },
     },
-    { host: '<a>', batchName: 'b', dagNode: 'A', notes: ['mine'], warnings: 'w' },
+    { host: '<a>', batchName: 'b', dagNode: 'A', notes: ['mine'] },
   ],
   [
     'execute',
     { ExecuteHost: '<b>', SlotName: 's', ExecuteProps: { Cpus: 1, GLIDEIN_ResourceName: 'x' } },
     { host: '<b>', slot: 's', attributes: { Cpus: 1, GLIDEIN_ResourceName: 'x' } },
   ],
-  ['executable-error', { ExecuteErrorType: 1 }, { errorType: 1, text: '' }],
-  [
-    'checkpointed',
-    { RunRemoteUsage: usage, SentBytes: 4.5e1 },
-    { usages: { runRemote: spent }, sentBytes: 45 },
-  ],
+  ['executable-error', { ExecuteErrorType: 1 }, {}],
+  ['checkpointed', { SentBytes: 4.5e1 }, {}],
   [
     'evicted',
     {
@@ -49,7 +42,6 @@ const ads: [kind: Exclude<EventKind, 'unknown'>, ad: Ad, details: object][] = [
       reason: 'r',
       code: 1022,
       subcode: 0,
-      usages: {},
       bytes: { runSent: 1, runReceived: 2 },
       resources: [],
     },
@@ -59,9 +51,6 @@ const ads: [kind: Exclude<EventKind, 'unknown'>, ad: Ad, details: object][] = [
     {
       TerminatedNormally: false,
       TerminatedBySignal: 9,
-      CoreFile: 'c',
-      RunLocalUsage: usage,
-      TotalSentBytes: 3,
       Cpus: 1,
       RequestCpus: 1,
       CpusUsage: 0.5,
@@ -74,13 +63,12 @@ const ads: [kind: Exclude<EventKind, 'unknown'>, ad: Ad, details: object][] = [
       TimeExecuteUsage: 60,
     },
     {
-      termination: { normal: false, signal: 9, coreFile: 'c' },
-      usages: { runLocal: spent },
-      bytes: { totalSent: 3 },
+      termination: { normal: false, signal: 9 },
+      bytes: {},
       resources: [
         { name: 'Cpus', usage: 0.5, request: 1, allocated: 1 },
         { name: 'Disk', unit: 'KB', usage: 8, request: 9, allocated: 10 },
-        { name: 'GPUs', request: 1, allocated: 1, assigned: 'GPU-a' },
+        { name: 'GPUs', request: 1, allocated: 1 },
         { name: 'TimeExecute', unit: 's', usage: 60 },
       ],
     },
@@ -88,12 +76,12 @@ const ads: [kind: Exclude<EventKind, 'unknown'>, ad: Ad, details: object][] = [
   [
     'image-size',
     { Size: 1, MemoryUsage: 2, ResidentSetSize: 3, ProportionalSetSize: 4 },
-    { imageSizeKb: 1, memoryUsageMb: 2, residentSetSizeKb: 3, proportionalSetSizeKb: 4 },
+    { memoryUsageMb: 2 },
   ],
   ['shadow-exception', { Message: 'm', SentBytes: 1 }, { message: 'm', bytes: { runSent: 1 } }],
   ['generic', { Info: 'i   ' }, { text: 'i' }],
   ['aborted', { Reason: 'r' }, { reason: 'r' }],
-  ['suspended', { NumberOfPIDs: 2 }, { processes: 2 }],
+  ['suspended', { NumberOfPIDs: 2 }, {}],
   ['unsuspended', {}, {}],
   [
     'held',
@@ -101,21 +89,17 @@ const ads: [kind: Exclude<EventKind, 'unknown'>, ad: Ad, details: object][] = [
     { reason: 'h "q" <x>', code: 12, subcode: 2 },
   ],
   ['released', { Reason: 'r' }, { reason: 'r' }],
-  ['node-execute', { Node: 1, ExecuteHost: '<b>' }, { node: 1, host: '<b>', attributes: {} }],
-  [
-    'node-terminated',
-    { Node: 1, TerminatedNormally: true, ReturnValue: 0 },
-    { node: 1, termination: { normal: true, returnValue: 0 }, usages: {}, bytes: {}, resources: [] },
-  ],
+  ['node-execute', { Node: 1, ExecuteHost: '<b>' }, {}],
+  ['node-terminated', { Node: 1, TerminatedNormally: true, ReturnValue: 0 }, {}],
   [
     'post-script-terminated',
     { TerminatedNormally: true, ReturnValue: 2, DAGNodeName: 'N' },
     { termination: { normal: true, returnValue: 2 }, dagNode: 'N' },
   ],
-  ['globus-submit', { RMContact: 'r', JMContact: 'j' }, { resource: 'r', jobId: 'j' }],
-  ['globus-submit-failed', { Reason: 'r' }, { reason: 'r' }],
-  ['globus-resource-up', { RMContact: 'r' }, { resource: 'r' }],
-  ['globus-resource-down', { RMContact: 'r' }, { resource: 'r' }],
+  ['globus-submit', { RMContact: 'r', JMContact: 'j' }, {}],
+  ['globus-submit-failed', { Reason: 'r' }, {}],
+  ['globus-resource-up', { RMContact: 'r' }, {}],
+  ['globus-resource-down', { RMContact: 'r' }, {}],
   [
     'remote-error',
     {
@@ -126,64 +110,40 @@ const ads: [kind: Exclude<EventKind, 'unknown'>, ad: Ad, details: object][] = [
       HoldReasonCode: 12,
       HoldReasonSubCode: 3,
     },
-    { daemon: 'starter', host: 's', critical: true, text: 'e', code: 12, subcode: 3 },
+    { host: 's', text: 'e' },
   ],
-  [
-    'disconnected',
-    { DisconnectReason: 'd', StartdName: 's', StartdAddr: '<a>' },
-    { reason: 'd', slot: 's', host: '<a>' },
-  ],
-  [
-    'reconnected',
-    { StartdName: 's', StartdAddr: '<a>', StarterAddr: '<b>' },
-    { slot: 's', host: '<a>', starter: '<b>' },
-  ],
-  ['reconnect-failed', { Reason: 'r', StartdName: 's' }, { reason: 'r', slot: 's' }],
-  ['grid-resource-up', { GridResource: 'g' }, { resource: 'g' }],
-  ['grid-resource-down', { GridResource: 'g' }, { resource: 'g' }],
-  ['grid-submit', { GridResource: 'g', GridJobId: 'j' }, { resource: 'g', jobId: 'j' }],
+  ['disconnected', { DisconnectReason: 'd', StartdName: 's', StartdAddr: '<a>' }, { slot: 's', host: '<a>' }],
+  ['reconnected', { StartdName: 's', StartdAddr: '<a>', StarterAddr: '<b>' }, { slot: 's', host: '<a>' }],
+  ['reconnect-failed', { Reason: 'r', StartdName: 's' }, { reason: 'r' }],
+  ['grid-resource-up', { GridResource: 'g' }, {}],
+  ['grid-resource-down', { GridResource: 'g' }, {}],
+  ['grid-submit', { GridResource: 'g', GridJobId: 'j' }, {}],
   ['job-status-unknown', {}, {}],
   ['job-status-known', {}, {}],
   ['stage-in', {}, {}],
   ['stage-out', {}, {}],
   ['attribute-update', { Attribute: 'A', Value: '5' }, { name: 'A', to: '5' }],
-  ['pre-skip', { SkipEventLogNotes: 'DAG Node: N' }, { dagNode: 'N' }],
+  ['pre-skip', { SkipEventLogNotes: 'DAG Node: N' }, {}],
   ['cluster-submit', { SubmitHost: '<a>' }, { host: '<a>', notes: [] }],
   [
     'cluster-remove',
     { NextProcId: 4, NextRow: 2, Completion: 1, Notes: 'n' },
-    { jobs: 4, items: 2, completion: 'complete', notes: 'n' },
+    { jobs: 4, completion: 'complete' },
   ],
-  ['cluster-remove', { Completion: -2 }, { completion: 'error', errorCode: -2 }],
-  ['factory-paused', { Reason: 'r', PauseCode: 1, HoldCode: 2 }, { reason: 'r', pauseCode: 1, holdCode: 2 }],
-  ['factory-resumed', { Reason: 'r' }, { reason: 'r' }],
+  ['cluster-remove', { Completion: -2 }, { completion: 'error' }],
+  ['factory-paused', { Reason: 'r', PauseCode: 1, HoldCode: 2 }, {}],
+  ['factory-resumed', { Reason: 'r' }, {}],
   ['file-transfer', { Type: 1, Host: '<a>' }, { direction: 'input', step: 'queued', host: '<a>' }],
-  ['file-transfer', { Type: 5, QueueingDelay: 9 }, { direction: 'output', step: 'started', queueSeconds: 9 }],
+  ['file-transfer', { Type: 5, QueueingDelay: 9 }, { direction: 'output', step: 'started' }],
   ['file-transfer', { Type: 6 }, { direction: 'output', step: 'finished' }],
   ['file-transfer', { Type: 17 }, {}],
-  [
-    'reserve-space',
-    { ExpirationTime: 5, ReservedSpace: 6, UUID: 'u', Tag: 't' },
-    { expires: 5000, bytes: 6, uuid: 'u', tag: 't' },
-  ],
-  ['release-space', { UUID: 'u' }, { uuid: 'u' }],
-  [
-    'file-complete',
-    { Size: 1, Checksum: 'c', ChecksumType: 's', UUID: 'u' },
-    { bytes: 1, checksum: 'c', checksumType: 's', uuid: 'u' },
-  ],
-  [
-    'file-used',
-    { Checksum: 'c', ChecksumType: 's', Tag: 't' },
-    { checksum: 'c', checksumType: 's', tag: 't' },
-  ],
-  [
-    'file-removed',
-    { Size: 1, Checksum: 'c', ChecksumType: 's', Tag: 't' },
-    { bytes: 1, checksum: 'c', checksumType: 's', tag: 't' },
-  ],
-  ['dataflow-job-skipped', { Reason: 'r' }, { reason: 'r' }],
-  ['common-files', { Type: 'WaitStarted' }, { type: 'WaitStarted', text: '' }],
+  ['reserve-space', { ExpirationTime: 5, ReservedSpace: 6, UUID: 'u', Tag: 't' }, {}],
+  ['release-space', { UUID: 'u' }, {}],
+  ['file-complete', { Size: 1, Checksum: 'c', ChecksumType: 's', UUID: 'u' }, {}],
+  ['file-used', { Checksum: 'c', ChecksumType: 's', Tag: 't' }, {}],
+  ['file-removed', { Size: 1, Checksum: 'c', ChecksumType: 's', Tag: 't' }, {}],
+  ['dataflow-job-skipped', { Reason: 'r' }, {}],
+  ['common-files', { Type: 'WaitStarted' }, {}],
 ];
 
 for (const [kind, ad, details] of ads) {
@@ -218,7 +178,6 @@ test('job ad information keeps every attribute, and what is no literal as an exp
     '{"EventTypeNumber": 28, "TriggerEventTypeNumber": 1, "A": "\\/Expr(time() + 1)\\/", "L": [1, null], "__proto__": 5}\n',
   );
   assert.ok(json.kind === 'job-ad-information');
-  assert.equal(json.details.trigger, 1);
   assert.deepEqual(json.details.attributes.A, new Expression('time() + 1'));
   assert.deepEqual(json.details.attributes.L, [1, undefined]);
   assert.ok(Object.hasOwn(json.details.attributes, '__proto__'));

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { asUtf8 } from './as-utf8.ts';
+import { asUtf8 } from './log-text.ts';
 
 async function read(...pieces: Buffer[]): Promise<string> {
   const parts: Uint8Array[] = [];

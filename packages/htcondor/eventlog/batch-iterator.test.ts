@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { BatchIterator } from './batch-iterator.ts';
+import { BatchIterator } from './read-event-log.ts';
 
 interface Item {
   n: number;

@@ -1,8 +1,7 @@
 import { defined, type Defined } from '@updraft/base';
 import { isAd, type Ad, type AdValue } from '../classad/ad.ts';
 import { parseAdLines } from '../classad/parse.ts';
-import { adBytes, adResources, adSubmit, adTermination, adUsages, number, string } from './ad-body.ts';
-import type { EndedByItself } from './details.ts';
+import type { Resource, SubmitDetails, Termination, TransferredBytes } from './details.ts';
 import type { EventKind } from './kinds.ts';
 import {
   readTransferredBytes,
@@ -17,17 +16,104 @@ import {
   submitOf,
   terminationOf,
   type TextBody,
-  usagesOf,
+  codesOf,
+  hasAt,
 } from './text-body.ts';
-import { transferMoment } from './transfer-title.ts';
+import { remembering } from './log-text.ts';
+
+const steps = { 'Entered queue': 'queued', Started: 'started', Finished: 'finished' } as const;
+
+interface TransferMoment {
+  direction?: 'input' | 'output';
+  step?: (typeof steps)[keyof typeof steps];
+}
+
+const pattern = /^(Entered queue|Started|Finished)\b.* (input|output) files/;
+
+const momentIn = remembering((title): TransferMoment => {
+  const [, step, direction] = pattern.exec(title) ?? [];
+  return defined({
+    direction: direction as TransferMoment['direction'],
+    step: steps[step as keyof typeof steps],
+  });
+});
+
+/** The titles that HTCondor writes: most logs have more of them than of anything else but memory updates. */
+const usual = ['Started transferring', 'Finished transferring', 'Entered queue to transfer'].flatMap(
+  (words) =>
+    ['input', 'output'].map((direction) => {
+      const title = `${words} ${direction} files`;
+      return { codes: codesOf(` ${title}\n`), moment: momentIn(title) };
+    }),
+);
+
+/** The step of a transfer that the title of its event names. */
+function transferMoment(body: TextBody): TransferMoment {
+  for (const { codes, moment } of usual) if (hasAt(body.codes, body.at, codes)) return moment;
+  return momentIn(body.title);
+}
+
+function adSubmit(ad: Ad): SubmitDetails {
+  const notes = [string(ad.LogNotes), string(ad.UserNotes)].filter((note) => note !== undefined);
+  const dagNote = notes.find((note) => note.startsWith('DAG Node: '));
+  const structured = isAd(ad.StructuredNotes) ? ad.StructuredNotes : {};
+  return defined({
+    host: string(ad.SubmitHost),
+    batchName: string(structured.JobBatchName),
+    dagNode: string(structured.DAGNodeName) ?? dagNote?.slice(10),
+    notes: notes.filter((note) => note !== dagNote),
+  });
+}
+
+function adTermination(ad: Ad): Termination | undefined {
+  const returnValue = number(ad.ReturnValue);
+  const signal = number(ad.TerminatedBySignal);
+  if (ad.TerminatedNormally === true && returnValue !== undefined) return { normal: true, returnValue };
+  return ad.TerminatedNormally === false && signal !== undefined ? { normal: false, signal } : undefined;
+}
+
+const adBytes = (ad: Ad): TransferredBytes =>
+  defined({ runSent: number(ad.SentBytes), runReceived: number(ad.ReceivedBytes) });
+
+const units: Record<string, string> = {
+  Memory: 'MB',
+  Disk: 'KB',
+  GpusMemory: 'MB',
+  TimeExecute: 's',
+  TimeSlotBusy: 's',
+};
+const notResources = /^(?:Run|Total)(?:Local|Remote)Usage$/;
+
+/** The table of resources, from `XUsage`, `RequestX`, `X` and `AssignedX`. */
+function adResources(ad: Ad): Resource[] {
+  const names = new Set<string>();
+  for (const attribute of Object.keys(ad)) {
+    if (notResources.test(attribute)) continue;
+    const name = /^Request(\w+)$/.exec(attribute)?.[1] ?? /^(\w+?)(?:Average)?Usage$/.exec(attribute)?.[1];
+    if (name !== undefined) names.add(name);
+    else if (`Assigned${attribute}` in ad || attribute === 'GPUs') names.add(attribute);
+  }
+  return [...names].sort().map((name) =>
+    defined({
+      name,
+      unit: units[name],
+      usage: number(ad[`${name}Usage`]) ?? number(ad[`${name}AverageUsage`]),
+      request: number(ad[`Request${name}`]),
+      allocated: number(ad[name]),
+    }),
+  );
+}
+
+const string = (value: AdValue): string | undefined => (typeof value === 'string' ? value : undefined);
+
+const number = (value: AdValue): number | undefined =>
+  typeof value === 'number' && !Number.isNaN(value) ? value : undefined;
 
 /** Reads a value from an event: from the text after its time, or from its ad in JSON. */
 export interface Decoder<T> {
   text: (body: TextBody) => T;
   /** `text` is the event as written. */
   ad: (ad: Ad, text: string) => T;
-  /** Read only when it is asked for. */
-  isRare?: true;
   /** The decoder of each field. */
   parts?: Readonly<Record<string, Decoder<unknown>>>;
 }
@@ -42,10 +128,6 @@ function fields<Fields extends Record<string, Decoder<unknown>>>(table: Fields):
   const read = (valueOf: (field: Decoder<unknown>) => unknown): Details<Fields> => {
     const details: Record<string, unknown> = {};
     for (const [name, field] of entries) {
-      if (field.isRare === true) {
-        Object.defineProperty(details, name, { get: () => valueOf(field), enumerable: true });
-        continue;
-      }
       const value = valueOf(field);
       if (value !== undefined) details[name] = value;
     }
@@ -58,10 +140,10 @@ function fields<Fields extends Record<string, Decoder<unknown>>>(table: Fields):
   };
 }
 
-/** A text: by pattern from the lines after the first, or from the first of the attributes that has it. */
-const textField = (pattern: RegExp, ...names: string[]): Decoder<string | undefined> => ({
+/** A text: by pattern from the lines after the first, or from the attribute. */
+const textField = (pattern: RegExp, name: string): Decoder<string | undefined> => ({
   text: ({ lines }) => find(lines, pattern),
-  ad: (ad) => firstOf(names, (name) => string(ad[name])),
+  ad: (ad) => string(ad[name]),
 });
 
 /** The same, for one that many events have: only lines with these words are looked at. */
@@ -74,11 +156,6 @@ const textAfter = (words: string, pattern: RegExp, name: string): Decoder<string
 const titleText = (pattern: RegExp, name: string): Decoder<string | undefined> => ({
   text: ({ title }) => pattern.exec(title)?.[1],
   ad: (ad) => string(ad[name]),
-});
-
-const numberField = (pattern: RegExp, ...names: string[]): Decoder<number | undefined> => ({
-  text: ({ lines }) => findNumber(lines, pattern),
-  ad: (ad) => firstOf(names, (name) => number(ad[name])),
 });
 
 /** The figure of a line like `47  -  MemoryUsage of job (MB)`. */
@@ -97,14 +174,6 @@ const rest = (except: RegExp, name: string): Decoder<string | undefined> => ({
   text: ({ lines }) => paragraph(lines.filter((line) => !except.test(line))),
   ad: (ad) => string(ad[name]),
 });
-
-function firstOf<T>(names: readonly string[], valueOf: (name: string) => T | undefined): T | undefined {
-  for (const name of names) {
-    const value = valueOf(name);
-    if (value !== undefined) return value;
-  }
-  return undefined;
-}
 
 const orEmpty = ({ text, ad }: Decoder<string | undefined>): Decoder<string> => ({
   text: (body) => text(body) ?? '',
@@ -128,60 +197,19 @@ const code = (group: 1 | 2, name: string): Decoder<number | undefined> => ({
 });
 const codes = { code: code(1, 'HoldReasonCode'), subcode: code(2, 'HoldReasonSubCode') };
 
-const usages = { text: ({ lines }: TextBody) => usagesOf(lines), ad: adUsages, isRare: true as const };
 const bytes = { text: readTransferredBytes, ad: adBytes };
 const resources = { text: resourcesOf, ad: adResources };
 const termination = { text: terminationOf, ad: adTermination };
-const ended: Decoder<EndedByItself | undefined> = {
-  text: endedByItself,
-  ad: () => undefined,
-};
+const ended: Decoder<number | undefined> = { text: endedByItself, ad: () => undefined };
 const dagNode = textField(/DAG Node: (.*\S)/, 'DAGNodeName');
-const node = titleNumber(/^Node (-?\d+)/, 'Node');
 const wholeText = ({ title, lines }: TextBody): string => [title, ...lines].join('\n').trim();
 const requeued = matches(/\(0\) Job terminated and was requeued/, 'TerminatedAndRequeued');
-
-const execute = {
-  host: titleText(/on host: (.*\S)/, 'ExecuteHost'),
-  slot: textAfter('SlotName: ', /^\s*SlotName: (.*\S)/, 'SlotName'),
-  /** Resources of the slot, and what the pool or job adds, such as `GLIDEIN_ResourceName`. */
-  attributes: {
-    text: ({ lines }: TextBody) => parseAdLines(lines),
-    ad: ({ ExecuteProps: properties }: Ad) => (isAd(properties) ? properties : {}),
-  },
-};
-
-/** `ended`: when and how, in UTC, according to the execution point; written by HTCondor up to 24.7. */
-const terminated = { termination, usages, bytes, resources, ended };
 
 const submit = { text: submitOf, ad: adSubmit };
 const reason = fields({
   reason: { text: ({ lines }) => paragraph(lines), ad: (ad) => string(ad.Reason) },
 });
 const nothing = fields({});
-
-const grid = fields({
-  resource: textField(/^\s*(?:GridResource|RM-Contact): (.*\S)/, 'GridResource', 'RMContact'),
-  jobId: textField(/^\s*(?:GridJobId|JM-Contact): (.*\S)/, 'GridJobId', 'JMContact'),
-  reason: textField(/^\s*Reason: (.*\S)/, 'Reason'),
-});
-
-const expiration = numberField(/^\s*Reservation Expiration: (\d+)/, 'ExpirationTime');
-
-/** A file or reservation in the execution point's data reuse directory. */
-const dataReuse = fields({
-  bytes: numberField(/^\s*Bytes(?: reserved)?: (\d+)/, 'ReservedSpace', 'Size'),
-  expires: {
-    text: (body) => inMillis(expiration.text(body)),
-    ad: (ad, text) => inMillis(expiration.ad(ad, text)),
-  },
-  uuid: textField(/^\s*(?:Reservation )?UUID: (.*\S)/, 'UUID'),
-  tag: textField(/^\s*Tag: (.*\S)/, 'Tag'),
-  checksum: textField(/^\s*Checksum Value: (.*\S)/, 'Checksum'),
-  checksumType: textField(/^\s*Checksum Type: (.*\S)/, 'ChecksumType'),
-});
-
-const inMillis = (seconds: number | undefined) => (seconds === undefined ? undefined : seconds * 1000);
 
 /** A group of a pattern in the first line. */
 const titleGroup = <T extends string = string>(
@@ -190,7 +218,6 @@ const titleGroup = <T extends string = string>(
   ad: (ad: Ad) => T | undefined,
 ): Decoder<T | undefined> => ({ text: ({ title }) => pattern.exec(title)?.[group] as T | undefined, ad });
 
-const errorTitle = /^(Error|Message) from (\S+) on (.*?):?$/;
 const updateTitle = /^(?:Changing|Setting) job attribute (\S+)(?: from (.*?))? to (.*)$/s;
 const completion = /\t(Complete|Incomplete|Paused|Error)(?: (-?\d+))?\s*$/;
 
@@ -208,24 +235,23 @@ const transferStep = ({ Type: type }: Ad): number => {
   return step >= 1 && step <= 6 ? step - 1 : NaN;
 };
 
-const triggered = (attributes: Ad) =>
-  defined({ trigger: number(attributes.TriggerEventTypeNumber), attributes });
-
 const textOf = (value: AdValue): string | undefined =>
   typeof value === 'string' ? value : value === undefined ? undefined : JSON.stringify(value);
 
 /** The decoder of each kind of event, for what follows its header. */
 const decoders = {
   submit,
-  execute: fields(execute),
-  'executable-error': fields({
-    errorType: titleNumber(/^\((-?\d+)\)/, 'ExecuteErrorType'),
-    text: { text: ({ title }) => title.replace(/^\(-?\d+\)\s*/, ''), ad: () => '' },
+  execute: fields({
+    host: titleText(/on host: (.*\S)/, 'ExecuteHost'),
+    slot: textAfter('SlotName: ', /^\s*SlotName: (.*\S)/, 'SlotName'),
+    /** Resources of the slot, and what the pool or job adds, such as `GLIDEIN_ResourceName`. */
+    attributes: {
+      text: ({ lines }) => parseAdLines(lines),
+      ad: ({ ExecuteProps: properties }) => (isAd(properties) ? properties : {}),
+    },
   }),
-  checkpointed: fields({
-    usages,
-    sentBytes: countField('Run Bytes Sent By Job For Checkpoint', 'SentBytes'),
-  }),
+  'executable-error': nothing,
+  checkpointed: nothing,
   evicted: fields({
     checkpointed: matches(/\(1\) Job was checkpointed/, 'Checkpointed'),
     /** Exited and was put back into the queue by the job's own policy; then `termination` is how it ended. */
@@ -243,21 +269,16 @@ const decoders = {
       text: ({ title }) => findNumber([title], /Code -?\d+ Subcode (-?\d+)/),
       ad: (ad) => number(ad.ReasonSubCode) ?? (number(ad.ReasonCode) === undefined ? undefined : 0),
     },
-    usages,
     bytes,
     resources,
   }),
-  terminated: fields(terminated),
-  'image-size': fields({
-    imageSizeKb: titleNumber(/: (-?\d+)/, 'Size'),
-    memoryUsageMb: countField('MemoryUsage', 'MemoryUsage'),
-    residentSetSizeKb: countField('ResidentSetSize', 'ResidentSetSize'),
-    proportionalSetSizeKb: countField('ProportionalSetSize', 'ProportionalSetSize'),
-  }),
+  /** `ended`: when, by the execution point's clock; written by HTCondor up to 24.7. */
+  terminated: fields({ termination, bytes, resources, ended }),
+  'image-size': fields({ memoryUsageMb: countField('MemoryUsage', 'MemoryUsage') }),
   'shadow-exception': fields({ message: orEmpty(rest(/^\s*\d+ {2}- {2}Run Bytes/, 'Message')), bytes }),
   generic: fields({ text: { text: wholeText, ad: (ad) => (string(ad.Info) ?? '').trimEnd() } }),
-  aborted: fields({ reason: rest(/^\s*Job terminated (?:of its own|by itself)/, 'Reason'), ended }),
-  suspended: fields({ processes: numberField(/suspended: (\d+)/, 'NumberOfPIDs') }),
+  aborted: fields({ reason: rest(/^\s*Job terminated (?:of its own|by itself)/, 'Reason') }),
+  suspended: nothing,
   unsuspended: nothing,
   held: fields({
     reason: {
@@ -270,44 +291,35 @@ const decoders = {
     ...codes,
   }),
   released: reason,
-  'node-execute': fields({ ...execute, node }),
-  'node-terminated': fields({ ...terminated, node }),
+  'node-execute': nothing,
+  'node-terminated': nothing,
   'post-script-terminated': fields({ termination, dagNode }),
-  'globus-submit': grid,
-  'globus-submit-failed': grid,
-  'globus-resource-up': grid,
-  'globus-resource-down': grid,
+  'globus-submit': nothing,
+  'globus-submit-failed': nothing,
+  'globus-resource-up': nothing,
+  'globus-resource-down': nothing,
   /** For a failed transfer, its code is that of the opposite direction. Trust `held` and `evicted` instead. */
   'remote-error': fields({
-    /** The daemon that reports the error, such as `starter`. */
-    daemon: titleGroup(errorTitle, 2, (ad) => string(ad.Daemon)),
-    host: titleGroup(errorTitle, 3, (ad) => string(ad.ExecuteHost)),
-    /** An error ends the attempt, a message does not. */
-    critical: {
-      text: ({ title }) => errorTitle.exec(title)?.[1] !== 'Message',
-      ad: (ad) => ad.CriticalError !== 0 && ad.CriticalError !== false,
-    },
+    host: titleText(/^(?:Error|Message) from \S+ on (.*?):?$/, 'ExecuteHost'),
     text: orEmpty(rest(codeLine, 'ErrorMsg')),
-    ...codes,
   }),
   disconnected: fields({
-    reason: { text: ({ lines }) => paragraph(lines.slice(0, 1)), ad: (ad) => string(ad.DisconnectReason) },
     slot: textField(/Trying to reconnect to (\S+)/, 'StartdName'),
     host: textField(/Trying to reconnect to \S+ (\S+)/, 'StartdAddr'),
   }),
   reconnected: fields({
     slot: titleText(/reconnected to (.*\S)/, 'StartdName'),
     host: textField(/startd address: (.*\S)/, 'StartdAddr'),
-    starter: textField(/starter address: (.*\S)/, 'StarterAddr'),
   }),
   'reconnect-failed': fields({
     reason: { text: ({ lines }) => paragraph(lines.slice(0, 1)), ad: (ad) => string(ad.Reason) },
-    slot: textField(/Can not reconnect to ([^\s,]+)/, 'StartdName'),
   }),
-  'grid-resource-up': grid,
-  'grid-resource-down': grid,
-  'grid-submit': grid,
-  'job-ad-information': { text: ({ lines }: TextBody) => triggered(parseAdLines(lines)), ad: triggered },
+  'grid-resource-up': nothing,
+  'grid-resource-down': nothing,
+  'grid-submit': nothing,
+  'job-ad-information': fields({
+    attributes: { text: ({ lines }) => parseAdLines(lines), ad: (ad) => ad },
+  }),
   'job-status-unknown': nothing,
   'job-status-known': nothing,
   'stage-in': nothing,
@@ -317,29 +329,20 @@ const decoders = {
     from: titleGroup(updateTitle, 2, (ad) => textOf(ad.OldValue)),
     to: titleGroup(updateTitle, 3, (ad) => textOf(ad.Value)),
   }),
-  'pre-skip': fields({
-    dagNode: { ...dagNode, ad: (ad) => string(ad.SkipEventLogNotes)?.replace(/^DAG Node: /, '') },
-  }),
+  'pre-skip': nothing,
   'cluster-submit': submit,
   'cluster-remove': fields({
-    jobs: numberField(/Materialized (\d+) jobs/, 'NextProcId'),
-    items: numberField(/from (\d+) items/, 'NextRow'),
+    jobs: {
+      text: ({ lines }) => findNumber(lines, /Materialized (\d+) jobs/),
+      ad: (ad) => number(ad.NextProcId),
+    },
     completion: {
       text: ({ lines: [progress = ''] }) => completion.exec(progress)?.[1]?.toLowerCase() as Completion,
       ad: (ad) => completionOf(ad.Completion),
     },
-    errorCode: {
-      text: ({ lines: [progress = ''] }) => findNumber([progress], /\t\w+ (-?\d+)\s*$/),
-      ad: (ad) => (completionOf(ad.Completion) === 'error' ? number(ad.Completion) : undefined),
-    },
-    notes: { text: ({ lines }) => paragraph(lines.slice(1)), ad: (ad) => string(ad.Notes) },
   }),
-  'factory-paused': fields({
-    reason: rest(/^\s*(?:Pause|Hold)Code /, 'Reason'),
-    pauseCode: numberField(/^\s*PauseCode (-?\d+)/, 'PauseCode'),
-    holdCode: numberField(/^\s*HoldCode (-?\d+)/, 'HoldCode'),
-  }),
-  'factory-resumed': reason,
+  'factory-paused': nothing,
+  'factory-resumed': nothing,
   'file-transfer': fields({
     direction: {
       text: (body) => transferMoment(body).direction,
@@ -349,19 +352,15 @@ const decoders = {
       text: (body) => transferMoment(body).step,
       ad: (ad) => (['queued', 'started', 'finished'] as const)[transferStep(ad) % 3],
     },
-    queueSeconds: numberField(/Seconds spent in queue: (\d+)/, 'QueueingDelay'),
     host: textAfter('to host: ', /Transferring to host: (.*\S)/, 'Host'),
   }),
-  'reserve-space': dataReuse,
-  'release-space': dataReuse,
-  'file-complete': dataReuse,
-  'file-used': dataReuse,
-  'file-removed': dataReuse,
-  'dataflow-job-skipped': reason,
-  'common-files': fields({
-    type: titleText(/Common files event: (.*\S)/, 'Type'),
-    text: { text: ({ lines }) => paragraph(lines) ?? '', ad: () => '' },
-  }),
+  'reserve-space': nothing,
+  'release-space': nothing,
+  'file-complete': nothing,
+  'file-used': nothing,
+  'file-removed': nothing,
+  'dataflow-job-skipped': nothing,
+  'common-files': nothing,
   unknown: fields({ text: { text: wholeText, ad: (_, text) => text } }),
 } satisfies Record<EventKind, Decoder<object>>;
 

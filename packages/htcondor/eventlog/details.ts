@@ -1,31 +1,10 @@
-/** Processor time. */
-export interface Usage {
-  userSeconds: number;
-  systemSeconds: number;
-}
-
-export interface Usages {
-  runRemote?: Usage;
-  runLocal?: Usage;
-  totalRemote?: Usage;
-  totalLocal?: Usage;
-}
-
-/** What HTCondor itself moved between access point and execution point; URLs fetched by plugins are not in it. */
+/** What HTCondor itself moved between access point and execution point in an attempt, without what plugins fetched. */
 export interface TransferredBytes {
   runSent?: number;
   runReceived?: number;
-  totalSent?: number;
-  totalReceived?: number;
 }
 
-export type Termination =
-  | { normal: true; returnValue: number }
-  | {
-      normal: false;
-      signal: number;
-      coreFile?: string;
-    };
+export type Termination = { normal: true; returnValue: number } | { normal: false; signal: number };
 
 /** One row of the table of resources; an empty cell is a missing value. */
 export interface Resource {
@@ -36,8 +15,6 @@ export interface Resource {
   usage?: number;
   request?: number;
   allocated?: number;
-  /** Which devices, as in the ids of GPUs. */
-  assigned?: string;
 }
 
 export interface SubmitDetails {
@@ -46,13 +23,4 @@ export interface SubmitDetails {
   dagNode?: string;
   /** Notes the submitter left, line by line. */
   notes: string[];
-  warnings?: string;
-}
-
-/** How a job ended by the execution point's account. */
-export interface EndedByItself {
-  /** Milliseconds since the epoch. */
-  time: number;
-  exitCode?: number;
-  signal?: number;
 }

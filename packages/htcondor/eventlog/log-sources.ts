@@ -4,7 +4,7 @@ import path from 'node:path';
 import { errorReason, isThere, printable, systemClock } from '@updraft/base';
 import { Fault } from '../fault.ts';
 import { detectArchive } from '@updraft/archive/kinds';
-import { asUtf8 } from './as-utf8.ts';
+import { asUtf8 } from './log-text.ts';
 import {
   beginningBytes,
   gather,

@@ -1,11 +1,9 @@
-import type { Ad } from '../classad/ad.ts';
+import { type Ad, Expression, setAttribute, type AdValue } from '../classad/ad.ts';
 import { adDetails, type Decoder, type DetailsByKind, fieldDecoder, textDetails } from './decode.ts';
 import type { Garbled, LogEvent, Zone } from './events.ts';
-import { Framer } from './framer.ts';
-import { type Header, HeaderReader } from './header.ts';
+import { Framer, type Header, HeaderReader } from './framer.ts';
 import { type EventKind, kindOf } from './kinds.ts';
 import { decodeText, latin1Text } from './log-text.ts';
-import { parseJsonAd } from '../classad/parse-json.ts';
 import { type StampOptions, StampReader } from './stamp.ts';
 import { TextBody } from './text-body.ts';
 
@@ -176,3 +174,32 @@ class AdEvent extends TextEvent {
 /** A missing number is -1, as in the text form. */
 const integerOf = (value: Ad[string]): number =>
   typeof value === 'number' && Number.isInteger(value) ? value : -1;
+
+/** The attributes of an event in JSON; undefined if it is invalid. */
+function parseJsonAd(text: string): Ad | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? adFromJson(value)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function adFromJson(value: object): Ad {
+  const ad: Ad = {};
+  for (const [name, item] of Object.entries(value)) setAttribute(ad, name, valueFromJson(item));
+  return ad;
+}
+
+function valueFromJson(value: unknown): AdValue {
+  if (typeof value === 'string') {
+    // HTCondor writes expressions as strings of this form.
+    const expression = /^\\?\/Expr\((.*)\)\\?\/$/s.exec(value)?.[1];
+    return expression === undefined ? value : new Expression(expression.trim());
+  }
+  if (typeof value === 'number' || typeof value === 'boolean') return value;
+  if (Array.isArray(value)) return value.map(valueFromJson);
+  return typeof value === 'object' && value !== null ? adFromJson(value) : undefined;
+}

@@ -20,7 +20,7 @@ test('a log longer than a piece is read whole, with its garbled parts and its de
   for await (const each of readEventLog(log, { onGarbled: (part) => garbled.push(part.text) })) {
     assert.equal(each.proc, next);
     assert.ok(each.kind === 'image-size');
-    assert.equal(each.details.imageSizeKb, next);
+    assert.equal(each.details.memoryUsageMb, 7);
     next += 1;
   }
   assert.equal(next, count);

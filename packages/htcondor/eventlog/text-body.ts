@@ -1,16 +1,8 @@
 import { defined } from '@updraft/base';
 import { isAd } from '../classad/ad.ts';
 import { parseAdValue } from '../classad/parse.ts';
-import type {
-  EndedByItself,
-  Resource,
-  SubmitDetails,
-  Termination,
-  TransferredBytes,
-  Usage,
-  Usages,
-} from './details.ts';
-import { decodeText, isDigit, ownCopy, remembering } from './log-text.ts';
+import type { Resource, SubmitDetails, Termination, TransferredBytes } from './details.ts';
+import { decodeText, isDigit, remembering } from './log-text.ts';
 
 /** The codes of a text, one per character. */
 type Codes = Uint8Array | Uint16Array;
@@ -55,7 +47,7 @@ function linesAfterFirst(text: string): string[] {
   return lines;
 }
 
-/** The lines after the first that contain a word. Most lines of an event are of no interest: they are not even split. */
+/** The lines after the first that contain a word. Most lines of an event are of no interest and not even split. */
 export function linesWith(word: string, { text }: TextBody): string[] {
   const lines: string[] = [];
   let end = text.indexOf('\n');
@@ -93,28 +85,6 @@ export function paragraph(lines: readonly string[]): string | undefined {
   return text === '' ? undefined : text;
 }
 
-/** `Usr 0 00:12:54, Sys 0 00:00:26`. */
-export function usageOf(text: string): Usage | undefined {
-  const match = /Usr (\d+) (\d+):(\d+):(\d+), Sys (\d+) (\d+):(\d+):(\d+)/.exec(text);
-  return match ? { userSeconds: secondsAt(match, 1), systemSeconds: secondsAt(match, 5) } : undefined;
-}
-
-/** Days, hours, minutes and seconds, in four groups from `group` on. */
-function secondsAt(match: RegExpExecArray, group: number): number {
-  const hours = Number(match[group]) * 24 + Number(match[group + 1]);
-  return (hours * 60 + Number(match[group + 2])) * 60 + Number(match[group + 3]);
-}
-
-export function usagesOf(lines: readonly string[]): Usages {
-  const usages: Usages = {};
-  for (const line of lines) {
-    const match = / {2}- {2}(Run|Total) (Remote|Local) Usage/.exec(line);
-    const usage = match && usageOf(line);
-    if (usage) usages[`${match[1] === 'Run' ? 'run' : 'total'}${match[2] as 'Remote' | 'Local'}`] = usage;
-  }
-  return usages;
-}
-
 export const countOf = (body: TextBody, words: string): number | undefined =>
   countBefore(body, body.text.indexOf(words, body.text.indexOf('\n')));
 
@@ -139,24 +109,17 @@ export function hasAt(codes: Codes, at: number, word: Codes): boolean {
   return true;
 }
 
-const [run, total, sent, received] = ['Run ', 'Total ', 'Sent By', 'Received By'].map(codesOf) as [
-  ...[Codes, Codes, Codes, Codes],
-];
+const run = codesOf('Run ');
 
 /** Of a line that is repeated, the last counts. */
 export function readTransferredBytes(body: TextBody): TransferredBytes {
   const bytes: TransferredBytes = {};
   const { text, codes, at: first } = body;
-  const word = 'Bytes ';
-  for (let at = text.indexOf(word); at !== -1; at = text.indexOf(word, at + 1)) {
-    const isSent = hasAt(codes, first + at + word.length, sent);
-    if (!isSent && !hasAt(codes, first + at + word.length, received)) continue;
-    const isRun = hasAt(codes, first + at - run.length, run);
-    const before = isRun || hasAt(codes, first + at - total.length, total);
-    const count = before ? countBefore(body, at - (isRun ? run : total).length) : undefined;
-    if (count === undefined) continue;
-    if (isRun) bytes[isSent ? 'runSent' : 'runReceived'] = count;
-    else bytes[isSent ? 'totalSent' : 'totalReceived'] = count;
+  for (let at = text.indexOf('Bytes '); at !== -1; at = text.indexOf('Bytes ', at + 1)) {
+    const name = text.startsWith('Sent By', at + 6) ? 'runSent' : 'runReceived';
+    if (name === 'runReceived' && !text.startsWith('Received By', at + 6)) continue;
+    const count = hasAt(codes, first + at - run.length, run) ? countBefore(body, at - run.length) : undefined;
+    if (count !== undefined) bytes[name] = count;
   }
   return bytes;
 }
@@ -168,29 +131,19 @@ export function terminationOf(body: TextBody): Termination | undefined {
         line,
       );
     if (!match) continue;
-    if (match[1] !== undefined) return { normal: true, returnValue: Number(match[1]) };
-    const coreFile = find(body.lines, /\(1\) Corefile in: (.*\S)/);
-    return {
-      normal: false,
-      signal: Number(match[2]),
-      ...defined({ coreFile: coreFile && ownCopy(coreFile) }),
-    };
+    return match[1] === undefined
+      ? { normal: false, signal: Number(match[2]) }
+      : { normal: true, returnValue: Number(match[1]) };
   }
   return undefined;
 }
 
-const ended =
-  /Job terminated (?:of its own accord|by itself) at (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)Z(?: with (exit-code|signal) (-?\d+))?/;
+const ended = /Job terminated (?:of its own accord|by itself) at (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)Z/;
 
-export function endedByItself(body: TextBody): EndedByItself | undefined {
-  for (const line of linesWith('Job terminated ', body)) {
-    const match = ended.exec(line);
-    const time = match ? Date.parse(`${match[1] ?? ''}Z`) : NaN;
-    if (!match || Number.isNaN(time)) continue;
-    if (match[2] === undefined) return { time };
-    return { time, [match[2] === 'signal' ? 'signal' : 'exitCode']: Number(match[3]) };
-  }
-  return undefined;
+/** When a job ended by the execution point's account, in milliseconds since the epoch. */
+export function endedByItself(body: TextBody): number | undefined {
+  const time = Date.parse(`${find(linesWith('Job terminated ', body), ended) ?? ''}Z`);
+  return Number.isNaN(time) ? undefined : time;
 }
 
 const isTableHead = (line: string): boolean => /^\s*Partitionable Resources\s*:/.test(line);
@@ -238,25 +191,18 @@ function resourceOf(
   to: number,
   edges: Edges,
 ): Resource {
-  const { text, codes, at } = body;
   const [first, second, third] = [from + edges.usage, from + edges.request, from + edges.allocated];
   let usage = figureAt(body, from, Math.min(first, to));
   let request = figureAt(body, first, Math.min(second, to));
   let allocated = figureAt(body, second, Math.min(third, to));
-  let assigned = third < to ? text.slice(third - at, to - at).trim() : '';
   if (usage === undefined || request === undefined || allocated === undefined) {
-    // A figure is wider than its column, or an editor has replaced spaces by tabs: the positions are lost, the order is not.
-    const [one, two, three] = wordEnds(codes, from, to);
+    // A figure wider than its column, or tabs for spaces: the positions are lost, the order is not.
+    const [one, two, three] = wordEnds(body.codes, from, to);
     usage = figureAt(body, from, one) ?? NaN;
     request = figureAt(body, one, two) ?? NaN;
     allocated = figureAt(body, two, three) ?? NaN;
-    assigned =
-      text
-        .slice(three - at, to - at)
-        .trim()
-        .split(/\s/, 1)[0] ?? '';
   }
-  const isFull = assigned === '' && Number.isFinite(usage + request + allocated);
+  const isFull = Number.isFinite(usage + request + allocated);
   // An object that does not grow takes a third of the memory.
   if (isFull)
     return unit === undefined
@@ -267,7 +213,6 @@ function resourceOf(
   if (Number.isFinite(usage)) resource.usage = usage;
   if (Number.isFinite(request)) resource.request = request;
   if (Number.isFinite(allocated)) resource.allocated = allocated;
-  if (assigned !== '') resource.assigned = assigned.replaceAll(/^"|"$/g, '');
   return resource;
 }
 
@@ -343,9 +288,7 @@ export function submitOf({ title, lines }: TextBody): SubmitDetails {
       if (typeof structured.JobBatchName === 'string') details.batchName = structured.JobBatchName;
       if (typeof structured.DAGNodeName === 'string') details.dagNode = structured.DAGNodeName;
     } else if (line.startsWith('DAG Node: ')) details.dagNode = line.slice(10);
-    else if (line.startsWith('WARNING: '))
-      details.warnings = line.replace(/^WARNING: (?:.*warning\(s\): )?/, '');
-    else if (line !== '') details.notes.push(line);
+    else if (line !== '' && !line.startsWith('WARNING: ')) details.notes.push(line);
   }
   return details;
 }

@@ -1,19 +1,14 @@
 import { applyRules, type Finding, firstFew, type Rule, sortFindings } from '@updraft/base';
 import { hideInFindings, hideSecretsOf, quotedTexts } from './hide-secrets.ts';
 import { batches, type SubmitFacts, valueOf } from '../submit/submit-facts.ts';
-import { containerRules } from './rules/container.ts';
-import { expressionRules } from './rules/expressions.ts';
+import { containerRules, poolLineRules, resourceRules } from './rules/resources.ts';
+import { expressionRules, valueRules } from './rules/values.ts';
 import { gpuRules } from './rules/gpus.ts';
 import { nameRules } from './rules/names.ts';
-import { poolLineRules } from './rules/pool-lines.ts';
-import { recoveryRules } from './rules/recovery.ts';
-import { resourceRules } from './rules/resources.ts';
-import { scriptRules } from './rules/script.ts';
+import { recoveryRules, worthAddingRules } from './rules/recovery.ts';
+import { scriptRules, wrapperRules } from './rules/wrapper.ts';
 import { statementRules } from './rules/statements.ts';
 import { transferRules } from './rules/transfer.ts';
-import { valueRules } from './rules/values.ts';
-import { worthAddingRules } from './rules/worth-adding.ts';
-import { wrapperRules } from './rules/wrapper.ts';
 import { readWrapper } from './shell-commands.ts';
 
 /** Every rule about submit files. */
@@ -75,8 +70,8 @@ const inImageOf =
 const maxAlike = 3;
 
 /**
- * Findings that differ in one value only are one, with the first few: `(likewise b.dat, c.dat and 37 more)`. So are more
- * than `maxSame` that do not differ at all.
+ * Findings that differ in one value only are one, with the first few: `(likewise b.dat, c.dat and 37 more)`. So are
+ * more than `maxSame` that do not differ at all.
  */
 export function alikeAsOne(findings: readonly Finding[], maxSame = maxAlike): Finding[] {
   const groups = Map.groupBy(findings, ({ rule, level, about }) =>

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { spellings } from '../../../test/adopt/spellings.ts';
-import { whyNotRun } from './may-run.ts';
+import { whyNotRun } from './disk-files.ts';
 
 const harmless = [
   'requirements = (A > 1) || (B > 2)\nqueue',

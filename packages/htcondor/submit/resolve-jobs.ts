@@ -1,7 +1,5 @@
 import { defined, type SourceLine } from '@updraft/base';
-import { expandMacros } from './expand-macros.ts';
-import { CircularMacro } from './expansion-budget.ts';
-import { evaluateNumber } from './macro-functions.ts';
+import { expandMacros, CircularMacro, evaluateNumber } from './expand-macros.ts';
 import type { SubmittedJob } from './submission.ts';
 import { type SubmitReader, targetOf } from './submit-reader.ts';
 

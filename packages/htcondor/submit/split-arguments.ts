@@ -82,7 +82,7 @@ function oldText(value: string): string {
   return value.replaceAll(String.raw`\"`, '"');
 }
 
-/** Splits the inside of the new syntax, which is also the form of the job's `Arguments` and `Environment` attributes. */
+/** Splits the inside of the new syntax, also that of the job's `Arguments` and `Environment` attributes. */
 export function splitRaw(text: string): string[] {
   const words: string[] = [];
   let word: string | undefined;

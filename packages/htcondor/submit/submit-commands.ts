@@ -1,4 +1,4 @@
-import { editDistance, nearest } from '@updraft/base';
+import { anyOf, editDistance, nearest } from '@updraft/base';
 
 const wordsIn = (list: string): string[] => list.trim().split(/\s+/);
 const pairsIn = (list: string): Record<string, string> =>
@@ -65,14 +65,19 @@ const others = pairsIn(`
 `);
 
 /** Families of commands with variable endings. */
-const families =
-  /^(request|require|remote|cron|ec2|azure|gce|arc|aws|gs|s3|vm|xen|java_vm|tool_daemon|buffer|cloud_label|transform_body|submit|submit_warn|submit_fail)_|_oauth_(permissions|resource)(_|$)|_container_port$/;
+const families = new RegExp(
+  `^(${anyOf(`
+    request require remote cron ec2 azure gce arc aws gs s3 vm xen java_vm tool_daemon buffer
+    cloud_label transform_body submit submit_warn submit_fail
+  `)})_|_oauth_(permissions|resource)(_|$)|_container_port$`,
+);
 
 /** Commands that HTCondor, unlike the others, does not accept without underscores. */
 const onlyAsWritten = new Set(
   `
   allow_arguments_v1 allow_environment_v1 batch_id batch_name checkpoint_exit_code concurrency_limits
-  concurrency_limits_expr dagman_log exit_requirements gpus_maximum_capability gpus_minimum_capability gpus_minimum_memory gpus_minimum_runtime
+  concurrency_limits_expr dagman_log exit_requirements gpus_maximum_capability
+  gpus_minimum_capability gpus_minimum_memory gpus_minimum_runtime
   interactive_args interactive_executable leave_in_queue log_xml match_list_length max_idle max_materialize
   max_retries memory_usage noop_job on_evict_checks retry_request_disk retry_request_memory
   retry_request_memory_increase retry_request_memory_max retry_until send_credential skip_filechecks starter_debug

@@ -1,3 +1,4 @@
+import { anyOf } from '@updraft/base';
 import { posix } from 'node:path';
 
 /** What is at a path on the access point. */
@@ -39,8 +40,13 @@ export function filesFrom(files: SubmitFiles, folder: string): SubmitFiles {
 }
 
 /** Names of programs, documents and data: whatever they quote, they are neither submit file nor DAG. */
-const otherNames =
-  /\.(?:[ch]|cc|cpp|cxx|cu|hh|hpp|f|f90|java|[jt]s|go|rs|jl|lua|m|p[ly]|r|rb|ipynb|rmd|qmd|sql|(?:ba|c|k|tc|z)?sh|bat|ps1|mk|cmake|md|rst|tex|bib|html?|css|svg|xml|json|jsonl|ya?ml|toml|[ct]sv)$/i;
+const otherNames = new RegExp(
+  String.raw`\.(?:${anyOf(`
+    [ch] cc cpp cxx cu hh hpp f f90 java [jt]s go rs jl lua m p[ly] r rb ipynb rmd qmd sql
+    (?:ba|c|k|tc|z)?sh bat ps1 mk cmake md rst tex bib html? css svg xml json jsonl ya?ml toml [ct]sv
+  `)})$`,
+  'i',
+);
 
 export const isNamedOtherwise = (name: string): boolean => otherNames.test(name);
 

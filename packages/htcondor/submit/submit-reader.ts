@@ -1,7 +1,5 @@
 import type { Env, SourceLine } from '@updraft/base';
-import { expandMacros, macroReferences } from './expand-macros.ts';
-import { ExpansionBudget } from './expansion-budget.ts';
-import type { Scope } from './macro-functions.ts';
+import { expandMacros, macroReferences, ExpansionBudget, type Scope } from './expand-macros.ts';
 import type { Assignment, ReadingProblem, Submission } from './submission.ts';
 import type { SubmitFiles } from './submit-files.ts';
 import { canonicalCommand } from './submit-commands.ts';
@@ -102,7 +100,8 @@ export class SubmitReader {
 
   oddComment(place: SourceLine): void {
     const message =
-      'a comment inside a continued line: HTCondor adds its last character to the value, and the statement ends there unless that is a backslash';
+      'a comment inside a continued line: HTCondor adds its last character ' +
+      'to the value, and the statement ends there unless that is a backslash';
     this.note('odd-comment', message, place);
   }
 

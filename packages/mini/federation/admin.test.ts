@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { ask, demoFederation } from '../../../test/mini/demo-federation.ts';
-import { askAdmin, startAdmin } from './shared-federation.ts';
+import { askAdmin, startAdmin } from './federation.ts';
 
 async function demoAdmin(t: TestContext) {
   const { federation } = await demoFederation(t);

@@ -5,7 +5,7 @@ import path from 'node:path';
 import type { Clock } from '@updraft/base';
 import type { SharedContext } from './exchange.ts';
 import type { Traits } from './server-traits.ts';
-import { readProperties } from './listing.ts';
+import { readProperties } from './namespace.ts';
 import { type OriginClient, UpstreamError } from './origin-client.ts';
 
 interface Entry {

@@ -1,5 +1,5 @@
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
-import { answerObject, answerTrouble } from './answer-object.ts';
+import { answerObject, answerTrouble, parseByteRange } from './answer-object.ts';
 import type { CachedObject, CacheStore } from './cache-store.ts';
 import type { DigestName } from './digests.ts';
 import {
@@ -11,10 +11,8 @@ import {
   type SharedContext,
   openExchange,
 } from './exchange.ts';
-import { readProperties } from './listing.ts';
-import { decodePath, denial, encodePath, findNamespace } from './namespace.ts';
+import { readProperties, decodePath, denial, encodePath, findNamespace } from './namespace.ts';
 import { checkAccess, type OriginClient, UpstreamError } from './origin-client.ts';
-import { parseByteRange } from './send-body.ts';
 import { digestOf, type StoredObject, wantedDigests } from './stored-object.ts';
 import { WebServer } from './web-server.ts';
 

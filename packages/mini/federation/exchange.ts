@@ -1,10 +1,8 @@
 import { type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Clock } from '@updraft/base';
 import type { Traits } from './server-traits.ts';
-import { multistatus, type ListedResource } from './listing.ts';
-import { bearerToken, decodePath, type Namespace } from './namespace.ts';
-import type { TroubleRequest } from './trouble-rule.ts';
-import type { Trouble } from './trouble.ts';
+import { multistatus, type ListedResource, bearerToken, decodePath, type Namespace } from './namespace.ts';
+import type { TroubleRequest, Trouble } from './trouble.ts';
 import type { WebServer } from './web-server.ts';
 
 /** The director's Server header: without it, clients assume that a proxy answered. */

@@ -15,8 +15,18 @@ import {
   openExchange,
   answerJson,
 } from './exchange.ts';
-import { assertInside, listingPage, listResources, type ListedResource, uploadName } from './listing.ts';
-import { denial, fileOf, findNamespace, type Namespace, issuerPath } from './namespace.ts';
+import {
+  assertInside,
+  listingPage,
+  listResources,
+  type ListedResource,
+  uploadName,
+  denial,
+  fileOf,
+  findNamespace,
+  type Namespace,
+  issuerPath,
+} from './namespace.ts';
 import { digestOf, type StoredObject, wantedDigests } from './stored-object.ts';
 import { WebServer } from './web-server.ts';
 import type { IncomingMessage } from 'node:http';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseTrouble, TroubleSyntaxError } from './parse-trouble.ts';
+import { parseTrouble, TroubleSyntaxError } from './trouble.ts';
 
 test('a rule names the server, the action, the objects and the schedule', () => {
   const rule = parseTrouble(

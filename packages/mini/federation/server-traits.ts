@@ -28,8 +28,8 @@ export interface Traits {
   /** GET of a folder: 405, or 200 with an HTML page. */
   folder: 'refused' | 'page';
   /**
-   * Which answers have a Digest: those that ask for it; those about a complete object at a cache, and the origin's HEAD;
-   * HEAD that asks, and then only one.
+   * Which answers have a Digest: those that ask for it; those about a complete object at a cache, and the origin's
+   * HEAD; HEAD that asks, and then only one.
    */
   digest: 'asked' | 'complete' | 'head';
   /** HEAD of an uncached object has the origin compute all digests first. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ManualClock } from '../../../test/agent/manual-clock.ts';
-import { BuildProgress } from './build-progress.ts';
+import { BuildProgress } from './root-folder.ts';
 
 test('what mmdebstrap prints becomes steps, their progress and the time left', async () => {
   const clock = new ManualClock();

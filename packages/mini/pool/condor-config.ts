@@ -123,7 +123,8 @@ function siteConfig(site: Site): string[] {
     `STARTD_${name}_ARGS = -f -local-name ${name}`,
     // The starter does not see its startd's local name, so it learns these through the environment.
     // Another file system than the access point's: without `should_transfer_files`, HTCondor transfers too.
-    `STARTD_${name}_ENVIRONMENT = "_CONDOR_STARTER_LOG=$(LOG)/StarterLog.${name} _CONDOR_FILESYSTEM_DOMAIN=${site.hostname}"`,
+    `STARTD_${name}_ENVIRONMENT = "_CONDOR_STARTER_LOG=$(LOG)/StarterLog.${name} ` +
+      `_CONDOR_FILESYSTEM_DOMAIN=${site.hostname}"`,
     ...Object.entries(settings).map(([key, value]) => `${name}.${key} = ${value}`),
   ];
 }
@@ -138,7 +139,9 @@ export function gpuScript(sites: Site[]): string {
     if (site.gpu === undefined) return [];
     const { model, capability, memoryMegabytes, driver, count } = site.gpu;
     const ids = Array.from({ length: count }, (_, index) => `GPU-${localName(site)}${index}`);
-    const common = `Capability=${capability.toFixed(1)}; DeviceName="${model}"; DriverVersion=${driver}; GlobalMemoryMb=${memoryMegabytes}; MaxSupportedVersion=${cudaNumber(driver)};`;
+    const common =
+      `Capability=${capability.toFixed(1)}; DeviceName="${model}"; DriverVersion=${driver}; ` +
+      `GlobalMemoryMb=${memoryMegabytes}; MaxSupportedVersion=${cudaNumber(driver)};`;
     const each = ids.map((id) => `${id.replace('-', '_')}=[ id="${id}"; ]`);
     return [
       `${localName(site)}) cat <<'END'`,

@@ -3,8 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
-import { chooseServers, mergedChoice, pelicanList, preferCaches } from './cache-choice.ts';
-import { readCacheChoice } from './cache-sources.ts';
+import { chooseServers, mergedChoice, pelicanList, preferCaches, readCacheChoice } from './cache-choice.ts';
 import type { CacheChoice, Located, LocateOptions, ObjectServer } from './located.ts';
 
 const at = (host: string, kind: ObjectServer['kind'] = 'cache'): ObjectServer => ({

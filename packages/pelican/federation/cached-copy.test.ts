@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { testFederation } from '../../../test/federation/origin-server.ts';
-import { askCopy, type CachedCopy } from './cached-copy.ts';
+import { askCopy, type CachedCopy } from './stat-object.ts';
 
 type Headers = Record<string, string | number>;
 /** Status and headers of HEAD with only-if-cached, and of a plain HEAD. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseDigestHeader } from './digest-header.ts';
+import { parseDigestHeader } from './stat-object.ts';
 
 test('checksums are read in hex with or without leading zeros, hashes in base64 or hex', () => {
   assert.deepEqual(

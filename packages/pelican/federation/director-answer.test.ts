@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseLinkHeader } from './director-answer.ts';
+import { parseLinkHeader } from './director.ts';
 
 const targets = (header: string): string[] => parseLinkHeader(header).map((link) => link.target);
 

@@ -2,12 +2,11 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { jumpingClock } from '../../../test/federation/jumping-clock.ts';
 import { webServer } from '../../../test/federation/web-server.ts';
-import { Fault } from '../fault.ts';
-import type { FaultKind } from '../fault.ts';
+import { Fault, type FaultKind } from '../fault.ts';
 import type { OnWait } from './back-off.ts';
 import { createDirector } from './director.ts';
 import { ConnectionPool } from '../http/connections.ts';
-import { createRequest } from '../http/request.ts';
+import { createRequest } from '../http/exchange.ts';
 
 interface Reply {
   status: number;

@@ -4,7 +4,7 @@ import { jumpingClock } from '../../../test/federation/jumping-clock.ts';
 import { testAuthority, webServer } from '../../../test/federation/web-server.ts';
 import { Fault } from '../fault.ts';
 import { ConnectionPool } from '../http/connections.ts';
-import { createRequest } from '../http/request.ts';
+import { createRequest } from '../http/exchange.ts';
 import { readTrust } from '../http/trust.ts';
 import { createDiscovery, plainHttpRule } from './discovery.ts';
 

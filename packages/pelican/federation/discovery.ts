@@ -2,9 +2,8 @@ import net from 'node:net';
 import { type Clock, type Env, jsonTable } from '@updraft/base';
 import { Fault } from '../fault.ts';
 import { NoAnswer } from '../http/no-answer.ts';
-import type { ControlAnswer, Request } from '../http/request.ts';
-import { Listeners, retryAfterMs, withBackOff, type OnWait, type Try } from './back-off.ts';
-import { SharedWork } from './shared-work.ts';
+import type { ControlAnswer, Request } from '../http/exchange.ts';
+import { Listeners, retryAfterMs, withBackOff, type OnWait, type Try, SharedWork } from './back-off.ts';
 
 /** The parts of a federation that a client needs. */
 export interface Federation {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { parseLinkHeader } from './director-answer.ts';
+import { parseLinkHeader } from './director.ts';
 import { escapePath, unescapePath } from './escape-path.ts';
 
 const name = fc.string({ unit: 'grapheme' });

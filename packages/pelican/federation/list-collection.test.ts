@@ -3,8 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { testFederation } from '../../../test/federation/origin-server.ts';
 import { multistatus as miniMultistatus } from '@updraft/mini/testing';
-import { Fault } from '../fault.ts';
-import type { FaultKind } from '../fault.ts';
+import { Fault, type FaultKind } from '../fault.ts';
 import { listCollection, parseMultistatus, walkCollection } from './list-collection.ts';
 
 const isFault = (kind: FaultKind) => (error: unknown) => error instanceof Fault && error.kind === kind;

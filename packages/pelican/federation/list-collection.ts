@@ -1,8 +1,7 @@
 import { defined } from '@updraft/base';
-import { Fault } from '../fault.ts';
-import type { FaultKind } from '../fault.ts';
+import { Fault, type FaultKind } from '../fault.ts';
 import { firstAnswer } from '../http/connections.ts';
-import type { ControlAnswer } from '../http/request.ts';
+import type { ControlAnswer } from '../http/exchange.ts';
 import { escapePath, unescapePath } from './escape-path.ts';
 import type { Located, ObjectServer } from './located.ts';
 import { requestObject, requestWithRetries, statusFault, type ObjectOptions } from './object-request.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { testFederation } from '../../../test/federation/origin-server.ts';
 import { webServer } from '../../../test/federation/web-server.ts';
-import { readOriginFacts, type OriginFacts } from './origin-facts.ts';
+import { readOriginFacts, type OriginFacts } from './stat-object.ts';
 import type { LocateOptions } from './located.ts';
 
 type Federation = Awaited<ReturnType<typeof testFederation>>['federation'];

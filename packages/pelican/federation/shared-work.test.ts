@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { SharedWork } from './shared-work.ts';
+import { SharedWork } from './back-off.ts';
 
 test('work without waiting callers is stopped, and later work starts fresh', async () => {
   const shared = new SharedWork<string>();

@@ -5,8 +5,7 @@ import { test } from 'node:test';
 import type { ServerResponse } from 'node:http';
 import { pathToFileURL } from 'node:url';
 import { testFederation } from '../../../test/federation/origin-server.ts';
-import { Fault } from '../fault.ts';
-import type { FaultKind } from '../fault.ts';
+import { Fault, type FaultKind } from '../fault.ts';
 import { statObject } from './stat-object.ts';
 
 const isFault = (kind: FaultKind) => (error: unknown) => error instanceof Fault && error.kind === kind;

@@ -1,22 +1,19 @@
 import { stat } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { defined } from '@updraft/base';
+import { defined, shellQuote } from '@updraft/base';
 import { Fault } from '../fault.ts';
-import { firstAnswer } from '../http/connections.ts';
+import { firstAnswer, withDeadline, type ConnectionPool } from '../http/connections.ts';
 import { NoAnswer } from '../http/no-answer.ts';
-import type { ControlAnswer } from '../http/request.ts';
-import { askCopy, type CachedCopy } from './cached-copy.ts';
-import { parseDigestHeader, wantDigest, type Digests } from './digest-header.ts';
-import {
-  headFacts,
-  readOriginFacts,
-  MissingAtOrigin,
-  originOf,
-  type OriginFacts,
-  type OriginOptions,
-} from './origin-facts.ts';
+import type { ControlAnswer } from '../http/exchange.ts';
 import type { Located, LocateOptions, ObjectServer } from './located.ts';
-import { noAnswerFault, requestObject, statusFault, type ObjectOptions } from './object-request.ts';
+import {
+  noAnswerFault,
+  requestObject,
+  statusFault,
+  type ObjectOptions,
+  type WireOptions,
+} from './object-request.ts';
+import { describedBy, originAt, type DavResource } from './list-collection.ts';
 
 /** What can be known about an object without reading it. */
 export interface ObjectInfo extends Omit<OriginFacts, 'kind'> {
@@ -206,4 +203,245 @@ export async function viewServer(
     how.signal?.throwIfAborted();
     return { server, ...(error instanceof NoAnswer && { silence: error }) };
   }
+}
+
+/** What the server that owns an object says about it, whatever caches say. */
+export interface OriginFacts extends Omit<DavResource, 'path'> {
+  /** `host:port` that answered. */
+  server: string;
+  /** `cache` if one answered because the origin could not be asked. */
+  kind: ObjectServer['kind'];
+}
+
+/** The origin itself says that there is no such object. */
+export class MissingAtOrigin extends Fault {
+  readonly server: string;
+
+  constructor(url: string, { host, kind }: Pick<ObjectServer, 'host' | 'kind'>) {
+    const who = kind === 'plain' ? host : `${host}, its origin,`;
+    super('object-missing', `${url} is not there: ${who} says so`, {
+      about: url,
+      fix: 'check the spelling of the path; list its folder',
+    });
+    this.server = host;
+  }
+}
+
+export interface OriginOptions {
+  wire: ConnectionPool;
+  /** Locates the object again, with other options. */
+  locate: (how: LocateOptions) => Promise<Located>;
+  signal?: AbortSignal | undefined;
+}
+
+/** Timeout of one request; at most two are made, and no one waits for the second once the first suffices. */
+const timeoutMs = 2_500;
+
+/**
+ * Asks the origin for size, modification time and kind of an object with one small request (PROPFIND) that reads no
+ * byte of it; a HEAD may make a cache compute digests. If the origin cannot be asked, a cache forwards the request.
+ * Undefined if no server answers; throws MissingAtOrigin if the origin says so.
+ */
+export async function readOriginFacts(
+  located: Located,
+  options: OriginOptions,
+): Promise<OriginFacts | undefined> {
+  const { servers } = located;
+  if (servers.some(({ url }) => url.startsWith('file:'))) return undefined;
+  const cache = servers.find(({ kind }) => kind === 'cache');
+  return (
+    (await inTime(options, (signal) => askOrigin(located, { ...options, signal }))) ??
+    (cache && (await inTime(options, (signal) => askServer(located, cache, { ...options, signal }))))
+  );
+}
+
+/** The result if it comes in time; otherwise undefined. */
+async function inTime(
+  { wire: { clock }, signal = new AbortController().signal }: OriginOptions,
+  work: (signal: AbortSignal) => Promise<OriginFacts | undefined>,
+): Promise<OriginFacts | undefined> {
+  const timeoutError = () => new NoAnswer('timeout', '', `no answer within ${timeoutMs} ms`);
+  try {
+    return await withDeadline({ clock, signal, ms: timeoutMs, timeoutError }, work);
+  } catch (error) {
+    signal.throwIfAborted();
+    const isUnknown =
+      error instanceof NoAnswer || (error instanceof Fault && !(error instanceof MissingAtOrigin));
+    if (isUnknown) return undefined;
+    throw error;
+  }
+}
+
+async function askOrigin(located: Located, options: OriginOptions): Promise<OriginFacts | undefined> {
+  const [from, origin] = (await originOf(located, options)) ?? [];
+  return from && origin && (await askServer(from, origin, options));
+}
+
+/** The server that owns the object, and the headers to ask it. */
+async function originOf(
+  located: Located,
+  { locate, signal }: Pick<OriginOptions, 'locate' | 'signal'>,
+): Promise<[Located, ObjectServer] | undefined> {
+  const { collectionsUrl, servers } = located;
+  const named =
+    collectionsUrl === undefined ? servers.find(({ kind }) => kind !== 'cache') : originAt(collectionsUrl);
+  if (named !== undefined) return [located, named];
+  // A director sends PROPFIND to an origin even if bytes are served from caches only.
+  const direct = await locate({ verb: 'PROPFIND', ...defined({ signal }) });
+  const [first] = direct.servers;
+  return first && [direct, first];
+}
+
+async function askServer(
+  located: Located,
+  server: ObjectServer,
+  { wire, signal }: OriginOptions,
+): Promise<OriginFacts | undefined> {
+  const request = { method: 'PROPFIND' as const, server, headers: { Depth: '0' } };
+  const how = { federation: { wire }, ...defined({ signal }) };
+  const answer = await requestObject(located, request, how);
+  const askHead = () => requestObject(located, { ...request, method: 'HEAD' }, how);
+  // Some web servers answer 404 to methods that they do not know: a HEAD must agree.
+  if (server.kind === 'plain' && isGone(answer) && !isGone(await askHead())) return undefined;
+  if (server.kind !== 'origin' || (answer.status !== 405 && answer.status !== 501))
+    return read(answer, located, server);
+  const head = await askHead();
+  if (head.status !== 200) return read(head, located, server);
+  return { ...headFacts(head.headers), server: server.host, kind: server.kind };
+}
+
+/** What the headers of a HEAD say about an object. */
+function headFacts(headers: ControlAnswer['headers']): Omit<DavResource, 'path'> {
+  const { 'content-length': length, etag } = headers;
+  const modified = Date.parse(headers['last-modified'] ?? '');
+  return {
+    isCollection: headers['content-type'] === 'httpd/unix-directory',
+    ...defined({ size: length === undefined ? undefined : Number(length), etag }),
+    ...(Number.isNaN(modified) ? {} : { modified }),
+  };
+}
+
+const isGone = ({ status }: ControlAnswer): boolean => status === 404 || status === 410;
+
+function read(
+  answer: ControlAnswer,
+  { url }: Located,
+  { host, kind }: ObjectServer,
+): OriginFacts | undefined {
+  const { status } = answer;
+  // XRootD's caches answer 409 for a folder.
+  if (status === 409 && kind !== 'plain') return { isCollection: true, server: host, kind };
+  if (isGone(answer) && kind !== 'cache') throw new MissingAtOrigin(url, { host, kind });
+  const found = describedBy(answer);
+  if (found === undefined) return undefined;
+  const { size, modified, isCollection, etag } = found;
+  // XRootD's caches report when they last wrote to their copy.
+  const version = kind === 'cache' ? {} : { modified, etag };
+  return { ...defined({ size, isCollection, ...version }), server: host, kind };
+}
+
+/** The URL names a folder, but an object is needed. */
+export function folderFault(url: string): Fault {
+  return new Fault('url-invalid', `${url} is a folder, not an object`, {
+    about: url,
+    fix: `updraft get --recursive ${shellQuote(url)} fetches everything in it; in a job's inputs, add ?recursive`,
+  });
+}
+
+/** What a cache has of an object. */
+export interface CachedCopy {
+  /** `unknown` if the server cannot be asked or does not answer. */
+  holds: 'whole' | 'part' | 'none' | 'unknown';
+  /** HTTP status; undefined if it does not answer. */
+  status?: number;
+  bytes?: number;
+  /** Seconds it has been there. */
+  age?: number;
+}
+
+const headerMs = 6_000;
+
+/**
+ * Asks a cache whether it has an object, at no cost to the origin: `only-if-cached` keeps it from asking the origin for
+ * size and digests, which takes minutes for a big object. XRootD does neither for a HEAD, and its `Age` shows a copy.
+ */
+export async function askCopy(located: Located, server: ObjectServer, how: WireOptions): Promise<CachedCopy> {
+  const head = (headers: Record<string, string> = {}): Promise<ControlAnswer> =>
+    requestObject(located, { method: 'HEAD', server, headers, headerMs }, how);
+  try {
+    const asked = await head({ 'Cache-Control': 'only-if-cached' });
+    if (asked.status === 504) return { holds: 'none', status: 504 };
+    if (asked.status !== 200) return { holds: 'unknown', status: asked.status };
+    const software = asked.headers['server'] ?? '';
+    const isXrootd = /^xrootd/i.test(software);
+    // Pelican's own cache gives an Age only to a plain HEAD, which costs nothing if it has the object.
+    const reported = isXrootd || ageOf(asked) !== undefined ? asked : await head();
+    const [age, length] = [ageOf(reported), asked.headers['content-length']];
+    // XRootD before 6 reports its version and gives no Age to a HEAD. Later ones do if they have the whole object.
+    const without = isXrootd ? (software === 'XRootD' ? 'none' : 'unknown') : 'part';
+    const holds = age === undefined ? without : 'whole';
+    return {
+      holds,
+      status: 200,
+      ...(age !== undefined && { age }),
+      ...(length !== undefined && { bytes: Number(length) }),
+    };
+  } catch (error) {
+    if (!(error instanceof NoAnswer)) throw error;
+    return { holds: 'unknown' };
+  }
+}
+
+const ageOf = ({ headers }: ControlAnswer): number | undefined =>
+  headers['age'] === undefined ? undefined : Number(headers['age']);
+/** Digests of a whole object, in lower-case hex. */
+export type Digests = Partial<Record<'md5' | 'crc32c' | 'sha1' | 'sha256' | 'adler32', string>>;
+
+const bytesOf: Record<keyof Digests, number> = { md5: 16, crc32c: 4, sha1: 20, sha256: 32, adler32: 4 };
+const names: Record<string, keyof Digests> = {
+  md5: 'md5',
+  crc32c: 'crc32c',
+  sha: 'sha1',
+  'sha-1': 'sha1',
+  'sha-256': 'sha256',
+  adler32: 'adler32',
+};
+
+/**
+ * Digests that Pelican and XRootD servers have, in order of preference: the cheapest to compute that finds all
+ * accidental damage. A server's digest is no proof against the server itself, so a stronger one gains nothing.
+ * Not `crc32`: XRootD 5 computes cksum's, XRootD 6 and Pelican zlib's.
+ */
+export const algorithms = ['crc32c', 'sha-256', 'sha', 'md5', 'adler32'] as const;
+
+/** For `Want-Digest`. Pelican's origin computes each digest without a weight, so only the first has none. */
+export const wantOf = (names: readonly string[]): string =>
+  names.map((name, place) => (place === 0 ? name : `${name};q=0.${9 - place}`)).join(', ');
+
+export const wantDigest = wantOf(algorithms);
+
+/**
+ * Reads a Digest header (RFC 3230). Servers write checksums in hex, with or without leading zeros, and hashes in
+ * base64, or the other way round. A value of the wrong length is mislabelled and dropped: ignoring a digest costs a
+ * check, trusting a wrong one costs the object.
+ */
+export function parseDigestHeader(header: string | undefined): Digests {
+  const digests: Digests = {};
+  for (const part of (header ?? '').split(',')) {
+    const equals = part.indexOf('=');
+    const name = names[part.slice(0, Math.max(0, equals)).trim().toLowerCase()];
+    if (name === undefined) continue;
+    const value = toHex(part.slice(equals + 1).trim(), bytesOf[name]);
+    if (value !== undefined) digests[name] = value;
+  }
+  return digests;
+}
+
+function toHex(value: string, bytes: number): string | undefined {
+  const isShort = bytes === 4;
+  if (/^[0-9a-f]+$/i.test(value) && (isShort ? value.length <= 8 : value.length === bytes * 2))
+    return value.toLowerCase().padStart(bytes * 2, '0');
+  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(value)) return undefined;
+  const decoded = Buffer.from(value, 'base64');
+  return decoded.length === bytes ? decoded.toString('hex') : undefined;
 }

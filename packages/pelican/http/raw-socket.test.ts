@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { demoFederation } from '../../../test/mini/demo-federation.ts';
-import { RawSocket, ReadSlab } from './raw-socket.ts';
+import { RawSocket, ReadSlab } from './http-connection.ts';
 
 test('no environment variable makes an untrusted certificate trusted', async (t) => {
   const { federation } = await demoFederation(t);

@@ -3,9 +3,8 @@ import { test, type TestContext } from 'node:test';
 import { jumpingClock } from '../../../test/federation/jumping-clock.ts';
 import { testAuthority, webServer } from '../../../test/federation/web-server.ts';
 import { ConnectionPool } from './connections.ts';
-import { sendRequest } from './exchange.ts';
+import { sendRequest, createRequest, upload } from './exchange.ts';
 import { NoAnswer, type NoAnswerReason } from './no-answer.ts';
-import { createRequest, upload } from './request.ts';
 import { readTrust } from './trust.ts';
 
 async function* body() {

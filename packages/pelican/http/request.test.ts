@@ -6,7 +6,7 @@ import { webServer } from '../../../test/federation/web-server.ts';
 import { type Clock, systemClock } from '@updraft/base';
 import { ConnectionPool } from './connections.ts';
 import { NoAnswer, type NoAnswerReason } from './no-answer.ts';
-import { createRequest } from './request.ts';
+import { createRequest } from './exchange.ts';
 
 const on = (clock: Clock) => createRequest(new ConnectionPool({ clock, ca: undefined }));
 const quick = on(jumpingClock());

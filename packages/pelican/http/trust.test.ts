@@ -9,7 +9,7 @@ import { systemClock } from '@updraft/base';
 import { Fault } from '../fault.ts';
 import { NoAnswer } from './no-answer.ts';
 import { ConnectionPool } from './connections.ts';
-import { createRequest } from './request.ts';
+import { createRequest } from './exchange.ts';
 import { makeCertificateAuthority } from '@updraft/mini/testing';
 import { missingTrust, readTrust, sentAuthorities } from './trust.ts';
 

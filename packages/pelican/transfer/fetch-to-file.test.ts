@@ -16,11 +16,9 @@ import {
 } from '../../../test/transfer/object-server.ts';
 import { fastClock } from '../../../test/fast-clock.ts';
 import { systemClock } from '@updraft/base';
-import { Fault } from '../fault.ts';
-import type { FaultKind } from '../fault.ts';
+import { Fault, type FaultKind } from '../fault.ts';
 import type { FetchEvent, FetchOptions } from './fetch.ts';
-import { alreadyThere } from './already-there.ts';
-import { fetchToFile } from './fetch-to-file.ts';
+import { alreadyThere, fetchToFile } from './fetch-to-file.ts';
 import { IdleConnections } from '../http/connections.ts';
 import { PartFile } from './sinks/part-file.ts';
 import type { TransferLimits } from './limits.ts';

@@ -1,7 +1,9 @@
 import { defined } from '@updraft/base';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import fs from 'node:fs';
 import { Fault } from '../fault.ts';
 import { lacksIdentity } from './engine/check-response.ts';
-import type { Source } from './engine/roster.ts';
+import { type Source, Roster } from './engine/roster.ts';
 import { Transfer } from './engine/transfer.ts';
 import {
   missingFacts,
@@ -13,11 +15,22 @@ import {
   type Verification,
 } from './fetch.ts';
 import { digestWaitMs } from './limits.ts';
-import { askObject, likelyAlgorithm, within, type ObjectChecksums } from './proof/digest.ts';
-import { FileSink } from './sinks/file-sink.ts';
-import { PartFile } from './sinks/part-file.ts';
+import {
+  askObject,
+  likelyAlgorithm,
+  within,
+  type ObjectChecksums,
+  type Algorithm,
+  hasher,
+} from './proof/digest.ts';
+import { PartFile, withDiskFaults } from './sinks/part-file.ts';
 import { earlierPart, PartJournalWriter, type EarlierPart, type PartJournal } from './sinks/part-journal.ts';
-import type { OnDamaged } from './sinks/sink.ts';
+import type { OnDamaged, Sink } from './sinks/sink.ts';
+import type { Manifest } from './proof/manifest.ts';
+import { ChunkCheck, fileHash, type FileHash } from './proof/verify.ts';
+import type { Located, LocateOptions } from '../federation/located.ts';
+import { readOriginFacts } from '../federation/stat-object.ts';
+import { ConnectionPool, firstAnswer } from '../http/connections.ts';
 
 /**
  * Fetches an object into a file. Until it is complete and verified, the bytes are in `target.part`; a later call for
@@ -254,4 +267,176 @@ class FileFetch {
     if (hex !== undefined) return { algorithm: 'sha-256', hex };
     return this.#named ?? (await this.#facts)?.digest;
   }
+}
+
+interface FileSinkOptions {
+  manifest: Manifest | undefined;
+  onDamaged: OnDamaged;
+  onRestart?: () => void;
+}
+
+/** Writes each byte to its place in the `.part` file, in any order, and verifies it on the way. */
+export class FileSink implements Sink {
+  readonly before = Infinity;
+  readonly maxSegment = Infinity;
+  readonly alignment: number;
+  readonly #file: PartFile;
+  readonly #options: FileSinkOptions;
+  #check: ChunkCheck | undefined;
+  #hash: FileHash | undefined;
+  #beforeSize: number | undefined;
+  #rewrites = false;
+  #replaced = false;
+
+  constructor(file: PartFile, options: FileSinkOptions) {
+    this.#file = file;
+    this.#options = options;
+    this.alignment = options.manifest?.chunkBytes ?? 1;
+    this.#beginProof();
+  }
+
+  begin(size: number | undefined): void {
+    if (size !== undefined) this.#file.reserve(size);
+    // If no server says the size, go on without it.
+    const isFirst = this.#beforeSize === undefined;
+    this.#beforeSize = isFirst && size === undefined ? this.#file.blindLimit() : Infinity;
+  }
+
+  get beforeSize(): number {
+    return this.#beforeSize ?? Infinity;
+  }
+
+  write(offset: number, chunk: Buffer, server: string): void {
+    if (!this.#rewrites || this.#file.differs(offset, chunk)) {
+      this.#file.write(offset, chunk);
+      this.#replaced = true;
+    }
+    this.#hash?.wrote(offset, chunk);
+    this.#check?.wrote(offset, chunk, server);
+  }
+
+  discard(): 'kept' | 'dropped' {
+    return this.#check === undefined ? 'dropped' : 'kept';
+  }
+
+  rewrite(): () => boolean {
+    this.#rewrites = true;
+    this.#replaced = false;
+    return () => {
+      const was = this.#replaced;
+      this.#replaced = false;
+      return was;
+    };
+  }
+
+  restart(): boolean {
+    this.#rewrites = false;
+    this.#beforeSize = undefined;
+    this.#file.restart();
+    this.#beginProof();
+    this.#options.onRestart?.();
+    return true;
+  }
+
+  /** Chooses the digest to compute while bytes arrive; undefined for none. */
+  hashBy(algorithm: Algorithm | undefined): void {
+    if (this.#hash?.algorithm !== algorithm)
+      this.#hash = algorithm === undefined ? undefined : fileHash(algorithm);
+  }
+
+  /** Everything before `end` has arrived: hashes more of it, a little at a time. */
+  follow(end: number): void {
+    this.#hash?.follow(this.#file, end);
+  }
+
+  /** Digest of the whole file; reads back what was not hashed on the way, yielding to the event loop. */
+  async digest(algorithm: Algorithm, size: number, signal: AbortSignal): Promise<string> {
+    this.hashBy(algorithm);
+    const hash = this.#hash as FileHash;
+    while (!hash.follow(this.#file, size)) {
+      await nextTurn();
+      signal.throwIfAborted();
+    }
+    this.#hash = undefined;
+    return hash.hex();
+  }
+
+  #beginProof(): void {
+    const { manifest, onDamaged } = this.#options;
+    this.#check = manifest === undefined ? undefined : new ChunkCheck(manifest, this.#file, onDamaged);
+    this.#hash = this.#hash && fileHash(this.#hash.algorithm);
+  }
+}
+
+/** The result if the target already holds the object, a Fault if it holds something else; undefined if it is free. */
+export async function alreadyThere(
+  url: string,
+  target: string,
+  options: FetchOptions,
+): Promise<Fetched | undefined> {
+  const settings = resolveSettings(url, options);
+  const stat = withDiskFaults(target, () => fs.statSync(target, { throwIfNoEntry: false }));
+  if (stat === undefined) return undefined;
+  if (!stat.isFile())
+    throw new Fault('scratch-unusable', `${target} exists and is not a file`, { about: target });
+  const compared = await compare(url, target, stat.size, settings);
+  if (compared !== undefined) return { bytes: stat.size, seconds: 0, servers: [], ...compared };
+  throw new Fault('file-invalid', `${target} exists and is not ${settings.shownUrl}`, {
+    about: target,
+    fix: 'remove it, choose another name, or allow overwriting',
+  });
+}
+
+async function compare(
+  url: string,
+  target: string,
+  size: number,
+  settings: Settings,
+): Promise<Pick<Fetched, 'verified' | 'missing'> | undefined> {
+  const { manifest, sha256: hex = manifest?.sha256 } = settings;
+  const isProven = async ({ algorithm, hex }: { algorithm: Algorithm; hex: string }) =>
+    (await hashFile(target, algorithm)) === hex ? { verified: 'digest' as const } : undefined;
+  if (settings.size !== undefined && settings.size !== size) return undefined;
+  if (hex !== undefined) return await isProven({ algorithm: 'sha-256', hex });
+  const remote = await askAny(url, size, settings);
+  if (remote?.size === undefined)
+    throw new Fault(
+      'file-invalid',
+      `${target} exists, and no server says whether it is ${settings.shownUrl}`,
+      { about: target, fix: 'try again later, choose another name, or allow overwriting' },
+    );
+  if (remote.size !== size) return undefined;
+  if (remote.digest === undefined) return { verified: 'size', ...missingFacts('size', remote) };
+  return await isProven(remote.digest);
+}
+
+/** The size according to the origin, and a server's digest if that size is the one on disk. */
+async function askAny(url: string, here: number, settings: Settings): Promise<ObjectChecksums | undefined> {
+  const { locator, clock, limits, signal, tokenFile, connections: idle } = settings;
+  const roster = new Roster();
+  const pool = new ConnectionPool({ clock, ca: locator.ca, connectMs: limits.connectSeconds * 1000, idle });
+  const locate = (how: LocateOptions): Promise<Located> =>
+    locator.locate(url, { ...how, signal, ...(tokenFile !== undefined && { tokenFile }) });
+  try {
+    const located = await locate({});
+    roster.add(located, clock.monotonic());
+    const known = await readOriginFacts(located, { wire: pool, locate, signal }).catch(() => undefined);
+    signal.throwIfAborted();
+    const { size, etag, modified } = known ?? {};
+    const facts = { size, etag, modified, digest: undefined };
+    if (size !== undefined && size !== here) return facts;
+    const ask = (source: Source, how: { signal: AbortSignal }) =>
+      askObject(source, pool, digestWaitMs(here, limits), how.signal);
+    const answer = await firstAnswer(roster.sources, ask, { federation: { wire: pool }, signal });
+    return { ...facts, ...defined({ ...answer }) };
+  } finally {
+    pool.close();
+  }
+}
+
+async function hashFile(file: string, algorithm: Algorithm): Promise<string> {
+  const hash = hasher(algorithm);
+  for await (const chunk of fs.createReadStream(file, { highWaterMark: 1 << 20 }))
+    hash.update(chunk as Buffer);
+  return hash.hex();
 }

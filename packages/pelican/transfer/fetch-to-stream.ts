@@ -19,8 +19,8 @@ import {
   type Algorithm,
   type ObjectChecksums,
   type ServerDigest,
+  type Hasher,
 } from './proof/digest.ts';
-import type { Hasher } from './proof/hasher.ts';
 import { OrderedSink, VerifyingSink, type Sink, type Write } from './sinks/sink.ts';
 
 /**

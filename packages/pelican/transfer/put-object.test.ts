@@ -11,11 +11,10 @@ import { jumpingClock } from '../../../test/federation/jumping-clock.ts';
 import { testFederation } from '../../../test/federation/origin-server.ts';
 import { signedToken } from '../../../test/federation/signed-token.ts';
 import { webServer } from '../../../test/federation/web-server.ts';
-import { Fault } from '../fault.ts';
-import type { FaultKind } from '../fault.ts';
+import { Fault, type FaultKind } from '../fault.ts';
 import { ConnectionPool } from '../http/connections.ts';
 import { NoAnswer } from '../http/no-answer.ts';
-import { crc32cHasher } from './proof/crc32c.ts';
+import { crc32cHasher } from './proof/digest.ts';
 import { putObject, sendFile } from './put-object.ts';
 
 const isFault = (kind: FaultKind) => (error: unknown) => error instanceof Fault && error.kind === kind;

@@ -2,7 +2,7 @@ import { createReadStream, type ReadStream, type Stats } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { Fault } from '../fault.ts';
 import { withBackOff, type Try } from '../federation/back-off.ts';
-import { wantOf, type Digests } from '../federation/digest-header.ts';
+import { wantOf, type Digests, askDigests } from '../federation/stat-object.ts';
 import type { Located, ObjectServer } from '../federation/located.ts';
 import {
   afterRefusal,
@@ -11,10 +11,9 @@ import {
   sendWithToken,
   type ObjectOptions,
 } from '../federation/object-request.ts';
-import { askDigests } from '../federation/stat-object.ts';
 import { firstAnswer, type ConnectionPool } from '../http/connections.ts';
 import { NoAnswer } from '../http/no-answer.ts';
-import { upload, type ControlAnswer } from '../http/request.ts';
+import { upload, type ControlAnswer } from '../http/exchange.ts';
 import { hasher } from './proof/digest.ts';
 
 export interface PutOptions extends Omit<ObjectOptions, 'direct' | 'fresh'> {

@@ -21,8 +21,7 @@ import {
 import { systemClock } from '@updraft/base';
 import { waitForChange } from '@updraft/base/processes';
 import { Fault } from '../fault.ts';
-import { alreadyThere } from './already-there.ts';
-import { fetchToFile } from './fetch-to-file.ts';
+import { alreadyThere, fetchToFile } from './fetch-to-file.ts';
 import type { FetchEvent, FetchOptions } from './fetch.ts';
 
 const url = 'osdf:///ns/data.bin';

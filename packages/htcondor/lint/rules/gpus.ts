@@ -57,7 +57,9 @@ function anyGpu(batch: Batch): RuleResult {
   return {
     message:
       'no condition on the GPU: one that is too old for your CUDA fails the job after its data has arrived',
-    fix: 'add what you need; the runtime is the CUDA of your PyTorch:\ngpus_minimum_capability = 7.0\ngpus_minimum_runtime = 12.1\ngpus_minimum_memory = 8 GB',
+    fix:
+      'add what you need; the runtime is the CUDA of your PyTorch:\n' +
+      'gpus_minimum_capability = 7.0\ngpus_minimum_runtime = 12.1\ngpus_minimum_memory = 8 GB',
     place: whereSet(batch, 'request_gpus'),
   };
 }
@@ -159,10 +161,13 @@ function oldNamesIn(batch: Batch, command: string): Found[] {
   const keepsSome = isOwn || lines?.some((line) => line.startsWith('requirements')) === true;
   const all = [...(lines ?? []), ...(wantsGpu(batch) ? [] : ['request_gpus = 1'])];
   const found = {
-    message: `\`${command}\` uses \`${names.join('`, `')}\`: machines describe each GPU by itself now, so this matches none, and the job waits forever`,
+    message:
+      `\`${command}\` uses \`${names.join('`, `')}\`: machines describe each ` +
+      'GPU by itself now, so this matches none, and the job waits forever',
     fix:
       lines === undefined
-        ? `express ${names.length === 1 ? 'it' : 'them'} in require_gpus, with ${names.map((name) => newName(name)?.[0] ?? '').join(', ')}`
+        ? `express ${names.length === 1 ? 'it' : 'them'} in require_gpus, ` +
+          `with ${names.map((name) => newName(name)?.[0] ?? '').join(', ')}`
         : all.length === 0
           ? 'remove `requirements`'
           : [`${keepsSome ? 'write instead' : 'remove `requirements`, and write'}:`, ...all].join('\n'),

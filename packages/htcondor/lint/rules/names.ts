@@ -31,7 +31,8 @@ export const nameRules: Rule<SubmitFacts>[] = [
     name: 'log-in-tmp',
     level: 'warning',
     about:
-      'The log is in a folder for temporary files, or on a file system for scratch or staged data: it may be deleted or stall.',
+      'The log is in a folder for temporary files, or on a file ' +
+      'system for scratch or staged data: it may be deleted or stall.',
     check: perBatch(misplacedLog),
   },
   {
@@ -75,7 +76,8 @@ function misplacedLog(batch: Batch): RuleResult {
   const why = /^\/(tmp|var\/tmp|dev\/shm)\//.test(name)
     ? 'is in a folder for temporary files: it may be deleted before you need it'
     : scratch.test(name)
-      ? 'is on a file system for scratch or staged data: HTCondor writes into it as long as jobs run, and there it may stall or be deleted'
+      ? 'is on a file system for scratch or staged data: HTCondor writes ' +
+        'into it as long as jobs run, and there it may stall or be deleted'
       : undefined;
   if (why === undefined) return [];
   const fix = `log = ${name === log ? '' : '$ENV(HOME)/'}logs/$(Cluster).log`;
@@ -110,7 +112,9 @@ function sharedName(batch: Batch, command: string): Found | [] {
   if (shared === undefined) return [];
   return {
     message: `${shared.jobs} jobs write \`${command}\` to ${shared.name}: only the last one's output is kept`,
-    fix: `put the job number into the name, such as ${withNumber(batch.queue.inForce.get(command)?.value ?? shared.name)}`,
+    fix:
+      'put the job number into the name, ' +
+      `such as ${withNumber(batch.queue.inForce.get(command)?.value ?? shared.name)}`,
     place: whereSet(batch, command),
   };
 }
@@ -161,7 +165,9 @@ function fixedNames(batch: Batch): RuleResult {
   if (first === undefined) return [];
   const name = batch.queue.inForce.get(first)?.value ?? '';
   return {
-    message: `\`${fixed.join('` and `')}\` ${fixed.length === 1 ? 'has a fixed name' : 'have fixed names'}: the next submission overwrites ${fixed.length === 1 ? 'it' : 'them'}`,
+    message:
+      `\`${fixed.join('` and `')}\` ${fixed.length === 1 ? 'has a fixed name' : 'have fixed names'}: ` +
+      `the next submission overwrites ${fixed.length === 1 ? 'it' : 'them'}`,
     fix: `${first} = ${withNumber(name)}`,
     place: whereSet(batch, first),
     about: [fixed.join(' ')],
@@ -176,7 +182,9 @@ function missingFolders(batch: Batch, facts: SubmitFacts): RuleResult {
     if (folder === undefined || seen.has(folder) || facts.files.get(folder)?.kind !== 'missing') return [];
     seen.add(folder);
     return {
-      message: `the folder ${folder} of \`${command}\` does not exist: HTCondor before 24.12 refuses the file or holds the jobs`,
+      message:
+        `the folder ${folder} of \`${command}\` does not exist: ` +
+        'HTCondor before 24.12 refuses the file or holds the jobs',
       fix: `mkdir -p ${folder}`,
       place: whereSet(batch, command),
       about: [folder, command],

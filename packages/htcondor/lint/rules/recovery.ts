@@ -1,3 +1,4 @@
+import type { Found, Rule, RuleResult } from '@updraft/base';
 import {
   fileList,
   isUrl,
@@ -6,8 +7,10 @@ import {
   valueOf,
   type Batch,
   type SubmitFacts,
+  attributeValue,
+  batches,
+  transfersNothing,
 } from '../../submit/submit-facts.ts';
-import type { Found, Rule, RuleResult } from '@updraft/base';
 
 const has = (batch: Batch, ...names: string[]): boolean =>
   names.some((name) => valueOf(batch, name) !== undefined);
@@ -57,8 +60,12 @@ export const recoveryRules: Rule<SubmitFacts>[] = [
       !has(batch, 'checkpoint_exit_code')
         ? {
             message:
-              'ON_EXIT_OR_EVICT without a checkpoint: an eviction saves half-written files, and a machine that disappears saves none',
-            fix: 'write `when_to_transfer_output = ON_EXIT`; or make the training exit with 85 after saving a checkpoint, and write:\ncheckpoint_exit_code = 85\ntransfer_checkpoint_files = checkpoints',
+              'ON_EXIT_OR_EVICT without a checkpoint: an eviction saves ' +
+              'half-written files, and a machine that disappears saves none',
+            fix:
+              'write `when_to_transfer_output = ON_EXIT`; or make the training ' +
+              'exit with 85 after saving a checkpoint, and write:\n' +
+              'checkpoint_exit_code = 85\ntransfer_checkpoint_files = checkpoints',
             place: whereSet(batch, 'when_to_transfer_output'),
           }
         : undefined,
@@ -88,7 +95,8 @@ export const recoveryRules: Rule<SubmitFacts>[] = [
       has(batch, 'checkpoint_exit_code') && !has(batch, 'transfer_checkpoint_files', 'checkpoint_destination')
         ? {
             message:
-              '`checkpoint_exit_code` without `transfer_checkpoint_files`: the declared outputs are saved instead, and maybe not the checkpoint',
+              '`checkpoint_exit_code` without `transfer_checkpoint_files`: ' +
+              'the declared outputs are saved instead, and maybe not the checkpoint',
             fix: 'transfer_checkpoint_files = checkpoints',
             place: whereSet(batch, 'checkpoint_exit_code'),
           }
@@ -114,14 +122,19 @@ export const recoveryRules: Rule<SubmitFacts>[] = [
     name: 'checkpoint-slash',
     level: 'warning',
     about:
-      'A folder in `transfer_checkpoint_files` ends in a slash: its files are saved without the folder, so a resumed job does not find them.',
+      'A folder in `transfer_checkpoint_files` ends in a slash: ' +
+      'its files are saved without the folder, so a resumed job does not find them.',
     check: perBatch((batch) => {
       const files = fileList(valueOf(batch, 'transfer_checkpoint_files'));
       const folder = files.find((name) => /[^/]\/+$/.test(name) && !isUrl(name));
       if (folder === undefined) return [];
       return {
-        message: `\`${folder}\` ends in a slash: HTCondor saves the files in it, not the folder, so after an eviction they are beside the folder and the training starts over`,
-        fix: `transfer_checkpoint_files = ${files.map((name) => (isUrl(name) ? name : name.replace(/(?<=[^/])\/+$/, ''))).join(', ')}`,
+        message:
+          `\`${folder}\` ends in a slash: HTCondor saves the files in it, not the folder, ` +
+          'so after an eviction they are beside the folder and the training starts over',
+        fix:
+          'transfer_checkpoint_files = ' +
+          files.map((name) => (isUrl(name) ? name : name.replace(/(?<=[^/])\/+$/, ''))).join(', '),
         place: whereSet(batch, 'transfer_checkpoint_files'),
       };
     }),
@@ -169,7 +182,8 @@ function endlessRelease(batch: Batch): RuleResult {
   if (misnamed.test(rule) && !rule.includes('||')) return [];
   return {
     message: countsStarts
-      ? '`periodic_release` counts `NumJobStarts`, which stays the same if the input does not arrive: such a job is released forever'
+      ? '`periodic_release` counts `NumJobStarts`, which stays the same ' +
+        'if the input does not arrive: such a job is released forever'
       : '`periodic_release` has no limit: a job that can never work is restarted forever',
     fix: `periodic_release = (${rule}) && NumHolds < 5`,
     place: whereSet(batch, 'periodic_release'),
@@ -187,8 +201,85 @@ function neverTrue(batch: Batch, command: string): Found | [] {
   const right = rule.replaceAll(new RegExp(misnamed, 'gi'), 'EnteredCurrentStatus');
   const isEndless = command === 'periodic_release' && !limited.test(rule);
   return {
-    message: `\`${command}\` uses \`${name}\`, which jobs do not have: it is UNDEFINED, so ${rule.includes('||') ? 'its part of the condition' : 'the condition'} is never true`,
+    message:
+      `\`${command}\` uses \`${name}\`, which jobs do not have: it is UNDEFINED, ` +
+      `so ${rule.includes('||') ? 'its part of the condition' : 'the condition'} is never true`,
     fix: `${command} = ${isEndless ? `(${right}) && NumHolds < 5` : right}`,
     place: whereSet(batch, command),
   };
 }
+
+/** Advice that half of all files would get: one finding, whatever it lists. */
+export const worthAddingRules: Rule<SubmitFacts>[] = [
+  {
+    name: 'worth-adding',
+    level: 'note',
+    about: 'Lines that most jobs gain from are missing: requests, outputs, a limit on retries, the project.',
+    check: (facts) => {
+      const jobs = batches(facts);
+      const [first] = jobs;
+      const missing = advice.filter(({ lacks }) => jobs.some((batch) => lacks(batch, facts)));
+      if (first === undefined || missing.length === 0) return [];
+      const all = missing.map((one) => ({ ...one, lines: one.lines(first, facts) }));
+      const texts = all.map(({ lines, why }) => `\`${lines.join('` and `')}\` (${why})`);
+      return {
+        message: `also worth adding: ${texts.join('; ')}`,
+        fix: ['add the lines that fit your jobs:', ...all.flatMap(({ lines }) => lines)].join('\n'),
+        place: first.queue.place,
+      };
+    },
+  },
+];
+
+const lacks = (batch: Batch, ...names: string[]): boolean =>
+  names.every((name) => valueOf(batch, name) === undefined);
+
+const advice: {
+  lacks: (batch: Batch, facts: SubmitFacts) => boolean;
+  lines: (batch: Batch, facts: SubmitFacts) => string[];
+  why: string;
+}[] = [
+  {
+    lacks: (batch) => lacks(batch, 'request_memory') || lacks(batch, 'request_disk'),
+    lines: (batch) => [
+      ...(lacks(batch, 'request_memory') ? ['request_memory = 4 GB'] : []),
+      ...(lacks(batch, 'request_disk') ? ['request_disk = 10 GB'] : []),
+    ],
+    why: 'the default is 128 MB of memory, and disk for the input',
+  },
+  {
+    lacks: (batch) =>
+      !transfersNothing(batch) &&
+      ['transfer_output_files', 'output_destination', 'transfer_output_remaps'].every(
+        (name) => !(name in batch.job.commands),
+      ),
+    lines: () => ['transfer_output_files = model.pt'],
+    why: 'a job without its result is then held, and files in folders are returned',
+  },
+  {
+    lacks: (batch) =>
+      lacks(batch, 'periodic_release', 'max_retries', 'retry_until', 'success_exit_code', 'on_exit_remove'),
+    lines: () => [
+      'max_retries = 3',
+      'periodic_release = (HoldReasonCode == 12 || HoldReasonCode == ' +
+        '13) && NumHolds < 5 && (time() - EnteredCurrentStatus) > 600',
+    ],
+    why: 'one stalled transfer or bad machine then does not end a job',
+  },
+  {
+    lacks: (batch, { limits }) =>
+      limits.wantsProject &&
+      attributeValue(batch, 'ProjectName') === undefined &&
+      lacks(batch, 'project_name'),
+    lines: () => ['+ProjectName = "YourProject"'],
+    why: 'the pool accounts by project',
+  },
+  {
+    lacks: (batch, { limits: { resumable } }) =>
+      resumable !== undefined &&
+      !lacks(batch, 'checkpoint_exit_code') &&
+      attributeValue(batch, resumable) === undefined,
+    lines: (_, { limits }) => [`+${limits.resumable ?? ''} = true`],
+    why: 'opens backfill slots to jobs with checkpoints',
+  },
+];

@@ -1,4 +1,5 @@
 import { nearest, type Rule, type RuleResult, withHeadroom } from '@updraft/base';
+import path from 'node:path';
 import { whyNoExpression } from '../../classad/expression.ts';
 import {
   type Batch,
@@ -8,7 +9,11 @@ import {
   whereSet,
   formatQuantity,
   valueOf,
+  attributeValue,
+  transfersNothing,
+  unquoted,
 } from '../../submit/submit-facts.ts';
+import { wantsGpu } from './gpus.ts';
 
 /** Rules about the resources a job requests. */
 export const resourceRules: Rule<SubmitFacts>[] = [
@@ -44,7 +49,9 @@ function withoutUnits(batch: Batch): RuleResult {
     const unit = name === 'request_memory' ? 'MB' : 'KB';
     const meant = meantAmount(Number(value), quantity.bytes);
     return {
-      message: `\`${name} = ${value}\` means ${formatQuantity(quantity.bytes)}: without a unit it is in ${unit}, and some access points refuse it`,
+      message:
+        `\`${name} = ${value}\` means ${formatQuantity(quantity.bytes)}: ` +
+        `without a unit it is in ${unit}, and some access points refuse it`,
       fix:
         meant === undefined
           ? `add the unit:\n${name} = ${exactAmount(quantity.bytes) ?? `${value} ${unit}`}`
@@ -86,7 +93,8 @@ function oddResources(batch: Batch): RuleResult {
     return {
       message: isIgnored
         ? `\`${command}\` is not a submit command: HTCondor warns about it, and ignores it`
-        : `\`${command}\` requests a resource named "${command.slice('request_'.length)}": the job waits forever, unless a machine has one`,
+        : `\`${command}\` requests a resource named "${command.slice('request_'.length)}": ` +
+          'the job waits forever, unless a machine has one',
       fix: `${meant} = ${value}`,
       place: whereSet(batch, command),
     };
@@ -104,9 +112,203 @@ function belowUse(batch: Batch, { usage }: SubmitFacts): RuleResult {
     if (asked === undefined || max === undefined || asked >= max) return [];
     const enough = Math.ceil(withHeadroom(max) / 2 ** 30);
     return {
-      message: `${formatQuantity(asked)} requested, but a job in ${usage?.log ?? ''} used ${formatQuantity(max)}: such jobs are held or killed`,
+      message:
+        `${formatQuantity(asked)} requested, but a job in ${usage?.log ?? ''} ` +
+        `used ${formatQuantity(max)}: such jobs are held or killed`,
       fix: `${name} = ${enough} GB`,
       place: whereSet(batch, name),
     };
   });
+}
+
+/** Rules about the lines that a pool asks of its users. */
+export const poolLineRules: Rule<SubmitFacts>[] = [
+  {
+    name: 'duration-category',
+    level: 'warning',
+    about:
+      'The pool limits the running time by category, and the file names none or one that does not exist.',
+    check: perBatch(durationCategory),
+  },
+  {
+    name: 'gpu-lines',
+    level: 'warning',
+    about: 'The pool gives its shared GPUs only to jobs with certain attributes, and the file lacks them.',
+    check: perBatch(gpuLines),
+  },
+];
+
+const oneOf = (attribute: string, names: readonly string[]): string =>
+  `choose "${names.join('" or "')}", and write:\n+${attribute} = "${names[0] ?? ''}"`;
+
+function durationCategory(batch: Batch, { limits }: SubmitFacts): RuleResult {
+  const known = limits.durationCategories;
+  const given = attributeValue(batch, 'JobDurationCategory')?.replaceAll('"', '');
+  if (known.length === 0 || (given !== undefined && known.includes(given))) return [];
+  return {
+    message:
+      given === undefined
+        ? `no +JobDurationCategory: ${limits.title} uses "${known[0] ?? ''}" and holds jobs that run longer`
+        : `${limits.title} has no duration category "${given}"`,
+    fix: oneOf('JobDurationCategory', known),
+    place: whereSet(batch, 'MY.JobDurationCategory'),
+  };
+}
+
+function gpuLines(batch: Batch, { limits }: SubmitFacts): RuleResult {
+  if (!wantsGpu(batch)) return [];
+  const missing = Object.entries(limits.gpuAttributes).filter(
+    ([name]) => attributeValue(batch, name) === undefined,
+  );
+  const { attribute, names } = limits.gpuLengths ?? { attribute: '', names: [] };
+  const length = attributeValue(batch, attribute)?.replaceAll('"', '');
+  return [
+    ...missing.map(([name, value]) => ({
+      message:
+        `no +${name}: ${limits.title} keeps its shared GPUs ` +
+        'for jobs that have it, so this one waits for other GPUs',
+      fix: `+${name} = ${value}`,
+      place: whereSet(batch, 'request_gpus'),
+    })),
+    ...(length === undefined || names.includes(length)
+      ? []
+      : [
+          {
+            message: `${limits.title} has no ${attribute} "${length}"`,
+            fix: oneOf(attribute, names),
+            place: whereSet(batch, `MY.${attribute}`),
+          },
+        ]),
+  ];
+}
+
+/** Rules about images. */
+export const containerRules: Rule<SubmitFacts>[] = [
+  {
+    name: 'no-image',
+    level: 'error',
+    about: 'The image is not there, so the job is held, or HTCondor refuses its kind of URL.',
+    check: perBatch(missingImage),
+  },
+  {
+    name: 'two-images',
+    level: 'warning',
+    about:
+      '`+SingularityImage` and `container_image` are both set: unless the pool says otherwise, ' +
+      'HTCondor uses the first. With `docker_image` or `universe = docker`, HTCondor refuses the file.',
+    check: perBatch(twoImages),
+  },
+  {
+    name: 'singularity-image',
+    level: 'warning',
+    about:
+      '`+SingularityImage` only sets an attribute: without a pool that acts on it the job runs outside the image.',
+    check: perBatch((batch) => {
+      const image = attributeValue(batch, 'SingularityImage');
+      if (image === undefined || valueOf(batch, 'container_image') !== undefined) return [];
+      return {
+        message:
+          '`+SingularityImage` adds no requirement: a machine without ' +
+          'Apptainer accepts the job and runs it outside the image',
+        fix: `container_image = ${unquoted(image)}`,
+        place: whereSet(batch, 'MY.SingularityImage'),
+      };
+    }),
+  },
+  {
+    name: 'docker-universe',
+    level: 'note',
+    about: 'The docker universe only matches machines with Docker, which most pools lack.',
+    check: perBatch((batch) => {
+      const image = valueOf(batch, 'docker_image');
+      if (image === undefined) return [];
+      return {
+        message:
+          '`docker_image` only runs where Docker is installed; most multi-site pools only have Apptainer',
+        fix:
+          'remove `docker_image` and `universe = docker`, and write:\n' +
+          `container_image = docker://${unquoted(image).replace(/^docker:\/\//, '')}`,
+        place: whereSet(batch, 'docker_image'),
+      };
+    }),
+  },
+  {
+    name: 'mutable-image',
+    level: 'warning',
+    about: 'An image has no tag or the tag `latest`, so two jobs of one run may use different software.',
+    check: perBatch(mutableImage),
+  },
+];
+
+function twoImages(batch: Batch): RuleResult {
+  if (valueOf(batch, 'container_image') === undefined) return [];
+  const isDocker = /^docker$/i.test(valueOf(batch, 'universe') ?? '');
+  const other = valueOf(batch, 'docker_image') !== undefined ? 'docker_image' : 'universe';
+  if (isDocker || other === 'docker_image')
+    return {
+      level: 'error',
+      message:
+        `\`container_image\` with \`${other === 'universe' ? 'universe = docker' : other}\`: ` +
+        'HTCondor refuses the file',
+      fix: 'keep only `container_image`, without `docker_image` and `universe = docker`',
+      place: whereSet(batch, other),
+    };
+  if (attributeValue(batch, 'SingularityImage') === undefined) return [];
+  return {
+    message:
+      '`+SingularityImage` and `container_image` are both set: unless the pool says otherwise, HTCondor uses the first',
+    fix: 'keep only `container_image`',
+    place: whereSet(batch, 'MY.SingularityImage'),
+  };
+}
+
+function missingImage(batch: Batch, facts: SubmitFacts): RuleResult {
+  const image = valueOf(batch, 'container_image');
+  if (image !== undefined && /^(library|shub):\/\//i.test(image))
+    return {
+      message: `\`container_image = ${image}\`: HTCondor does not know such URLs, and refuses the file`,
+      fix: `run \`apptainer pull image.sif ${image}\`, and write:\ncontainer_image = image.sif`,
+      place: whereSet(batch, 'container_image'),
+    };
+  // An absolute path may be on a file system that workers share.
+  const isSent =
+    image !== undefined &&
+    !path.posix.isAbsolute(image) &&
+    !transfersNothing(batch) &&
+    !/^false$/i.test(valueOf(batch, 'transfer_container') ?? '');
+  const folder = batch.job.commands['initialdir'] ?? '.';
+  if (!isSent || facts.files.get(path.posix.join(folder, image))?.kind !== 'missing') return [];
+  return {
+    message: `the image ${image} does not exist: the job would be held with code 13`,
+    fix: imageFix(image),
+    place: whereSet(batch, 'container_image'),
+    about: [image],
+  };
+}
+
+function imageFix(image: string): string {
+  const plain = unquoted(image);
+  if (plain !== image)
+    return `HTCondor takes the quotes as part of the name; write:\ncontainer_image = ${plain}`;
+  if (/\.(?:sif|img|simg|tar|tar\.gz)$/i.test(image))
+    return 'build it, or correct its name: a relative path begins where condor_submit runs, or at initialdir';
+  // With one slash or none, it is the name of a file.
+  const name = image.replace(/^docker:\/*/, '');
+  return `correct its name; or, if it is in a registry, write:\ncontainer_image = docker://${name}`;
+}
+
+function mutableImage(batch: Batch): RuleResult {
+  const name = ['container_image', 'docker_image'].find((command) => {
+    const image = unquoted(valueOf(batch, command) ?? '');
+    const isRegistry = command === 'docker_image' || /^(docker|oras):\/\//.test(image);
+    return (
+      image !== '' && isRegistry && !/@sha256:|:(?!latest$)[\w.-]+$/.test(image.replace(/^\w+:\/\//, ''))
+    );
+  });
+  if (name === undefined) return [];
+  return {
+    message: `the image ${valueOf(batch, name) ?? ''} has no fixed tag: two jobs of one run may use different software`,
+    fix: 'use a version tag, or better a digest: …@sha256:…',
+    place: whereSet(batch, name),
+  };
 }

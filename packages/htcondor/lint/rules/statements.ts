@@ -6,6 +6,9 @@ import {
   valueOf,
   type Batch,
   type SubmitFacts,
+  isOfDag,
+  undefinedNames,
+  unsetIn,
 } from '../../submit/submit-facts.ts';
 import { isSecretName } from '@updraft/base/secrets';
 import type { Found, Rule } from '@updraft/base';
@@ -13,7 +16,6 @@ import type { Assignment, ReadingProblem, Submission } from '../../submit/submis
 import { nearestCommand } from '../../submit/submit-commands.ts';
 import { oldGpuNames, todaysGpuLines } from './gpus.ts';
 import { sendSecret } from './values.ts';
-import { isOfDag, undefinedNames, unsetIn } from '../../submit/undefined-names.ts';
 
 const problems = ({ submission }: SubmitFacts, kinds: ReadingProblem['kind'][], fix: string): Found[] =>
   submission.problems
@@ -113,7 +115,9 @@ export const statementRules: Rule<SubmitFacts>[] = [
     about: 'Several queue statements: HTCondor 25 and later refuse them unless the access point allows it.',
     check: ({ submission }) =>
       submission.queues.slice(1, 2).map(({ place }) => ({
-        message: `${submission.queues.length} queue statements: from version 25 on HTCondor refuses a file with more than one`,
+        message:
+          `${submission.queues.length} queue statements: ` +
+          'from version 25 on HTCondor refuses a file with more than one',
         fix: 'use one `queue … from (…)` with a line per job, or a file for each',
         place,
       })),
@@ -129,7 +133,8 @@ export const statementRules: Rule<SubmitFacts>[] = [
     name: 'undefined-macro',
     level: 'warning',
     about:
-      'A macro or environment variable is used but not defined; HTCondor silently replaces it with nothing, or with UNDEFINED.',
+      'A macro or environment variable is used but not defined; ' +
+      'HTCondor silently replaces it with nothing, or with UNDEFINED.',
     check: undefinedMacros,
   },
   {
@@ -148,7 +153,8 @@ export const statementRules: Rule<SubmitFacts>[] = [
         .filter((batch) => /^true$/i.test(valueOf(batch, 'getenv') ?? ''))
         .map((batch) => ({
           message:
-            'your environment is copied into every job: PATH and library paths that are wrong on the worker, and any secrets',
+            'your environment is copied into every job: ' +
+            'PATH and library paths that are wrong on the worker, and any secrets',
           fix: 'name the variables: `getenv = NAME, PREFIX_*`, or set them with `environment`',
           place: whereSet(batch, 'getenv'),
         })),
@@ -163,7 +169,8 @@ export const statementRules: Rule<SubmitFacts>[] = [
     name: 'not-read',
     level: 'note',
     about:
-      'Part of the file depends on a command, a list or the configuration that only HTCondor reads; it was not checked.',
+      'Part of the file depends on a command, a list or the ' +
+      'configuration that only HTCondor reads; it was not checked.',
     check: (facts) =>
       problems(facts, ['not-run', 'list-unread', 'missing', 'chance'], 'check by hand what depends on it'),
   },
@@ -274,7 +281,9 @@ function unusedNames({ submission, limits }: SubmitFacts): Found[] {
         };
       const suggestion = index < 100 ? nearestCommand(name, Object.keys(ofPools)) : undefined;
       return {
-        message: `\`${name}\` is not a submit command and is not used${suggestion === undefined ? '' : `: did you mean \`${suggestion}\`?`}`,
+        message:
+          `\`${name}\` is not a submit command and is not ` +
+          `used${suggestion === undefined ? '' : `: did you mean \`${suggestion}\`?`}`,
         fix:
           suggestion === undefined
             ? 'remove it, or prefix it with `+` if it is an attribute of the job'
@@ -288,7 +297,9 @@ function unusedNames({ submission, limits }: SubmitFacts): Found[] {
 function undefinedMacros({ submission }: SubmitFacts): Found[] {
   const unset = submission.assignments.flatMap(({ value, place }) =>
     unsetIn(value, submission).map((name) => ({
-      message: `the environment variable ${name} is not set here: HTCondor replaces \`$ENV(${name})\` with the word UNDEFINED`,
+      message:
+        `the environment variable ${name} is not set here: ` +
+        `HTCondor replaces \`$ENV(${name})\` with the word UNDEFINED`,
       fix: `export ${name} before you submit, or give it a default: \`$ENV(${name}:value)\``,
       place,
       about: [name, 'environment'] as const,
@@ -296,7 +307,9 @@ function undefinedMacros({ submission }: SubmitFacts): Found[] {
   );
   const names = undefinedNames(submission).map(({ name, place }) => ({
     message: `\`$(${name})\` is not defined: HTCondor replaces it with nothing`,
-    fix: `define it, give it a default: \`$(${name}:value)\`, or pass it: \`condor_submit ${name}=value\` or VARS in a DAG`,
+    fix:
+      `define it, give it a default: \`$(${name}:value)\`, ` +
+      `or pass it: \`condor_submit ${name}=value\` or VARS in a DAG`,
     place,
     about: [`\`$(${name})\``] as const,
   }));

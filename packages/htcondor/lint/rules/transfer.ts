@@ -26,7 +26,9 @@ export const transferRules: Rule<SubmitFacts>[] = [
       folder === undefined
         ? undefined
         : {
-            message: `its paths fit ${folder}, not the file's own folder: HTCondor reads them from the folder where condor_submit runs`,
+            message:
+              `its paths fit ${folder}, not the file's own folder: ` +
+              'HTCondor reads them from the folder where condor_submit runs',
             fix: `cd ${shellQuote(folder)} before condor_submit`,
             place: { file: submission.file, line: 1 },
           },
@@ -204,7 +206,10 @@ function missingInitialdir({ queue }: Batch, { files }: SubmitFacts): RuleResult
   if (first === undefined) return [];
   const folder = first.commands['initialdir'] ?? '';
   return {
-    message: `the folder ${folder} of \`initialdir\` does not exist${missing.length > 1 ? `, nor do those of ${counted(missing.length - 1, 'other job')}` : ''}: HTCondor refuses the file`,
+    message:
+      `the folder ${folder} of \`initialdir\` does not ` +
+      `exist${missing.length > 1 ? `, nor do those of ${counted(missing.length - 1, 'other job')}` : ''}: ` +
+      'HTCondor refuses the file',
     fix: `mkdir -p ${folder}`,
     place: whereSet({ queue, job: first }, 'initialdir'),
   };
@@ -238,7 +243,9 @@ function missingFiles(batch: Batch, facts: SubmitFacts): RuleResult {
     const isOpen = /\$\(node\)/i.test(batch.queue.inForce.get(command)?.value ?? '');
     if (name === '' || isOpen || factOf(facts, batch, name)?.kind !== 'missing') return [];
     return {
-      message: `\`${command}\`: ${name} does not exist: ${command === 'input' ? 'the job would be held with code 13' : 'HTCondor refuses the file'}`,
+      message:
+        `\`${command}\`: ${name} does not exist: ` +
+        (command === 'input' ? 'the job would be held with code 13' : 'HTCondor refuses the file'),
       fix: 'create it, or correct its name',
       place: whereSet(batch, command),
       about: [name, command],
@@ -263,7 +270,9 @@ function tooLarge(batch: Batch, facts: SubmitFacts): RuleResult {
   const megabytes = Math.ceil(sentBytes(batch, facts) / 2 ** 20);
   if (own === -1 || megabytes <= limit) return [];
   return {
-    message: `${megabytes} MB of input from the access point, over the limit of ${limit} MB: the job is held with code 32`,
+    message:
+      `${megabytes} MB of input from the access point, ` +
+      `over the limit of ${limit} MB: the job is held with code 32`,
     fix: 'put the large files into the federation and list them as osdf:/// URLs, which do not count',
     place: whereSet(batch, 'transfer_input_files'),
   };
@@ -275,8 +284,12 @@ function large(batch: Batch, facts: SubmitFacts): RuleResult {
   if (bytes <= adviseBytes || bytes > inputBytes) return [];
   const jobs = batch.queue.total ?? 1;
   return {
-    message: `${formatQuantity(bytes)} of input from the access point for each job, ${formatQuantity(bytes * jobs)} in total: ${title} recommends at most ${formatQuantity(adviseBytes)}`,
-    fix: 'put the large files into the federation and list them as osdf:/// URLs, so that caches near the workers serve them',
+    message:
+      `${formatQuantity(bytes)} of input from the access point for each job, ` +
+      `${formatQuantity(bytes * jobs)} in total: ${title} recommends at most ${formatQuantity(adviseBytes)}`,
+    fix:
+      'put the large files into the federation and list them as ' +
+      'osdf:/// URLs, so that caches near the workers serve them',
     place: whereSet(batch, 'transfer_input_files'),
   };
 }
@@ -289,8 +302,12 @@ function diskBelowInput(batch: Batch, facts: SubmitFacts): RuleResult {
   const needed = sentBytes(batch, facts) + fetched;
   if (asked === undefined || transfersNothing(batch) || asked >= needed) return [];
   return {
-    message: `${formatQuantity(asked)} of disk requested, but the input alone takes ${formatQuantity(needed)}: the job would be held, or fill the disk`,
-    fix: `write, with room for unpacked files and results added:\nrequest_disk = ${Math.ceil(withHeadroom(needed) / 2 ** 30)} GB`,
+    message:
+      `${formatQuantity(asked)} of disk requested, but the input alone takes ` +
+      `${formatQuantity(needed)}: the job would be held, or fill the disk`,
+    fix:
+      'write, with room for unpacked files and results added:\n' +
+      `request_disk = ${Math.ceil(withHeadroom(needed) / 2 ** 30)} GB`,
     place: whereSet(batch, 'request_disk'),
   };
 }
@@ -303,8 +320,11 @@ function noOutputs(batch: Batch): RuleResult {
   if (declared || transfersNothing(batch) || batch.queue.jobs.length < 2 || folders.size > 1) return [];
   return {
     message:
-      'no `transfer_output_files`: all jobs return their new files to one folder, where those of the same name overwrite each other',
-    fix: 'name what to return, and where to:\ntransfer_output_files = model.pt\ntransfer_output_remaps = "model.pt=results/$(Cluster).$(Process).pt"',
+      'no `transfer_output_files`: all jobs return their new files to ' +
+      'one folder, where those of the same name overwrite each other',
+    fix:
+      'name what to return, and where to:\ntransfer_output_files = model.pt\n' +
+      'transfer_output_remaps = "model.pt=results/$(Cluster).$(Process).pt"',
     place: batch.queue.place,
   };
 }
@@ -316,7 +336,9 @@ function transferOff(batch: Batch): RuleResult {
   if (!refusesTransfer(batch) || set.length === 0) return [];
   const names = `\`${set.join('`, `')}\``;
   return {
-    message: `${names} ${set.length === 1 ? 'conflicts' : 'conflict'} with should_transfer_files = NO: HTCondor refuses the file`,
+    message:
+      `${names} ${set.length === 1 ? 'conflicts' : 'conflict'} ` +
+      'with should_transfer_files = NO: HTCondor refuses the file',
     fix: `remove ${names}, or write:\nshould_transfer_files = YES`,
     place: whereSet(batch, 'should_transfer_files'),
   };
@@ -354,7 +376,9 @@ function queryUrls(batch: Batch): RuleResult {
     .map((url) => {
       const name = path.posix.basename(url.slice(0, url.indexOf('?')));
       return {
-        message: `the query of ${url.slice(0, url.indexOf('?'))}?… is dropped from the file name: it arrives as ${name}`,
+        message:
+          `the query of ${url.slice(0, url.indexOf('?'))}?… ` +
+          `is dropped from the file name: it arrives as ${name}`,
         fix: `read it as ${name} in the job, or use a URL without a query`,
         place: whereSet(batch, 'transfer_input_files'),
       };
@@ -370,7 +394,9 @@ function mutableObjects(batch: Batch): RuleResult {
   return urls
     .filter((url) => !versioned.test(url.split('/').slice(-2).join('/')))
     .map((url) => ({
-      message: `${url} has no version in its name: if the object is replaced, caches still serve the old bytes to some jobs`,
+      message:
+        `${url} has no version in its name: if the object is replaced, ` +
+        'caches still serve the old bytes to some jobs',
       fix: 'publish each version under a new name, for example with a date or part of its hash',
       about: [url],
       place: whereSet(

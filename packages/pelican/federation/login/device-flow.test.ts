@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import type { Clock } from '@updraft/base';
 import type { Fault } from '../../fault.ts';
 import { NoAnswer } from '../../http/no-answer.ts';
-import type { ControlRequest } from '../../http/request.ts';
-import { askForCode, awaitApproval } from './device-flow.ts';
+import type { ControlRequest } from '../../http/exchange.ts';
+import { askForCode, awaitApproval } from './log-in.ts';
 import { readMetadata, registerClient, type Wire } from './oauth.ts';
 
 type Said = { status: number; body: object } | 'silence';

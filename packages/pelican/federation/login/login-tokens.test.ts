@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { systemClock } from '@updraft/base';
 import { temporaryFolder } from '../../../../test/temporary-folder.ts';
 import { createTokens, type TokenUse } from '../token.ts';
-import { createLoginTokens } from './login-tokens.ts';
+import { createLoginTokens } from './oauth.ts';
 import { LoginStore, type StoredLogin } from './login-store.ts';
 
 const issuer = 'https://issuer.example/ns';

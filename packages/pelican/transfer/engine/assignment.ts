@@ -1,7 +1,6 @@
-import { askCopy } from '../../federation/cached-copy.ts';
+import { askCopy } from '../../federation/stat-object.ts';
 import { lacksIdentity } from './check-response.ts';
-import type { SegmentContext } from './deliver.ts';
-import type { Fetcher, Fetchers } from './fetchers.ts';
+import type { SegmentContext, Fetcher, Fetchers } from './fetchers.ts';
 import type { Roster, Source } from './roster.ts';
 import { mayWiden, segmentBytes, type Segment } from './segments.ts';
 

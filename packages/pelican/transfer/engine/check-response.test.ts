@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { FaultKind } from '../../fault.ts';
-import type { OriginFacts } from '../../federation/origin-facts.ts';
+import type { OriginFacts } from '../../federation/stat-object.ts';
 import { parseHead } from '../../http/response.ts';
 import {
   checkResponse,
@@ -9,8 +9,9 @@ import {
   needsOrigin,
   type Expectation,
   type Identity,
+  Setback,
+  type SetbackKind,
 } from './check-response.ts';
-import { Setback, type SetbackKind } from './setback.ts';
 
 const asked: Expectation = {
   url: 'osdf:///ns/data.tar',

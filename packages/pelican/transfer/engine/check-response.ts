@@ -1,9 +1,8 @@
 import { Fault } from '../../fault.ts';
 import { retryAfterMs } from '../../federation/back-off.ts';
 import { tokenFaultKind } from '../../federation/object-request.ts';
-import { folderFault, type OriginFacts } from '../../federation/origin-facts.ts';
+import { folderFault, type OriginFacts } from '../../federation/stat-object.ts';
 import type { ResponseHead } from '../../http/response.ts';
-import { Setback } from './setback.ts';
 
 /** What is known about the object so far; every later answer must agree with it. */
 export interface Identity {
@@ -300,4 +299,40 @@ function setback(
   more: { fix?: string; retryAfterSeconds?: number } = {},
 ): Setback {
   return new Setback(trouble, new Fault(kind, `${asked.host} ${what}`, { about: asked.name, ...more }));
+}
+
+/**
+ * What a failed try says about the server:
+ * - `missing`: it does not have the object; `refused`: it wants another token
+ * - `expired`: nothing, it was not asked: our token has expired
+ * - `cold`: it was asked for its copy of the object and has none yet, which is not a failure
+ * - `busy`: it asks us to come back later; `filling`: it is fetching the object itself, stay with it
+ * - `changed`: it has another version; `wrong`: it sends something else; `corrupt`: its bytes are damaged
+ * - `withdrawn`: it sent all bytes, then reported that they are bad
+ * - `no-ranges`: it can only send the whole object; `broken`: anything else
+ */
+export type SetbackKind =
+  | 'missing'
+  | 'refused'
+  | 'expired'
+  | 'cold'
+  | 'busy'
+  | 'filling'
+  | 'changed'
+  | 'wrong'
+  | 'corrupt'
+  | 'withdrawn'
+  | 'no-ranges'
+  | 'broken';
+
+/** One failed try at one server; the transfer continues elsewhere. */
+export class Setback extends Error {
+  readonly kind: SetbackKind;
+  readonly fault: Fault;
+
+  constructor(kind: SetbackKind, fault: Fault) {
+    super(fault.message, { cause: fault });
+    this.kind = kind;
+    this.fault = fault;
+  }
 }

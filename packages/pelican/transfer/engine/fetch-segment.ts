@@ -4,10 +4,9 @@ import { fileURLToPath } from 'node:url';
 import { abortable } from '@updraft/base';
 import { Fault, isFinal } from '../../fault.ts';
 import { sendWithToken } from '../../federation/object-request.ts';
-import { readErrorText } from '../../http/error-text.ts';
+import { readErrorText, NoAnswer } from '../../http/no-answer.ts';
 import { sendRequest, type HttpResponse } from '../../http/exchange.ts';
 import type { BodyEnd } from '../../http/http-connection.ts';
-import { NoAnswer } from '../../http/no-answer.ts';
 import type { ResponseHead } from '../../http/response.ts';
 import {
   checkResponse,
@@ -16,12 +15,11 @@ import {
   needsOrigin,
   versionOf,
   type Accepted,
+  Setback,
 } from './check-response.ts';
-import { deliver, SinkFailure, untilReady, type SegmentContext } from './deliver.ts';
-import type { Fetcher } from './fetchers.ts';
+import { deliver, SinkFailure, untilReady, type SegmentContext, type Fetcher } from './fetchers.ts';
 import type { Source } from './roster.ts';
 import type { Segment } from './segments.ts';
-import { Setback } from './setback.ts';
 
 /** Fetches one segment into the sink. Rejects with a Setback, or with whatever ends the transfer. */
 export async function fetchSegment(context: SegmentContext, fetcher: Fetcher): Promise<void> {

@@ -8,7 +8,7 @@ import { defaultTransferLimits } from '../limits.ts';
 import { judgeSegment, Fetchers, speedFloor, type SpeedContext, type FetcherStatus } from './fetchers.ts';
 import { Roster, type Source } from './roster.ts';
 import { type Segment, SegmentMap } from './segments.ts';
-import { Setback } from './setback.ts';
+import { Setback } from './check-response.ts';
 
 const mebibyte = 1 << 20;
 const broken = new Setback('broken', new Fault('transfer-stalled', 'fell silent'));

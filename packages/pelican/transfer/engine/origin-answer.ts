@@ -1,5 +1,5 @@
 import type { Located } from '../../federation/located.ts';
-import { readOriginFacts, type OriginFacts, type OriginOptions } from '../../federation/origin-facts.ts';
+import { readOriginFacts, type OriginFacts, type OriginOptions } from '../../federation/stat-object.ts';
 import { Fault } from '../../fault.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { Fault } from '../../fault.ts';
-import { expectWrong } from '../proof/expect-wrong.ts';
-import type { SegmentContext } from './deliver.ts';
+import { expectWrong } from '../proof/verify.ts';
+import type { SegmentContext } from './fetchers.ts';
 import type { Range, SegmentMap } from './segments.ts';
 
 type Repaired = Pick<SegmentContext, 'segments' | 'sink' | 'shownUrl'>;

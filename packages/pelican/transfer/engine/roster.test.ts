@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { defined } from '@updraft/base';
-import { Fault } from '../../fault.ts';
-import type { FaultKind } from '../../fault.ts';
+import { Fault, type FaultKind } from '../../fault.ts';
 import type { Located, ObjectServer } from '../../federation/located.ts';
 import { clearestFault, closedBreaker, RateMeter, Roster, tripped, type Source } from './roster.ts';
-import { Setback, type SetbackKind } from './setback.ts';
+import { Setback, type SetbackKind } from './check-response.ts';
 
 const later = 1_000_000;
 

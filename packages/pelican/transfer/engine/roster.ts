@@ -1,10 +1,8 @@
 import { defined } from '@updraft/base';
-import { Fault } from '../../fault.ts';
-import type { FaultKind } from '../../fault.ts';
+import { Fault, type FaultKind } from '../../fault.ts';
 import type { Located, ObjectServer } from '../../federation/located.ts';
 import type { TransferLimits } from '../limits.ts';
-import type { Identity } from './check-response.ts';
-import type { Setback } from './setback.ts';
+import type { Identity, Setback } from './check-response.ts';
 import type { FetchRecord, Turn } from './turn.ts';
 
 /** A server of the object and what we know about it. */

@@ -1,26 +1,37 @@
-import type { Clock } from '@updraft/base';
-import { Fault } from '../../fault.ts';
-import { folderFault, type OriginFacts } from '../../federation/origin-facts.ts';
-import type { LocateOptions } from '../../federation/located.ts';
+import { type Clock, defined } from '@updraft/base';
+import { Fault, asFault } from '../../fault.ts';
+import { folderFault, type OriginFacts } from '../../federation/stat-object.ts';
+import type { LocateOptions, Located } from '../../federation/located.ts';
 import { ConnectionPool } from '../../http/connections.ts';
 import type { TransferLimits } from '../limits.ts';
-import { askSize, hasDigest } from '../proof/digest.ts';
-import { expectWrong } from '../proof/expect-wrong.ts';
+import { askSize, hasDigest, askObject, type ExpectedDigest } from '../proof/digest.ts';
+import { expectWrong } from '../proof/verify.ts';
 import type { Sink } from '../sinks/sink.ts';
 import { SegmentScheduler } from './assignment.ts';
-import { agreedSize, otherVersions, wrongSize } from './agreed-size.ts';
-import { completed, contradicts, isOlder, type Accepted, type Identity } from './check-response.ts';
-import { beginSink, SinkFailure, type SegmentContext } from './deliver.ts';
-import { judgeSegment, Fetchers, type Fetcher } from './fetchers.ts';
-import { WakeableSleep } from './wakeable-sleep.ts';
+import {
+  completed,
+  contradicts,
+  isOlder,
+  type Accepted,
+  type Identity,
+  describeVersion,
+  Setback,
+} from './check-response.ts';
+import {
+  beginSink,
+  SinkFailure,
+  type SegmentContext,
+  judgeSegment,
+  Fetchers,
+  type Fetcher,
+} from './fetchers.ts';
 import { OriginAnswer } from './origin-answer.ts';
 import { Repair } from './repair.ts';
 import { RateMeter, Roster, clearestFault, type Source } from './roster.ts';
 import { readSegment, fetchSegment } from './fetch-segment.ts';
-import { Search } from './search.ts';
 import { SegmentMap, type Range } from './segments.ts';
-import { Setback } from './setback.ts';
-import type { TransferOptions } from './transfer-options.ts';
+import type { Settings } from '../fetch.ts';
+import type { EarlierPart } from '../sinks/part-journal.ts';
 
 const tickMs = 250;
 /** Less than this does not count as progress: a server that always fails at once must not continue for ever. */
@@ -392,4 +403,149 @@ export class Transfer implements SegmentContext {
     if (!this.#found || size === undefined) return 'no server delivers it';
     return `${size - this.segments.missingBytes} of ${size} bytes fetched`;
   }
+}
+
+const timeoutMs = 3_000;
+
+/**
+ * The size of an object whose bytes have arrived without a digest to verify them. If caches sent them, the origin
+ * decides; if it says nothing and servers disagree, the majority decides.
+ */
+async function agreedSize(
+  here: number,
+  { origin, pool, shownUrl: about }: Pick<SegmentContext, 'origin' | 'pool' | 'shownUrl'>,
+  sources: readonly Source[],
+  signal: AbortSignal,
+): Promise<number> {
+  if (!sources.some(({ server, bytes }) => server.kind === 'cache' && bytes > 0)) return here;
+  const known = await origin.answer();
+  if (known?.size !== undefined && known.kind !== 'cache') return known.size;
+  if (!sources.some(({ disagrees }) => disagrees)) return here;
+  const sizes = new Map<number, string[]>();
+  const ask = async (source: Source): Promise<void> => {
+    const said = source.disagrees ? undefined : source.said?.size;
+    const size = said ?? (await askObject(source, pool, timeoutMs, signal, false))?.size;
+    if (size !== undefined) sizes.set(size, [...(sizes.get(size) ?? []), source.server.host]);
+  };
+  await Promise.all(sources.map(ask));
+  signal.throwIfAborted();
+  const [first, second] = [...sizes].sort(([, one], [, other]) => other.length - one.length);
+  if (first === undefined || first[1].length > (second?.[1].length ?? 0)) return first?.[0] ?? here;
+  const said = [...sizes].map(([size, hosts]) => `${hosts.join(', ')}: ${size} bytes`).join('; ');
+  throw new Fault('object-changed', `${about}: servers have different sizes of it (${said})`, { about, fix });
+}
+
+const fix = 'try again when its origin answers, or leave out the cache that is wrong (--avoid-cache)';
+
+/** Starting over did not help. */
+function otherVersions(about: string, sources: readonly Source[]): Fault {
+  const said = sources.flatMap(({ server, said: own }) =>
+    own === undefined ? [] : [`${server.host}: ${own.size} bytes, ${describeVersion(own)}`],
+  );
+  const what = `${about}: it changes, or servers have different versions of it (${said.join('; ')})`;
+  return new Fault('object-changed', what, { about, fix });
+}
+
+/** The Fault if at least two servers agree on another size than the expected one. */
+function wrongSize(about: string, expected: number, sources: readonly Source[]): Fault | undefined {
+  const [first, ...others] = sources.filter(({ said }) => said?.size !== undefined);
+  const size = first?.said?.size;
+  if (size === expected || others.length === 0 || others.some(({ said }) => said?.size !== size))
+    return undefined;
+  const hosts = sources.map(({ server }) => server.host);
+  return expectWrong(about, `${about} has ${size} bytes, expected ${expected}`, hosts);
+}
+
+const minReportedWaitMs = 750;
+
+/** Finds the servers of the object: at the start, when they fail, and the origin when all of them are silent. */
+class Search {
+  readonly #options: TransferOptions;
+  readonly #roster: Roster;
+  #forOrigin: Promise<void> | undefined;
+  #reported: Setback | undefined;
+
+  constructor(options: TransferOptions, roster: Roster) {
+    this.#options = options;
+    this.#roster = roster;
+  }
+
+  locate(how: LocateOptions): Promise<Located> {
+    const { url, locator, tokenFile, signal, onEvent } = this.#options;
+    const onWait = (until: number, failed: Error) =>
+      onEvent({ kind: 'wait', server: 'director', until, fault: asFault(failed) });
+    return locator.locate(url, { ...how, signal, onWait, ...defined({ tokenFile }) });
+  }
+
+  /** Asks the director again, for the origin if `direct`; if that fails, the known servers remain. */
+  async again(direct: boolean): Promise<void> {
+    const { clock, signal, onEvent } = this.#options;
+    try {
+      const how = { fresh: true, direct: direct && !this.#roster.isExclusive };
+      this.#roster.add(await this.locate(how), clock.monotonic());
+    } catch (error) {
+      signal.throwIfAborted();
+      onEvent({ kind: 'setback', server: 'director', fault: asFault(error) });
+    }
+  }
+
+  /** Asks for the origin, once until bytes arrive again. */
+  async forOrigin(): Promise<void> {
+    await (this.#forOrigin ??= this.again(true));
+  }
+
+  /** Reports, once per setback, that no server can be asked now; short waits are not reported. */
+  reportWait(ms: number): void {
+    const next = this.#roster.nextUp();
+    if (next?.last === undefined || ms < minReportedWaitMs || next.last === this.#reported) return;
+    this.#reported = next.last;
+    const { clock, onEvent } = this.#options;
+    onEvent({ kind: 'wait', server: next.server.host, until: clock.now() + ms, fault: next.last.fault });
+  }
+
+  /** Called when bytes arrive. */
+  rest(): void {
+    this.#forOrigin = undefined;
+  }
+}
+
+/** A wait that ends early when something happens. */
+class WakeableSleep {
+  readonly #clock: Clock;
+  readonly #signal: AbortSignal;
+  #woken = new AbortController();
+
+  /** An abort of the signal also ends the wait. */
+  constructor(clock: Clock, signal: AbortSignal) {
+    this.#clock = clock;
+    this.#signal = signal;
+  }
+
+  async sleep(ms: number): Promise<void> {
+    const woken = (this.#woken = new AbortController());
+    const wake = () => woken.abort();
+    this.#signal.addEventListener('abort', wake, { once: true });
+    try {
+      await this.#clock.sleep(ms, woken.signal);
+    } catch {
+      // Woken early.
+    } finally {
+      this.#signal.removeEventListener('abort', wake);
+    }
+  }
+
+  wake(): void {
+    this.#woken.abort();
+  }
+}
+
+interface TransferOptions extends Omit<Settings, 'manifest' | 'onDigest'> {
+  url: string;
+  sink: Sink;
+  /** Chunk hashes verify the bytes, so that versions cannot be mixed unnoticed and ETags need not agree. */
+  proven: boolean;
+  earlier: EarlierPart | undefined;
+  digest: ExpectedDigest;
+  /** Called for the first good answer, before its first byte is used. */
+  onFound: (source: Source, pool: ConnectionPool) => void | Promise<void>;
 }

@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { adler32Hasher } from './adler32.ts';
-import { bytewiseHasher, crc32cHasher, crcFolding, foldingHasher } from './crc32c.ts';
-import type { Hasher } from './hasher.ts';
+import {
+  adler32Hasher,
+  bytewiseHasher,
+  crc32cHasher,
+  crcFolding,
+  foldingHasher,
+  type Hasher,
+} from './digest.ts';
 
 const wide = crcFolding();
 const crcs: [string, () => Hasher][] = [

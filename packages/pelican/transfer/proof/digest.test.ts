@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
-import { algorithms } from '../../federation/digest-header.ts';
+import { algorithms } from '../../federation/stat-object.ts';
 import { systemClock } from '@updraft/base';
 import { ConnectionPool } from '../../http/connections.ts';
 import { readTrust } from '../../http/trust.ts';

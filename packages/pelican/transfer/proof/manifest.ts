@@ -1,7 +1,6 @@
 import { createCipheriv } from 'node:crypto';
 import { Fault } from '../../fault.ts';
-import { hasher } from './digest.ts';
-import type { Hasher } from './hasher.ts';
+import { hasher, type Hasher } from './digest.ts';
 
 /** Size and SHA-256 of an object and of each of its chunks, to verify its bytes. */
 export interface Manifest {
@@ -43,7 +42,7 @@ export function parseManifest(text: string, name: string, source: ManifestSource
   return source === 'sent' ? manifest : withoutKey(manifest);
 }
 
-export function readJson(text: string, name: string): unknown {
+function readJson(text: string, name: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
@@ -57,7 +56,7 @@ export function withoutKey({ bytes, chunkBytes, sha256, chunks }: Manifest): Man
 }
 
 /** Why a value is not a manifest, or undefined if it is one. */
-export function manifestProblem(value: unknown): string | undefined {
+function manifestProblem(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null) return 'not an object';
   const { bytes, chunkBytes, sha256, chunks, keyed } = value as Partial<Record<keyof Manifest, unknown>>;
   if (!isCount(bytes)) return '`bytes` is not a size';
@@ -121,3 +120,44 @@ export function tagger(key: string, index: number): Hasher {
     },
   };
 }
+
+/** One archive of a data set, beside the list that names it. */
+export interface ListedShard {
+  name: string;
+  files: number;
+  /** Number of samples in it, which older lists do not have. */
+  samples?: number;
+  manifest: Manifest;
+}
+
+export const shardListText = (shards: readonly ListedShard[]): string => `${JSON.stringify({ shards })}\n`;
+
+/** Reads a list of shards from JSON text; `name` is used in error messages. A fetched one loses its keys. */
+export function parseShardList(text: string, name: string, source: ManifestSource): ListedShard[] {
+  const { shards } = readJson(text, name) as { shards?: unknown };
+  if (!Array.isArray(shards) || shards.length === 0 || !shards.every(isShard))
+    throw new Fault('file-invalid', `${name} is not a list of shards`);
+  return shards.map((shard) =>
+    source === 'sent' ? shard : { ...shard, manifest: withoutKey(shard.manifest) },
+  );
+}
+
+/** Shards are beside their list: a name leads nowhere else. */
+const fileName = /^(?!\.{1,2}$)[^/\0]+$/;
+
+function isShard(value: unknown): value is ListedShard {
+  const { name, files = -1, samples = 0, manifest } = (value ?? {}) as Partial<ListedShard>;
+  const isNamed = typeof name === 'string' && fileName.test(name);
+  const isCount = (count: number): boolean => Number.isSafeInteger(count) && count >= 0;
+  return isNamed && isCount(files) && isCount(samples) && manifestProblem(manifest) === undefined;
+}
+
+/** The URL of a shard beside its list. */
+export const besideList = (list: string, name: string): string =>
+  list.replace(/[^/?]+(?=\?|$)/, () => encodeURIComponent(name));
+
+export const sumOf = (shards: readonly ListedShard[]): { files: number; bytes: number } =>
+  shards.reduce(
+    (sum, { files, manifest }) => ({ files: sum.files + files, bytes: sum.bytes + manifest.bytes }),
+    { files: 0, bytes: 0 },
+  );

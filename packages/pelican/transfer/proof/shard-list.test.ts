@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
-import { parseShardList, shardListText } from './shard-list.ts';
+import { parseShardList, shardListText } from './manifest.ts';
 
 const sha256 = createHash('sha256').update('x').digest('hex');
 const manifest = { bytes: 1, chunkBytes: 4 << 20, sha256, chunks: [sha256] };

@@ -4,7 +4,7 @@ import { test, type TestContext } from 'node:test';
 import { objectBytes, sha256 } from '../../../../test/transfer/object-server.ts';
 import { temporaryFolder } from '../../../../test/temporary-folder.ts';
 import { hasher } from '../proof/digest.ts';
-import { FileSink } from './file-sink.ts';
+import { FileSink } from '../fetch-to-file.ts';
 import { PartFile } from './part-file.ts';
 
 const mebibyte = 1 << 20;

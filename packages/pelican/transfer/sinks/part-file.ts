@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { fileUser, isPrivate } from '@updraft/base';
 import { Fault } from '../../fault.ts';
-import type { Hasher } from '../proof/hasher.ts';
+import type { Hasher } from '../proof/digest.ts';
 
 const readBytes = 1 << 20;
 const maxBlindBytes = 64 << 20;
