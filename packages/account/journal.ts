@@ -1,0 +1,57 @@
+export type { PlannedJob } from './journal/complete-job.ts';
+export { decode, decodeLive, encode, isAgentEntry } from './journal/codec.ts';
+export { describeConnection, describePosition, describeResume } from './journal/describe-attempt.ts';
+export {
+  type AgentBody,
+  type AgentBodyOf,
+  type AgentEntry,
+  type Entry,
+  type FaultRecord,
+  type MetricScale,
+  type Outcome,
+  type Phase,
+  type Progress,
+  type RefusedMetrics,
+  type RequestShort,
+  type RunBody,
+  type WorkerMachine,
+  maxMetricName,
+  maxMetrics,
+  progressFields,
+  toFaultRecord,
+} from './journal/entry.ts';
+export { type Journal, ShortWrite, openAgentJournal, openJournal } from './journal/file.ts';
+export { foldAgent } from './journal/fold-agent.ts';
+export { type PlannedFor, RunFold, emptyTally, fold } from './journal/fold.ts';
+export {
+  type EntrySource,
+  type SourceUpdate,
+  agentJournals,
+  damageOf,
+  followRun,
+  loadOutline,
+  loadRun,
+} from './journal/load-run.ts';
+export { metricsOf, refusedOfRun } from './journal/metrics.ts';
+export { silence } from './journal/silence.ts';
+export type { AgentState, FetchState, TrainingState } from './journal/agent-state.ts';
+export {
+  type AccountTrouble,
+  type AttemptState,
+  type JobState,
+  type RunState,
+  describeDamage,
+  endedBadly,
+  isOpen,
+  runEndedAt,
+} from './journal/state.ts';
+export { JournalTail, eachProgress, readJournal, readJournalEnds, readWhole } from './journal/tail.ts';
+export {
+  type Curve,
+  CurveStitcher,
+  type CurveUnit,
+  type TrainingPoint,
+  isCurveEntry,
+  isProgressLine,
+} from './journal/training-curve.ts';
+export { clampShare, trainingShare } from './journal/training-share.ts';

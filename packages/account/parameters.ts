@@ -1,0 +1,16 @@
+export {
+  type ParameterColumn,
+  type Parameters,
+  describeParameters,
+  differingParameters,
+  distinguishingParameters,
+  jobLabel,
+  jobNames,
+  nameCells,
+  parameterColumns,
+  parameterPattern,
+  resultNames,
+  seedName,
+  showValue,
+  withJsonNumbers,
+} from './journal/describe-parameters.ts';

@@ -1,0 +1,48 @@
+import { completionCurves } from '../charts/completion-curves.ts';
+import { stripChart } from '@updraft/view/charts';
+import type { GroupedReport } from '../grouped-report.ts';
+import { strip } from '../report-charts.ts';
+import type { Chart } from '@updraft/view/document';
+import type { MeasuredGroups } from './comparison.ts';
+import { measureNamed } from './measures.ts';
+
+/** A chart with the name of its file. */
+export interface FileChart extends Chart {
+  file: string;
+}
+
+/** The values of each measure as dots and boxes, and the completion curves. */
+export function comparisonCharts(report: GroupedReport): FileChart[] {
+  const { measures, completion, isByJob, title } = report;
+  const values = measures.flatMap((measured) => valuesChart(measured, title));
+  if (completion.every(({ points }) => points.length === 0)) return values;
+  const svg = completionCurves(completion, isByJob ? 'since the first match' : 'on the slot');
+  const heading = `Valid results over time, by ${title}`;
+  return [{ file: 'completion.svg', section: 'cost', title: heading, svg }, ...values];
+}
+
+/** A chart of more groups is not read; tables have them all. */
+const maxStrips = 60;
+
+function valuesChart({ name, title, groups }: MeasuredGroups, by: string): FileChart[] {
+  const values = groups.flatMap((group) => group.values);
+  if (values.length === 0) return [];
+  const { show, unit } = measureNamed(name);
+  const strips = groups.map(({ name, values }) =>
+    strip(
+      name,
+      values.map((value) => ({ name, value })),
+    ),
+  );
+  const min = values.reduce((least, value) => Math.min(least, value));
+  const max = values.reduce((most, value) => Math.max(most, value));
+  // Metrics such as an accuracy between 0.91 and 0.93 would be one dot on an axis from 0.
+  const from = min < 0 || (min > max / 2 && unit(max).name === '') ? min : 0;
+  const id = `strip-${slug(name)}`;
+  const heading = `${title}, by ${by}`;
+  const axis = title.toLowerCase();
+  const svg = stripChart(strips, { id, title: heading, axis, unit, show, from, max: maxStrips });
+  return [{ file: `${slug(name)}.svg`, section: `measure-${name}`, title: heading, svg }];
+}
+
+const slug = (name: string): string => name.replaceAll(/[^\w.-]+/g, '-');

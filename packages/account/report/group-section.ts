@@ -1,0 +1,88 @@
+import { counted } from '@updraft/base';
+import { type Cause, causeInfo } from '../codes/causes.ts';
+import {
+  formatBytesPerSecond,
+  formatHours,
+  formatPerSecond,
+  formatSeconds,
+  formatShare,
+} from '@updraft/view/format';
+import type { GroupedReport } from './grouped-report.ts';
+import type { GroupReport } from './groups.ts';
+import { shortLogNames } from './job-names.ts';
+import { type Section, sectionTable } from '@updraft/view/document';
+
+/** With more groups than this, only those with the largest loss are shown. */
+const maxGroups = 20;
+/** The main causes of the first few groups are explained. */
+const maxExplained = 3;
+
+/** How fast attempts train, where their trainings report it. */
+const speedColumns = [
+  { of: 'samplesPerSecond', title: 'samples/s', show: formatPerSecond },
+  { of: 'epochSeconds', title: 'epoch', show: formatSeconds },
+  { of: 'gpuUse', title: 'GPU use', show: formatShare },
+] as const;
+
+/** The table of any groups; `column` is the title of their names. */
+export function groupSection(
+  { id, title, column }: { id: string; title: string; column: string },
+  groups: readonly GroupReport[],
+  all: boolean,
+  more: Pick<Section, 'bars' | 'after'> = {},
+): Section {
+  const shown = all ? groups : groups.slice(0, maxGroups);
+  const left = groups.length - shown.length;
+  const isStarved = shown.some(({ slotSeconds }) => slotSeconds.waitingForData > 0);
+  const speeds = speedColumns.filter(({ of }) => shown.some((group) => group[of] !== null));
+  const extra = [...(isStarved ? ['waiting for data'] : []), ...speeds.map(({ title: name }) => name)];
+  const head = [
+    `${column} | jobs> | attempts> | good> | lost> | useful> | mostly | on slots> | median compute> | ` +
+      'median transfer> | rate>',
+    ...extra.map((name) => `${name}>`),
+  ].join(' | ');
+  const isRated = shown.some(({ transferBytesPerSecond: rate }) => rate !== null);
+  const rows = shown.map((group) => [
+    group.name,
+    group.jobs,
+    group.attempts,
+    group.success,
+    formatHours(group.lostSeconds),
+    formatShare(group.usefulShare),
+    group.cause ?? '',
+    formatHours(group.slotTotalSeconds),
+    formatSeconds(group.computeMedianSeconds),
+    formatSeconds(group.transferMedianSeconds),
+    isRated ? formatBytesPerSecond(group.transferBytesPerSecond) : '',
+    ...(isStarved ? [formatHours(group.slotSeconds.waitingForData)] : []),
+    ...speeds.map(({ of, show }) => show(group[of])),
+  ]);
+  const hidden = left > 0 ? [`${left} more with a smaller loss: --all shows them.`] : [];
+  return sectionTable(id, title, head, rows, { ...more, after: [...hidden, ...(more.after ?? [])] });
+}
+
+const isToExplain = (cause: Cause | null): cause is Cause =>
+  cause !== null && causeInfo(cause).change !== 'nothing';
+
+/** What `report --by` shows: the groups, all of them together, and advice on what costs the worst ones most. */
+export function groupedSection(report: GroupedReport, all: boolean): Section {
+  const { by, logs, groups, remedies, lostSeconds, title } = report;
+  const short = by === 'log' || by === 'run' ? shortLogNames(logs) : String;
+  const shown = groups.map((group) => ({ ...group, name: short(group.name) }));
+  const causes = new Set(
+    groups.slice(0, maxExplained).flatMap(({ cause }) => (isToExplain(cause) ? [cause] : [])),
+  );
+  const together = [
+    counted(report.jobs, 'job'),
+    counted(report.attempts, 'attempt'),
+    `${formatHours(report.slotTotalSeconds)} on slots`,
+    `${formatHours(lostSeconds)} lost`,
+  ];
+  return groupSection({ id: 'groups', title: `Lost time by ${title}`, column: title }, shown, all, {
+    ...(lostSeconds > 0 && { bars: groups.map((group) => group.lostSeconds / lostSeconds) }),
+    after: [
+      `All: ${together.join(', ')}.`,
+      ...[...causes].map((cause) => `${cause}: ${remedies[cause] ?? ''}`),
+    ],
+  });
+}

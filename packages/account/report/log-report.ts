@@ -1,0 +1,232 @@
+import { defined } from '@updraft/base';
+import { causeTitle, type Cause } from '../codes/causes.ts';
+import type { JobHistory } from '../history/history.ts';
+import { inSeconds, lossColumns, type Amounts, type Column } from './columns.ts';
+import type { JobRow, Ledger, RowOutcome } from './ledger.ts';
+import { type BrokenMachine, brokenMachines } from './broken-machines.ts';
+import { type CacheReport, cacheReports, type CacheSiteReport, cacheSiteReports } from './cache-reports.ts';
+import { type CheckpointReport, checkpointReport } from './checkpoint-report.ts';
+import { groupings, type GroupingName } from './groupings.ts';
+import { type GroupReport, groupReports } from './groups.ts';
+import { jobName, type JobName } from './job-names.ts';
+import { type CountedJobs, lossByCause, lostMillis } from './losses.ts';
+import { resourceReports, type ResourceReport } from './resource-reports.ts';
+import { ascending, largest, mean, quantile } from '../statistics/describe.ts';
+import type { DagRun } from '@updraft/htcondor/dag';
+import { nodeReport, type NodeReport } from './node-report.ts';
+import type { Suspect } from './validity.ts';
+import { remedyFor, verdictOf, type SourceKind, type Verdict } from './verdict.ts';
+
+/**
+ * A report on the jobs of event logs: what `report --json` prints. The keys are stable; new ones may be added.
+ * Times are seconds; shares are between 0 and 1, or null for a share of nothing.
+ */
+export interface LogReport {
+  format: 1;
+  source: SourceKind;
+  /** The logs as named on the command line. */
+  logs: string[];
+  firstEventAt: string | null;
+  lastEventAt: string | null;
+  /** The log's own clock: its zone, minutes east of UTC, and whether its year is a guess. */
+  clock: { zone: string | null; offsetMinutes: number | null; guessedYear: boolean };
+  events: number;
+  /** The one fact that explains most of the loss, or null. */
+  verdict: Verdict | null;
+  /** The parts add up to `total`. `held`, `running` (on a slot) and `waiting` are the state when the log ends. */
+  jobs: { total: number } & Record<RowOutcome, number>;
+  /** Whether the jobs are nodes of a DAG, whose clusters are their attempts. */
+  nodes: boolean;
+  attempts: number;
+  /** Seconds per column of the ledger; `queued`, `idle` and `held` are not on a slot. */
+  slotSeconds: Record<Column, number>;
+  slotTotalSeconds: number;
+  /** Compute that led to a valid result or to a used checkpoint, as a share of all time on slots. */
+  usefulShare: number | null;
+  /** From a job's first match to its success. */
+  completion: { meanSeconds: number | null; medianSeconds: number | null; p95Seconds: number | null };
+  /** Bytes that HTCondor sent to attempts, the agent included, without those fetched by plugins; over how many. */
+  sent: { bytes: number; attempts: number };
+  /** Jobs with exit code 0 that may have no result. */
+  suspicious: Suspect[];
+  /** Jobs that ended without a valid result or are held, by cause; the shares add up to 1. */
+  failures: FailureReport[];
+  /** What was lost to each cause, and in how many attempts, also of jobs that succeeded later. */
+  setbacks: { cause: Cause; attempts: number; lostSeconds: number; remedy: string }[];
+  /** Attempts by site, and below by machine and by GPU model where they are known; the largest loss first. */
+  sites: GroupReport[];
+  machines: GroupReport[];
+  brokenMachines: BrokenMachine[];
+  gpus: GroupReport[];
+  /** What each cache delivered to a run; empty for logs, which do not record it. */
+  caches: CacheReport[];
+  /** The same for each site. */
+  cacheSites: CacheSiteReport[];
+  resources: ResourceReport[];
+  /** Of trainings that use `updraft`; null for others. */
+  checkpoints: CheckpointReport | null;
+  slowest: ({ seconds: number } & JobName)[];
+  largestLosses: ({ outcome: RowOutcome; attempts: number; lostSeconds: number; mostly: Column } & JobName)[];
+  /** The nodes of a DAG; null if the jobs are not nodes. */
+  dag: NodeReport | null;
+  /** Limits of the logs that affect the figures. */
+  notes: string[];
+}
+
+/** Jobs that failed for the same cause. */
+export interface FailureReport {
+  cause: Cause;
+  jobs: number;
+  share: number;
+  what: string;
+  remedy: string;
+  /** The pool's words for one of them. */
+  example: ({ reason: string } & JobName) | null;
+}
+
+interface Extras {
+  logs: string[];
+  notes: string[];
+  source?: SourceKind;
+  suspects?: Suspect[];
+  resources?: ResourceReport[];
+  /** The DAG whose nodes the jobs are. */
+  dag?: DagRun | undefined;
+}
+
+const listed = 10;
+
+export function logReport(jobs: readonly JobHistory[], ledger: Ledger, extras: Extras): LogReport {
+  const { facts, sum, rows, slotMillis } = ledger;
+  const { logs, notes, source = 'log', suspects = [], resources = resourceReports(jobs) } = extras;
+  const when = (time: number | undefined) => (time === undefined ? null : new Date(time).toISOString());
+  const [broken, caches] = [brokenMachines({ jobs, rows }), cacheReports(jobs)];
+  const groups = (by: GroupingName) =>
+    groupReports(jobs, rows, groupings[by].key(jobs, logs), facts.hasTransfers);
+  return {
+    format: 1,
+    source,
+    logs,
+    firstEventAt: when(facts.firstTime),
+    lastEventAt: when(facts.lastTime),
+    clock: {
+      zone: facts.zone ?? null,
+      offsetMinutes: facts.offsetMinutes ?? null,
+      guessedYear: facts.guessedYear,
+    },
+    events: facts.events,
+    verdict: verdictOf({ source, jobs, rows, slotMillis, broken, caches, resources }),
+    jobs: tally(rows),
+    nodes: jobs.some(({ node }) => node !== undefined),
+    attempts: rows.reduce((count, row) => count + row.attempts.length, 0),
+    slotSeconds: inSeconds(sum),
+    slotTotalSeconds: slotMillis / 1000,
+    usefulShare: slotMillis === 0 ? null : sum.usefulCompute / slotMillis,
+    completion: completion(rows),
+    sent: sentBytes(jobs),
+    suspicious: suspects,
+    failures: failureReports(jobs, source),
+    setbacks: setbacks({ jobs, rows }, source),
+    sites: groups('site'),
+    machines: groups('machine'),
+    brokenMachines: broken,
+    gpus: groups('gpu'),
+    caches,
+    cacheSites: cacheSiteReports(jobs),
+    resources,
+    checkpoints: checkpointReport(jobs, rows),
+    slowest: slowest(rows),
+    largestLosses: largestLosses(rows),
+    dag: nodeReport(jobs, rows, extras.dag, logs),
+    notes,
+  };
+}
+
+function sentBytes(jobs: readonly JobHistory[]): LogReport['sent'] {
+  const sent = { bytes: 0, attempts: 0 };
+  for (const { attempts } of jobs)
+    for (const { receivedBytes } of attempts) {
+      if (receivedBytes === undefined) continue;
+      sent.bytes += receivedBytes;
+      sent.attempts += 1;
+    }
+  return sent;
+}
+
+function tally(rows: readonly JobRow[]): LogReport['jobs'] {
+  const outcomes = { success: 0, suspicious: 0, wrongOutput: 0, failed: 0, held: 0, removed: 0 };
+  const counts = { total: rows.length, ...outcomes, running: 0, waiting: 0 };
+  for (const { outcome } of rows) counts[outcome] += 1;
+  return counts;
+}
+
+function completion(rows: readonly JobRow[]): LogReport['completion'] {
+  const spans = ascending(rows.flatMap(({ completionMillis }) => completionMillis ?? [])).map(
+    (millis) => millis / 1000,
+  );
+  const rounded = (value: number | null) => (value === null ? null : Math.round(value * 1000) / 1000);
+  return {
+    meanSeconds: rounded(mean(spans)),
+    medianSeconds: rounded(quantile(spans, 0.5)),
+    p95Seconds: rounded(quantile(spans, 0.95)),
+  };
+}
+
+/** Jobs by cause, the most frequent first. */
+export const jobsByCause = (jobs: readonly JobHistory[]): [Cause, JobHistory[]][] =>
+  [...Map.groupBy(jobs, ({ cause = 'unknown' }) => cause)].sort(
+    ([a, some], [b, others]) => others.length - some.length || a.localeCompare(b),
+  );
+
+function failureReports(jobs: readonly JobHistory[], source: SourceKind): FailureReport[] {
+  const failed = jobs.filter(isFailed);
+  return jobsByCause(failed).map(([cause, same]): FailureReport => {
+    const example = same.find(({ reason }) => reason !== undefined);
+    return {
+      cause,
+      jobs: same.length,
+      share: same.length / failed.length,
+      what: causeTitle(cause),
+      remedy: remedyFor(same, cause, source),
+      example: example === undefined ? null : { ...jobName(example), reason: example.reason ?? '' },
+    };
+  });
+}
+
+/** Whether a job ended without a valid result or is held. */
+export const isFailed = ({ outcome }: JobHistory): boolean =>
+  outcome === 'wrong-output' || outcome === 'failed' || outcome === 'held' || outcome === 'removed';
+
+function setbacks(counted: CountedJobs, source: SourceKind): LogReport['setbacks'] {
+  return [...lossByCause(counted).losses]
+    .map(([cause, { attempts, millis }]) => ({ cause, attempts, lostSeconds: millis / 1000 }))
+    .sort((a, b) => b.lostSeconds - a.lostSeconds || a.cause.localeCompare(b.cause))
+    .map((setback) => ({ ...setback, remedy: remedyFor(counted.jobs, setback.cause, source) }));
+}
+
+function slowest(rows: readonly JobRow[]): LogReport['slowest'] {
+  return largest(rows, listed, ({ completionMillis }) => completionMillis).map(({ item, value }) => ({
+    ...rowName(item),
+    seconds: value / 1000,
+  }));
+}
+
+function largestLosses(rows: readonly JobRow[]): LogReport['largestLosses'] {
+  return largest(rows, listed, lostMillis, 0).map(({ item, value }) => ({
+    ...rowName(item),
+    outcome: item.outcome,
+    attempts: item.attempts.length,
+    lostSeconds: value / 1000,
+    mostly: largestColumn(item.millis),
+  }));
+}
+
+const rowName = ({ job, node, siblings, log, parameters, name }: JobRow): JobName => ({
+  job,
+  node: node ?? null,
+  log: log ?? null,
+  ...defined({ siblings, parameters, name }),
+});
+
+const largestColumn = (millis: Amounts): Column =>
+  lossColumns.reduce((largest, column) => (millis[column] > millis[largest] ? column : largest));

@@ -1,0 +1,114 @@
+/** The report of a run by its state: completion, failures, and a row per job. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Entry, Outcome, RunBody } from '../journal/entry.ts';
+import { fold } from '../journal/fold.ts';
+import type { FaultKind } from '../fault/kinds.ts';
+import { attemptCsv } from './attempt-csv.ts';
+import { readRun, runReport } from './read-run.ts';
+import { runText } from './report-text.ts';
+import { reportCharts } from './report-charts.ts';
+import { sections } from './sections.ts';
+
+/** A run whose jobs took these numbers of seconds and started together. */
+function runOf(jobs: { seconds: number; outcome: Outcome; fault?: FaultKind }[]): Entry[] {
+  const entry = (seconds: number, body: RunBody): Entry => ({
+    v: 1,
+    t: new Date(Date.UTC(2026, 0, 1) + seconds * 1000).toISOString(),
+    seq: 0,
+    ...body,
+  });
+  const ids = jobs.map((_job, index) => String(index));
+  return [
+    entry(0, {
+      kind: 'run-created',
+      run: 'r',
+      name: 'r',
+      pool: 'local',
+      jobs: ids,
+      planHash: '',
+      version: '',
+    }),
+    ...jobs.flatMap(({ seconds, outcome, fault }, index) => {
+      const job = String(index);
+      const record = fault === undefined ? {} : { fault: { kind: fault, message: '' } };
+      return [
+        entry(5, { kind: 'attempt-started', job, attempt: 1, why: '' }),
+        entry(5 + seconds, { kind: 'attempt-ended', job, attempt: 1, outcome, exit: 0, ...record }),
+        entry(5 + seconds, { kind: 'job-ended', job, outcome }),
+      ];
+    }),
+  ];
+}
+
+test('completion counts the jobs that succeeded, from their first start', () => {
+  const times = [10, 20, 30, 40, 1000];
+  const jobs = times.map((seconds) => ({ seconds, outcome: 'success' as const }));
+  const { completion } = readRun('r', fold(runOf([...jobs, { seconds: 9, outcome: 'failed' }]))).report;
+  assert.deepEqual(completion, { meanSeconds: 220, medianSeconds: 30, p95Seconds: 808 });
+});
+
+test('failures are counted by cause, the most frequent first; shares add up to 1', () => {
+  const { failures, jobs } = readRun(
+    'r',
+    fold(
+      runOf([
+        { seconds: 1, outcome: 'success' },
+        { seconds: 1, outcome: 'wrong-output', fault: 'wrong-output' },
+        { seconds: 1, outcome: 'failed', fault: 'transfer-stalled' },
+        { seconds: 1, outcome: 'failed', fault: 'transfer-stalled' },
+        { seconds: 1, outcome: 'lost' },
+      ]),
+    ),
+  ).report;
+  assert.deepEqual(
+    failures.map(({ cause, jobs: count, share }) => [cause, count, share]),
+    [
+      ['transfer-stalled', 2, 0.5],
+      ['silent-end', 1, 0.25],
+      ['wrong-output', 1, 0.25],
+    ],
+  );
+  assert.deepEqual([jobs.success, jobs.wrongOutput, jobs.failed], [1, 1, 3]);
+});
+
+test('a run without events has a report', () => {
+  const empty = readRun('r', fold([])).report;
+  assert.deepEqual([empty.usefulShare, empty.completion.meanSeconds, empty.failures], [null, null, []]);
+});
+
+test('a job that never started counts from the creation of the run', () => {
+  const created = runOf([{ seconds: 1, outcome: 'success' }]).slice(0, 1);
+  const { report } = readRun('r', fold(created));
+  assert.deepEqual([report.jobs.waiting, report.firstEventAt], [1, '2026-01-01T00:00:00.000Z']);
+});
+
+test('tables, charts and the CSV of attempts name jobs by the parameters that differ', () => {
+  const state = fold(
+    runOf([
+      { seconds: 10, outcome: 'success' },
+      { seconds: 20, outcome: 'failed', fault: 'training-failed' },
+    ]),
+  );
+  const jobs = state.jobs.map((job, index) => ({
+    ...job,
+    parameters: { lr: index / 10, epochs: 90 },
+    name: `lr=${index / 10}`,
+  }));
+  const { report, ledger, jobs: histories } = readRun('r', { ...state, jobs });
+  const found = sections(report, { all: true });
+  const rowsOf = (id: string) => found.find((section) => section.id === id)?.rows.map(([first]) => first);
+  assert.deepEqual(rowsOf('slowest'), ['0 lr=0']);
+  const charts = reportCharts(histories, ledger, report);
+  assert.match(charts.find(({ title }) => title === 'Attempts over time')?.svg ?? '', /1 lr=0\.1/);
+  const whole = runReport('r', { ...state, jobs });
+  const [row] = whole.attemptRows;
+  // So little is not nothing.
+  row!.seconds.queued = 0.01;
+  const glyphs = { done: '#', running: '+', failed: 'x', idle: '.' };
+  const text = runText(whole, [], { width: Infinity, glyphs });
+  assert.match(text, /^ {2}0 lr=0 +1 +success +0\.0s +- +10s +10s\n {2}1 lr=0\.1 +1 +failed +5\.0s +20s /m);
+  const [head, first] = [...attemptCsv(ledger)];
+  assert.match(head ?? '', /,parameters\.lr,parameters\.epochs\n$/);
+  assert.match(first ?? '', /,0,90\n$/);
+});

@@ -1,0 +1,101 @@
+import { describeDamage, type RunState } from '../journal/state.ts';
+import { noFacts } from '../history/log-facts.ts';
+import { type Amounts, columns, inSeconds, sumOver } from './columns.ts';
+import { type AttemptRow, type Ledger, ledgerOf } from './ledger.ts';
+import { jobTable, type JobTableRow } from './job-table.ts';
+import { logReport, type LogReport } from './log-report.ts';
+import type { ReadLogs } from './read-logs.ts';
+import type { JobHistory } from '../history/history.ts';
+import { type ResourceReport, resourceReports } from './resource-reports.ts';
+
+/**
+ * Accounts for a run by its state, as `readLogs` does for logs. Its jobs come in the order of the job file, as tables
+ * need them, and not in that of the queue, where values take turns. `logged`: the same jobs by HTCondor's log.
+ */
+export function readRun(folder: string, state: RunState, logged: readonly JobHistory[] = []): ReadLogs {
+  const jobs = state.jobs.toSorted(({ rank: a = 0 }, { rank: b = 0 }) => (a === b ? 0 : a - b));
+  const facts = {
+    ...noFacts,
+    zone: 'UTC',
+    offsetMinutes: 0,
+    firstTime: first(jobs.map(({ from }) => from)),
+    lastTime: first(
+      jobs.map(({ to }) => -to),
+      -1,
+    ),
+  };
+  const ledger = ledgerOf(jobs, facts);
+  const resources = runResources(jobs, logged);
+  return {
+    jobs,
+    ledger,
+    report: logReport(jobs, ledger, { source: 'run', logs: [folder], notes: notesOn(state), resources }),
+  };
+}
+
+/** HTCondor's measurements come before the agents': HTCondor sees the entire job all the time. */
+function runResources(jobs: readonly JobHistory[], logged: readonly JobHistory[]): ResourceReport[] {
+  const measured = resourceReports(logged);
+  const names = new Set(measured.map(({ name }) => name));
+  return [...measured, ...resourceReports(jobs).filter(({ name }) => !names.has(name))];
+}
+
+function notesOn(state: RunState): string[] {
+  const { trouble } = state;
+  const damage = describeDamage(state);
+  return [
+    ...(trouble === undefined ? [] : [`${trouble.message} ${trouble.fix}`]),
+    ...(damage === undefined ? [] : [damage]),
+  ];
+}
+
+/** What `report --json` prints for a run: the keys of any report, and more. */
+export interface RunReport extends LogReport {
+  run: string;
+  name: string;
+  pool: string;
+  createdAt: string | null;
+  endedAt: string | null;
+  attemptRows: RunAttempt[];
+  jobRows: JobTableRow[];
+  /** Unreadable lines of the journals. */
+  garbledLines: number;
+}
+
+/** A row of the ledger, in seconds. */
+export interface RunAttempt extends Pick<
+  AttemptRow,
+  'attempt' | 'ending' | 'machine' | 'site' | 'gpu' | 'speed'
+> {
+  job: string;
+  seconds: Amounts;
+  totalSeconds: number;
+}
+
+const attemptRows = ({ rows }: Ledger): RunAttempt[] =>
+  rows.flatMap(({ job, attempts }) =>
+    attempts.map(({ attempt, ending, machine, site, gpu, speed = {}, millis }) => ({
+      ...{ job, attempt, ending, machine, site, gpu, speed },
+      seconds: inSeconds(millis),
+      totalSeconds: sumOver(millis, columns) / 1000,
+    })),
+  );
+
+export function runReport(folder: string, state: RunState, logged?: readonly JobHistory[]): RunReport {
+  const { run, name, pool, createdAt = null, endedAt = null, garbled } = state;
+  const { report, ledger, jobs } = readRun(folder, state, logged);
+  return {
+    ...report,
+    run,
+    name,
+    pool,
+    createdAt,
+    endedAt,
+    attemptRows: attemptRows(ledger),
+    jobRows: jobTable(jobs, ledger.rows),
+    garbledLines: garbled,
+  };
+}
+
+const first = (times: readonly number[], sign = 1): number | undefined =>
+  times.length === 0 ? undefined : sign * times.reduce((best, time) => Math.min(best, time));

@@ -1,0 +1,152 @@
+import { attemptTimeline } from './charts/attempt-timeline.ts';
+import { ascending, mean, quantile } from '../statistics/describe.ts';
+import { heatMap, rateUnit, stackedBars, type Strip, stripChart, timeUnit } from '@updraft/view/charts';
+import { columnParts, lossColumns, slotColumns } from './columns.ts';
+import type { JobRow, Ledger } from './ledger.ts';
+import type { AttemptHistory, JobHistory } from '../history/history.ts';
+import type { LogReport } from './log-report.ts';
+import { historyLabel, rowLabel } from './job-names.ts';
+import type { Chart } from '@updraft/view/document';
+import { lostMillis } from './losses.ts';
+import { secondsOf, siteNames, transferRate } from './sites.ts';
+import { formatBytesPerSecond, formatSeconds } from '@updraft/view/format';
+
+const maxRows = 40;
+
+export function reportCharts(jobs: readonly JobHistory[], { rows }: Ledger, report: LogReport): Chart[] {
+  const wasteful = highestLoss(rows);
+  const doubted = new Set(report.suspicious.map(({ job }) => job));
+  const sure = jobs.filter(({ id }) => !doubted.has(id));
+  return [
+    ...slotTimeChart(report),
+    ...completions(rows),
+    ...compute(sure),
+    ...losses(wasteful),
+    ...timeline(jobs, wasteful),
+    ...dotChart('sites', rates, 'rates', 'Input transfer rate per site', strips(sure, transferRate)),
+    ...cacheRates(jobs),
+    ...cacheSiteCharts(report),
+  ];
+}
+
+function slotTimeChart({ slotSeconds, slotTotalSeconds }: LogReport): Chart[] {
+  const title = 'Where the time on slots went';
+  const seconds = Object.fromEntries(slotColumns.map((column) => [column, slotSeconds[column]]));
+  if (slotTotalSeconds === 0) return [];
+  const svg = stackedBars([{ name: 'all jobs', seconds }], columnParts, {
+    id: 'whole',
+    title,
+    axis: 'on slots',
+  });
+  return [{ section: 'top', title, svg }];
+}
+
+/** The jobs that lost most, without those too small to be visible beside the worst. */
+function highestLoss(rows: readonly JobRow[]): JobRow[] {
+  const lost = rows.map((row) => ({ row, millis: lostMillis(row) })).sort((a, b) => b.millis - a.millis);
+  const visible = (lost[0]?.millis ?? 0) / 200;
+  return lost
+    .filter(({ millis }) => millis > visible)
+    .slice(0, maxRows)
+    .map(({ row }) => row);
+}
+
+function completions(rows: readonly JobRow[]): Chart[] {
+  const values = rows.flatMap((row) =>
+    row.completionMillis === undefined ? [] : [{ name: rowLabel(row), value: row.completionMillis / 1000 }],
+  );
+  const found = values.length === 0 ? [] : [strip('all jobs', values)];
+  return dotChart('summary', times, 'completion', 'From first match to completion (one dot per job)', found);
+}
+
+/** A strip per site, with a value of each job's last attempt. */
+function strips(jobs: readonly JobHistory[], value: (attempt: AttemptHistory) => number[]): Strip[] {
+  const nameOf = siteNames(jobs);
+  const placed = jobs.flatMap((job) => {
+    const { outcome, attempts } = job;
+    const last = attempts.at(-1);
+    if (outcome !== 'success' || last === undefined) return [];
+    return value(last).map((one) => ({ site: nameOf(last), name: historyLabel(job), value: one }));
+  });
+  return [...Map.groupBy(placed, ({ site }) => site)]
+    .map(([name, values]) => strip(name, values))
+    .sort((a, b) => b.values.length - a.values.length || a.name.localeCompare(b.name));
+}
+
+function compute(jobs: readonly JobHistory[]): Chart[] {
+  const found = strips(jobs, (attempt) => [secondsOf(attempt, 'training')]);
+  return dotChart('sites', times, 'compute', 'Compute time per site (one dot per job)', found);
+}
+
+export function strip(name: string, values: Strip['values']): Strip {
+  const sorted = ascending(values.map(({ value }) => value));
+  const at = (share: number): number => quantile(sorted, share) ?? 0;
+  return { name, values, mean: mean(sorted) ?? 0, quartiles: [at(0.25), at(0.5), at(0.75)] };
+}
+
+const times = { axis: 'time', unit: timeUnit, show: formatSeconds };
+const rates = {
+  axis: 'rate',
+  unit: rateUnit,
+  show: (value: number) => `${(value / 1e6).toFixed(1)} MB/s`,
+};
+
+function dotChart(section: string, of: typeof rates, id: string, title: string, found: Strip[]): Chart[] {
+  return found.length === 0 ? [] : [{ section, title, svg: stripChart(found, { id, title, ...of }) }];
+}
+
+function cacheRates(jobs: readonly JobHistory[]): Chart[] {
+  const fetched = jobs.flatMap((job) =>
+    job.attempts.flatMap(({ caches = [] }) =>
+      caches
+        .filter(({ bytes, seconds }) => bytes > 0 && seconds > 0)
+        .map((cache) => ({ ...cache, job: historyLabel(job) })),
+    ),
+  );
+  const found = [...Map.groupBy(fetched, ({ name }) => name)].map(([name, values]) =>
+    strip(
+      name,
+      values.map(({ job, bytes, seconds }) => ({ name: job, value: bytes / seconds })),
+    ),
+  );
+  return dotChart('caches', rates, 'cache-rates', 'Transfer rate per cache', found);
+}
+
+/** For the section of `cacheSiteSection`. */
+export function cacheSiteCharts({ cacheSites: pairs }: Pick<LogReport, 'cacheSites'>): Chart[] {
+  if (new Set(pairs.map(({ site }) => site)).size < 2) return [];
+  const title = 'Rate by cache and site';
+  const cells = pairs.map(({ name, site, bytesPerSecond, setbacks, coldShare }) => ({
+    row: name,
+    column: site,
+    value: bytesPerSecond ?? 0,
+    text: formatBytesPerSecond(bytesPerSecond),
+    small: [
+      ...(coldShare === null ? [] : [`${Math.round(coldShare * 100)} % cold`]),
+      ...(setbacks > 0 ? [`${setbacks} × given up`] : []),
+    ].join(', '),
+  }));
+  return [{ section: 'cache-sites', title, svg: heatMap(cells, { id: 'cache-sites-map', title }) }];
+}
+
+function losses(wasteful: readonly JobRow[]): Chart[] {
+  if (wasteful.length === 0) return [];
+  const title = `Slot time lost per job, by cause${wasteful.length < maxRows ? '' : ` (the ${maxRows} worst)`}`;
+  const bars = wasteful.map((row) => ({
+    name: rowLabel(row),
+    seconds: Object.fromEntries(lossColumns.map((column) => [column, row.millis[column] / 1000])),
+  }));
+  return [
+    { section: 'waste', title, svg: stackedBars(bars, columnParts, { id: 'losses', title, axis: 'lost' }) },
+  ];
+}
+
+function timeline(jobs: readonly JobHistory[], wasteful: readonly JobRow[]): Chart[] {
+  const worst = new Set(wasteful.map(({ job }) => job));
+  const few = jobs.length <= maxRows ? jobs : jobs.filter(({ id }) => worst.has(id));
+  const shown = few.filter(({ from, to }) => to > from);
+  if (shown.length === 0) return [];
+  const title =
+    jobs.length <= maxRows ? 'Attempts over time' : 'Attempts over time of the most wasteful jobs';
+  return [{ section: 'waste', title, svg: attemptTimeline(shown) }];
+}

@@ -1,0 +1,18 @@
+export { describeFull, isFull, runFolderFull } from './journal/full-disk.ts';
+export {
+  agentHash,
+  attemptFiles,
+  attemptFolder,
+  deliveredName,
+  jobFileNames,
+  jobId,
+  keptFolder,
+  liveMark,
+  noteFolders,
+  resultsFolder,
+  roundFolder,
+  runFiles,
+  runsFolder,
+  sandboxFiles,
+  submittedUrl,
+} from './journal/layout.ts';
