@@ -2,9 +2,9 @@ import { isSubmitFile } from '@updraft/htcondor/submit';
 import { defined, shellQuote } from '@updraft/base';
 import { isDag } from '@updraft/htcondor/dag';
 import { asUtf8, headBytes, isEventLog, latin1Text, type LogSource } from '@updraft/htcondor/eventlog';
-import { asFault, Fault } from '../fault/fault.ts';
-import { isJobAds } from '../history/read-ads.ts';
-import { hasReasons } from '../why/explain-reason.ts';
+import { asFault, Fault } from '@updraft/account/fault';
+import { isJobAds } from '@updraft/account/history';
+import { hasReasons } from '@updraft/account/why';
 import type { DroppedFile } from './messages.ts';
 
 /** What the files are, by content and name. */
@@ -93,7 +93,9 @@ async function* decompressed(
   if (other !== undefined)
     throw new Fault('file-invalid', `${name} is compressed with ${other}, and the page reads only .gz`, {
       about: name,
-      fix: `unpack it first: \`${other} -dk ${shellQuote(name)}\`; or use the command, which reads it: updraft report ${shellQuote(name)}`,
+      fix:
+        `unpack it first: \`${other} -dk ${shellQuote(name)}\`; or use the command, which reads it: ` +
+        `updraft report ${shellQuote(name)}`,
     });
   if (head[0] !== 0x1f || head[1] !== 0x8b) return yield* pieces;
   let isSome = false;

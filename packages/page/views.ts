@@ -1,10 +1,10 @@
-import type { ShownFinding } from '@updraft/htcondor/lint';
 import { printable } from '@updraft/base';
-import { html, prose } from '../dashboard/page/dom.ts';
-import { groupingNames, groupings, type GroupingName } from '../report/groupings.ts';
-import type { ExplanationView } from '../why/explanation-view.ts';
-import { groupAccount, type ExplainedGroup } from '../why/group-explanations.ts';
-import type { AdoptedFile, ChosenPool } from './messages.ts';
+import { html, prose } from '@updraft/view/dom';
+import { type GroupingName, groupingNames, groupings } from '@updraft/account/report';
+import { type ExplainedGroup, groupAccount } from '@updraft/account/why';
+import type { Document as Page } from '@updraft/view/document';
+import { documentHtml } from '@updraft/view/html';
+import type { ChosenPool } from './messages.ts';
 
 type OnJob = (word: string) => void;
 
@@ -125,35 +125,17 @@ function jobsView(jobs: readonly string[], onJob: OnJob): HTMLElement {
 const sentences = (texts: readonly string[]): HTMLElement[] =>
   texts.map((text) => html('p', {}, ...prose(text)));
 
-const labelled = (label: string, content: HTMLElement[]): HTMLElement[] =>
-  content.length === 0 ? [] : [html('h3', {}, label), ...content];
-
 /** What `why` prints for one job, or for each that has the name. */
-export function whyView(views: readonly ExplanationView[], command: string): HTMLElement[] {
-  return [...views.flatMap(explanationView), commandView(command)];
-}
-
-const explanationView = ({ headline, why, traceback, log, now, fix }: ExplanationView): HTMLElement[] => [
-  html('h2', {}, headline),
-  ...labelled('why', [
-    ...sentences(why),
-    ...(traceback === undefined ? [] : [quote(`${traceback.file}:`, traceback.lines)]),
-  ]),
-  ...labelled(
-    'log',
-    log.map(({ place, lines }) => quote(place, lines)),
-  ),
-  ...labelled('now', sentences(now)),
-  ...labelled('fix', sentences(fix)),
+export const whyView = (pages: readonly Page[], command: string): HTMLElement[] => [
+  ...pages.flatMap(pageView),
+  commandView(command),
 ];
 
-const quote = (place: string, lines: readonly string[]): HTMLElement =>
-  html(
-    'div',
-    {},
-    html('p', { class: 'place' }, place),
-    lines.length === 0 ? null : html('pre', {}, lines.join('\n')),
-  );
+/** A page's own markup, which is escaped. */
+const pageView = (page: Page): HTMLElement[] => {
+  const { body } = new DOMParser().parseFromString(documentHtml(page), 'text/html');
+  return [...body.children].map((one) => document.adoptNode(one) as HTMLElement);
+};
 
 const pools: [ChosenPool, string][] = [
   ['htcondor', 'any HTCondor pool'],
@@ -163,7 +145,7 @@ const pools: [ChosenPool, string][] = [
 
 /** What `adopt` prints for each file, and the choice of the pool whose own lines count. */
 export const findingsView = (
-  adopted: readonly AdoptedFile[],
+  adopted: readonly Page[],
   pool: ChosenPool,
   onPool: (pool: ChosenPool) => void,
 ): HTMLElement =>
@@ -176,35 +158,8 @@ export const findingsView = (
       html('label', { for: 'pool' }, 'Submitted to'),
       choiceOf('pool', pools, pool, (name) => onPool(name as ChosenPool)),
     ),
-    ...adopted.map(adoptedView),
+    ...adopted.map((page) => html('section', {}, ...pageView(page))),
   );
-
-const adoptedView = ({ headline, notes, groups }: AdoptedFile): HTMLElement =>
-  html(
-    'section',
-    {},
-    html('h2', {}, headline),
-    ...sentences(notes),
-    ...groups.flatMap(({ level, title, findings }) =>
-      // What is only worth adding is a sentence, not a heading.
-      findings.length === 0
-        ? sentences([title])
-        : [html('h3', { 'data-level': level }, title), ...findings.map(findingView)],
-    ),
-  );
-
-function findingView({ place, rule, lines, message, fix }: ShownFinding): HTMLElement {
-  const [what = '', ...write] = fix.split('\n');
-  const block = (all: readonly string[]) => (all.length === 0 ? null : html('pre', {}, all.join('\n')));
-  return html(
-    'div',
-    { class: 'finding' },
-    html('p', { class: 'place' }, `${place}  ${rule}`),
-    block(lines),
-    ...sentences([message, `fix: ${what}`]),
-    block(write),
-  );
-}
 
 /** What was not read, to be opened. */
 export const namesView = (title: string, names: readonly string[]): HTMLElement =>

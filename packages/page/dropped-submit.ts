@@ -6,7 +6,13 @@ import {
   lintSubmission,
   quotedTexts,
 } from '@updraft/htcondor/lint';
-import { type FileFact, filesFrom, type SubmitFacts, surveyWhereItFits } from '@updraft/htcondor/submit';
+import {
+  type FileFact,
+  filesFrom,
+  type PoolLimits,
+  type SubmitFacts,
+  surveyWhereItFits,
+} from '@updraft/htcondor/submit';
 import { firstFew, printable } from '@updraft/base';
 import {
   type DagRun,
@@ -18,41 +24,43 @@ import {
   submitFile,
   surveyDag,
 } from '@updraft/htcondor/dag';
-import { limitsAt } from '../pool/submit-limits.ts';
 import { type Drop, filesIn } from './drop.ts';
 import type { SortedFiles } from './dropped-logs.ts';
-import type { AdoptedFile, ChosenPool, DroppedFile } from './messages.ts';
+import type { DroppedFile } from './messages.ts';
+import { type Document as Page, groupedProblems } from '@updraft/view/document';
 
 /** What `adopt` finds in a submit file, by the files that were dropped with it. */
-export function lintDropped(file: string, drop: Drop, now: Date, pool: ChosenPool): AdoptedFile {
+export function lintDropped(file: string, drop: Drop, now: Date, limits: PoolLimits): Page {
   const text = drop.texts.get(file) ?? '';
-  const { asked, context } = contextOf(file, drop, now, pool);
+  const { asked, context } = contextOf(file, drop, now, limits);
   const facts = surveyWhereItFits({ file, text, ...context });
   const findings = lintSubmission(facts);
   const name = posix.basename(file);
   const { wrapper } = facts;
-  return {
-    headline: findingsHeadline(name, facts.submission, findings),
-    notes: notDropped(asked, [facts]),
-    groups: groupFindings(findings, [...(wrapper === undefined ? [] : [wrapper]), { file: name, text }]),
-  };
+  const texts = [...(wrapper === undefined ? [] : [wrapper]), { file: name, text }];
+  return [
+    { title: findingsHeadline(name, facts.submission, findings) },
+    ...notDropped(asked, [facts]),
+    ...groupedProblems(groupFindings(findings, texts)),
+  ];
 }
 
 /** What `adopt` finds in a DAG and in its nodes' submit files that were dropped with it. */
-export function lintDroppedDag(file: string, drop: Drop, now: Date, pool: ChosenPool): AdoptedFile {
-  const { asked, context } = contextOf(file, drop, now, pool);
+export function lintDroppedDag(file: string, drop: Drop, now: Date, limits: PoolLimits): Page {
+  const { asked, context } = contextOf(file, drop, now, limits);
   const name = posix.basename(file);
   const facts = surveyDag({ file: name, text: drop.texts.get(file) ?? '', folder: undefined, ...context });
-  const shown = shownDag(facts, lintDag(facts));
+  const { headline, groups } = shownDag(facts, lintDag(facts));
   const known = facts.outcomes.map((one) => one.facts);
-  return { ...shown, notes: [...notDropped(asked, known), ...facts.rescues.flatMap(rescueLines)] };
+  const notes = [...notDropped(asked, known), ...facts.rescues.flatMap(rescueLines)];
+  return [{ title: headline }, ...notes, ...groupedProblems(groups)];
 }
 
-function contextOf(file: string, drop: Drop, now: Date, pool: ChosenPool) {
+function contextOf(file: string, drop: Drop, now: Date, limits: PoolLimits) {
   const files = filesFrom(filesIn(drop), posix.dirname(file));
   const asked = new Map<string, FileFact | undefined>();
   const stat = (name: string): FileFact | undefined => asked.set(name, files.stat(name)).get(name);
-  return { asked, context: { files: { ...files, stat }, env: {}, now, limits: limitsAt(pool) } };
+  return { asked, context: { files: { ...files, stat }, env: {}, now, limits } };
 }
 
 const maxNamed = 8;

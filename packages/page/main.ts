@@ -1,9 +1,9 @@
 import { firstFew } from '@updraft/base';
-import { html } from '../dashboard/page/dom.ts';
+import { html } from '@updraft/view/dom';
 import { isEventLog } from '@updraft/htcondor/eventlog';
-import type { GroupingName } from '../report/groupings.ts';
+import type { GroupingName } from '@updraft/account/report';
 import { chosenFiles, droppedFiles, type FoundFiles } from './dropped-files.ts';
-import type { DroppedFile, PageAnswer, PageRequest, ChosenPool } from './messages.ts';
+import type { DroppedFile, PageAnswer, PageRequest, ChosenPool, Target } from './messages.ts';
 import {
   byView,
   commandView,
@@ -29,8 +29,10 @@ const ignoredTitle = 'Not read: no event log, submit file or DAG, nor needed to 
 const packedMessage = 'not read, because packed: ';
 const packedFix =
   'unpack first (`xz -dk`, `bzip2 -dk`, `zstd -dk`, `gunzip -k`, `unzip`), then drop everything again';
+const limits = JSON.parse(part('limits').textContent) as Record<ChosenPool, Target['limits']>;
 /** The pool that submit files are for. */
 let pool: ChosenPool = 'htcondor';
+const target = (): Target => ({ pool, limits: limits[pool] });
 /** Counts what was asked for, so that what is found too late is ignored. */
 let turn = 0;
 /** The report's own page, as `report --html` writes it. */
@@ -90,7 +92,8 @@ function readFiles({ files, folders, unread, isCut }: FoundFiles): void {
   if (isCut) result.append(faultView(`only the first ${files.length} files were looked at`, ''));
   if (unread.length > 0) result.append(namesView('Not read, because the browser could not open it', unread));
   const isWhole = !isCut && unread.length === 0;
-  if (files.length > 0) ask({ ask: 'files', files, folders: isWhole ? folders : undefined, pool });
+  if (files.length > 0)
+    ask({ ask: 'files', files, folders: isWhole ? folders : undefined, target: target() });
   else take({ is: 'fault', message: 'nothing to read', fix: 'choose files, or the folder, with a button' });
 }
 
@@ -136,7 +139,7 @@ function take(answer: PageAnswer): void {
       if (answer.names.length > 0) result.append(namesView(ignoredTitle, answer.names));
       break;
     case 'why':
-      showWhy(whyView(answer.views, answer.command));
+      showWhy(whyView(answer.pages, answer.command));
       break;
     case 'no-job':
       showWhy([faultView(answer.message, '')]);
@@ -163,7 +166,7 @@ function finish(command: string): void {
 function showFindings({ name, adopted, pool: chosen }: PageAnswer & { is: 'findings' }): void {
   const view = findingsView(adopted, chosen, (one) => {
     pool = one;
-    ask({ ask: 'pool', pool });
+    ask({ ask: 'pool', target: target() });
   });
   const before = result.querySelector('#findings');
   if (before === null) {

@@ -20,7 +20,7 @@ export function chosenFiles(list: FileList | null): FoundFiles {
   return { files, folders: [], unread: [], isCut: all.length > maxFiles };
 }
 
-/** Everything in a drop, folders included. Items are empty after the event, so each is asked before the first `await`. */
+/** Everything in a drop, folders included. Items are empty after the event: each is asked before the first `await`. */
 export async function droppedFiles({ items }: DataTransfer): Promise<FoundFiles> {
   const taken = [...items].map((item) => {
     const entry = item.webkitGetAsEntry();

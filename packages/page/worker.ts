@@ -2,21 +2,20 @@ import { counted, firstFew, printable, shellQuote } from '@updraft/base';
 import { withoutSecrets } from '@updraft/base/secrets';
 import { type DagRun, nodeJobLabel } from '@updraft/htcondor/dag';
 import type { LogEvent, LogSource } from '@updraft/htcondor/eventlog';
-import { asFault } from '../fault/fault.ts';
-import { hasNumber, idInQueue, type JobHistory } from '../history/history.ts';
-import { readHistory } from '../history/read-history.ts';
-import type { GroupingName } from '../report/groupings.ts';
-import { readLogs, type ReadLogs } from '../report/read-logs.ts';
-import { groupedPage, reportPage } from '../report/report-page.ts';
-import { explainNodes } from '../why/explain-nodes.ts';
-import { explainReasons } from '../why/explain-reason.ts';
-import { explainStory } from '../why/explain-story.ts';
-import { viewExplanation } from '../why/explanation-view.ts';
-import { groupExplanations } from '../why/group-explanations.ts';
+import { asFault } from '@updraft/account/fault';
+import { hasNumber, idInQueue, type JobHistory, readHistory } from '@updraft/account/history';
+import { groupedPage, type GroupingName, readLogs, type ReadLogs, reportPage } from '@updraft/account/report';
+import {
+  explainNodes,
+  explanationPage,
+  explainReasons,
+  explainStory,
+  groupExplanations,
+} from '@updraft/account/why';
 import { readDrop, unreadFiles, type Drop } from './drop.ts';
 import { logFrom, sortFiles } from './dropped-logs.ts';
 import { droppedRun, lintDropped, lintDroppedDag, mainFiles } from './dropped-submit.ts';
-import type { DroppedFile, PageAnswer, PageRequest, ChosenPool } from './messages.ts';
+import type { DroppedFile, PageAnswer, PageRequest, Target } from './messages.ts';
 
 type Explanation = ReturnType<typeof explainStory>;
 
@@ -45,11 +44,11 @@ async function answer(request: PageRequest): Promise<void> {
   if (request.ask === 'files') await readFiles(request);
   else if (request.ask === 'job') await explainJob(request.word);
   else if (request.ask === 'by') groupBy(request.by);
-  else if (request.ask === 'pool') adoptAll(request.pool);
+  else if (request.ask === 'pool') adoptAll(request.target);
   else explainPasted(request.text);
 }
 
-async function readFiles({ files, folders, pool }: PageRequest & { ask: 'files' }): Promise<void> {
+async function readFiles({ files, folders, target }: PageRequest & { ask: 'files' }): Promise<void> {
   say({ is: 'progress', share: 0, doing: `Looking at ${counted(files.length, 'file')} …` });
   const sorted = await sortFiles(files);
   const { logs, ads, dags, submits, packed, others } = sorted;
@@ -71,20 +70,20 @@ async function readFiles({ files, folders, pool }: PageRequest & { ask: 'files' 
     ...mains.map(({ name }) => ({ name, drop, lint: lintDroppedDag })),
     ...alone.map(({ name }) => ({ name, drop, lint: lintDropped })),
   ];
-  adoptAll(pool);
+  adoptAll(target);
   commands.push(...adopted.map(({ name }) => `updraft adopt ${fileWord(name)}`));
   say({ is: 'ignored', ...unreadFiles(sorted, drop) });
   say({ is: 'done', command: commands.join('; ') });
 }
 
 /** Says what is wrong in each DAG, and in each submit file that is in none of them. */
-function adoptAll(pool: ChosenPool): void {
+function adoptAll({ pool, limits }: Target): void {
   if (adopted.length === 0) return;
   say({
     is: 'findings',
     name: nameOf(adopted.map(({ name }) => name)),
     pool,
-    adopted: adopted.map(({ name, drop, lint }) => lint(name, drop, new Date(), pool)),
+    adopted: adopted.map(({ name, drop, lint }) => lint(name, drop, new Date(), limits)),
   });
 }
 
@@ -175,7 +174,7 @@ async function explainJob(word: string): Promise<void> {
   const job = ads.length > 0 ? '' : ` ${shellQuote(found[0]?.id ?? word)}`;
   const command = `updraft why ${namesOf(names)}${job}`;
   const show = (explained: readonly Explanation[]): void =>
-    say({ is: 'why', views: explained.map((one) => viewExplanation(one)), command });
+    say({ is: 'why', pages: explained.map((one) => explanationPage(one)), command });
   show([...found.map((one) => explainStory(one)), ...nodes, ...ads]);
   if (unquoted === undefined || found.length === 0) return;
   const ids = found.flatMap(({ id, earlierIds = [] }) => [id, ...earlierIds]);
@@ -196,12 +195,12 @@ const isNamed = ({ id, node = id, siblings, log = '' }: Named, word: string): bo
   );
 
 function explainPasted(text: string): void {
-  const views = explainReasons(text).map((one) => viewExplanation(one));
+  const pages = explainReasons(text).map((one) => explanationPage(one));
   const words = withoutSecrets(text.trim());
   // A text of several lines is given to the command by a pipe or a file.
   say({
     is: 'why',
-    views,
+    pages,
     command: `updraft why --reason ${words.includes('\n') ? '-' : shellQuote(words)}`,
   });
 }

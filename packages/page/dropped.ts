@@ -1,0 +1,2 @@
+export { type Drop, readDrop } from './drop.ts';
+export { lintDropped, lintDroppedDag } from './dropped-submit.ts';

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { sectionsMarkdown } from './section-markdown.ts';
+import { sectionText } from './section-text.ts';
+import { sectionsLatex } from './section-latex.ts';
+import { sectionTable } from './section.ts';
+
+test('every character of a cell is printed as itself, or as its symbol', () => {
+  const cells = [
+    'a_b & 5 % # $ {x}',
+    '< 1 | > 2',
+    '3 ≥ 2 ≤ 4',
+    '1–2 — 3',
+    '[x]',
+    '*y',
+    '∞ ± × ~ ^ \\',
+    `--a ''b'' "c" \`d`,
+  ];
+  const latex = sectionsLatex([
+    { id: 't', title: 'A_1 < B', head: [{ title: 'x' }], rows: cells.map((cell) => [cell]) },
+  ]);
+  for (const line of [
+    String.raw`\caption{A\_1 \textless{} B}`,
+    String.raw`a\_b \& 5 \% \# \$ \{x\} \\`,
+    String.raw`\textless{} 1 \textbar{} \textgreater{} 2 \\`,
+    String.raw`3 $\geq$ 2 $\leq$ 4 \\`,
+    String.raw`1--2 --- 3 \\`,
+    String.raw`{[}x] \\`,
+    String.raw`{*}y \\`,
+    String.raw`$\infty$ $\pm$ $\times$ \textasciitilde{} \textasciicircum{} \textbackslash{} \\`,
+    String.raw`-{}-a '{}'b'{}' \texttt{\symbol{34}}c\texttt{\symbol{34}} \textasciigrave{}d \\`,
+  ])
+    assert.ok(latex.includes(line), `${line}\n${latex}`);
+});
+
+test('columns without any value are in no table for a paper', () => {
+  const [head, rows] = [[{ title: 'site' }, { title: 'gpu' }, { title: 'n' }], [['a', '', '1']]];
+  const section = { id: 't', title: 't', head, rows };
+  assert.match(sectionsLatex([section]), /\{ll\}\n.*\n +site & n /);
+  assert.match(sectionsMarkdown('r', [section]), /\| site \| n \|\n\| --- \| --- \|\n\| a \| 1 \|/);
+});
+
+test('characters that pdfLaTeX cannot print are named, those of comments and accents are not', () => {
+  const latexOf = (cell: string) =>
+    sectionsLatex([
+      { id: 't', title: 't', head: [{ title: 'x' }], rows: [[cell]], after: ['Kruskal–Wallis 中'] },
+    ]);
+  assert.doesNotMatch(latexOf('Größe ł ñ ą ð → 5 € “x” «y»'), /pdfLaTeX/);
+  assert.match(latexOf('α = 中 α ħ 🙂'), /^% pdfLaTeX lacks .*: α 中 ħ 🙂$/m);
+});
+
+test('a heading with line breaks or control characters stays one line of text', () => {
+  const head = [{ title: '' }, { title: 'a\nb\t\u001b[31mc', align: 'right' as const }];
+  const glyphs = { done: '', running: '', failed: '', idle: '' };
+  const text = sectionText([{ id: 't', title: 't', head, rows: [['x', '1']] }], { width: 80, glyphs });
+  assert.equal(text.split('\n').length, 3);
+  assert.doesNotMatch(text, /[\t\u001b]/);
+});
+
+test('parameters of a combination have their own columns', () => {
+  const cells = [
+    ['lr=0.1 optim.name=a b', '3'],
+    ['lr=1e-5 optim.name=', '2'],
+  ];
+  const latex = sectionsLatex([sectionTable('cost', 'Cost', 'lr, optim.name | n>', cells)]);
+  assert.match(latex, /\\begin\{tabular\}\{llr\}/);
+  assert.match(latex, /^ {4}lr & optim\.name & n \\\\$/m);
+  assert.match(latex, /^ {4}0\.1 & a b & 3 \\\\\n {4}1e-5 & {2}& 2 \\\\$/m);
+  const other = sectionsLatex([sectionTable('cost', 'Cost', 'lr, site | n>', cells)]);
+  assert.match(other, /^ {4}lr=0\.1 optim\.name=a b & 3/m);
+});
+
+test('a section without rows is a comment, not an empty table', () => {
+  const empty = sectionsLatex([sectionTable('gpu', 'GPU time', 'site | n>', [], { after: ['No value.'] })]);
+  assert.match(empty, /\n\n% GPU time\n% No value\.$/);
+});

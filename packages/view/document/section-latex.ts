@@ -1,0 +1,87 @@
+import { printable } from '@updraft/base';
+import { type Section, withoutEmptyColumns } from './section.ts';
+
+/** Tables for a paper, with the packages that it needs; sentences become comments. Without a final newline. */
+export function sectionsLatex(parts: readonly Section[]): string {
+  const tables = parts.map(sectionLatex);
+  const lacking = new Set(tables.join('\n').replaceAll(/^%.*/gm, '').match(unknownToPdf));
+  const note = '% pdfLaTeX lacks some characters; use XeLaTeX or LuaLaTeX, and a font that has them: ';
+  return [
+    '% \\usepackage[T1]{fontenc}\n% \\usepackage{booktabs}',
+    ...(lacking.size === 0 ? [] : [note + [...lacking].join(' ')]),
+    ...tables,
+  ].join('\n\n');
+}
+
+/** With these packages only; found by trial. */
+const unknownToPdf = /[ĦħĸĿŀŉŦŧſ]|[^\p{ASCII}\u00a0-\u017f‘’“”•…€™→]/gu;
+
+function sectionLatex(section: Section): string {
+  const { id, title, head, rows, after = [] } = withOwnColumns(withoutEmptyColumns(section));
+  if (rows.length === 0)
+    return [`% ${printable(title)}`, ...after.map((text) => `% ${printable(text)}`)].join('\n');
+  const line = (cells: readonly string[]): string => `    ${cells.map(escapeLatex).join(' & ')} \\\\`;
+  const aligned = head.map(({ align }) => (align === 'right' ? 'r' : 'l'));
+  return [
+    ...after.map((text) => `% ${printable(text)}`),
+    '\\begin{table}',
+    '  \\centering',
+    `  \\caption{${escapeLatex(title)}}`,
+    `  \\label{tab:${id.replaceAll(/[^A-Za-z0-9-]+/g, '-')}}`,
+    `  \\begin{tabular}{${aligned.join('')}}`,
+    '    \\toprule',
+    line(head.map((column) => column.title)),
+    '    \\midrule',
+    ...rows.map(line),
+    '    \\bottomrule',
+    '  \\end{tabular}',
+    '\\end{table}',
+  ].join('\n');
+}
+
+/** `lr=0.1 opt=sgd` under `lr, opt` becomes two columns. */
+function withOwnColumns(section: Section): Section {
+  const names = section.head[0]?.title.split(', ') ?? [];
+  const pattern = new RegExp(`^${names.map((name) => `${RegExp.escape(name)}=(.*)`).join(' ')}$`, 's');
+  const values = section.rows.map(([cell = '']) => pattern.exec(cell));
+  if (names.length < 2 || !values.every((found) => found !== null)) return section;
+  return {
+    ...section,
+    head: [...names.map((title) => ({ title })), ...section.head.slice(1)],
+    rows: section.rows.map((row, at) => [...(values[at]?.slice(1) ?? []), ...row.slice(1)]),
+  };
+}
+
+const marks: Record<string, string> = {
+  '\\': '\\textbackslash{}',
+  '~': '\\textasciitilde{}',
+  '^': '\\textasciicircum{}',
+  '∞': '$\\infty$',
+  '–': '--',
+  '—': '---',
+  '−': '$-$',
+  '…': '\\ldots{}',
+  '<': '\\textless{}',
+  '>': '\\textgreater{}',
+  '|': '\\textbar{}',
+  '≤': '$\\leq$',
+  '≥': '$\\geq$',
+  '≈': '$\\approx$',
+  '±': '$\\pm$',
+  '×': '$\\times$',
+  '→': '$\\rightarrow$',
+  µ: '$\\mu$',
+  '`': '\\textasciigrave{}',
+  '"': '\\texttt{\\symbol{34}}',
+};
+
+/**
+ * What plain LaTeX, with its first font encoding, would print as another character, also two of them as one. A cell
+ * that begins with `[` or `*` would be read as an argument of the line break before it.
+ */
+const escapeLatex = (text: string): string =>
+  printable(text)
+    .replaceAll(/([-',])(?=\1)|[\\~^∞–—−…<>|≤≥≈±×→µ&%$#_{}`"]/g, (mark, twin?: string) =>
+      twin === undefined ? (marks[mark] ?? `\\${mark}`) : `${twin}{}`,
+    )
+    .replace(/^[[*]/, '{$&}');

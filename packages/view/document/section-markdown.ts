@@ -1,0 +1,37 @@
+import { printable } from '@updraft/base';
+import { type Section, type PageVerdict, withoutEmptyColumns } from './section.ts';
+
+/** Markdown, the verdict first, without a final newline. */
+export function sectionsMarkdown(
+  title: string,
+  parts: readonly Section[],
+  verdict?: PageVerdict | null,
+): string {
+  const { text, line } = verdict ?? {};
+  return [
+    `# ${escapeMarkdown(title)}`,
+    ...(text === undefined ? [] : [escapeMarkdown(text)]),
+    ...(typeof line === 'string' ? [`    ${printable(line)}`] : []),
+    ...parts.map(sectionMarkdown),
+  ].join('\n\n');
+}
+
+function sectionMarkdown(section: Section): string {
+  const { title, head, rows, after = [] } = withoutEmptyColumns(section);
+  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
+  const table = [
+    line(head.map((column) => escapeMarkdown(column.title))),
+    line(head.map(({ align }) => (align === 'right' ? '---:' : '---'))),
+    ...rows.map((row) => line(row.map(escapeMarkdown))),
+  ];
+  return [
+    `## ${escapeMarkdown(title)}\n\n${table.join('\n')}`,
+    ...after.map((text) =>
+      text.startsWith('  ') ? `> ${escapeMarkdown(text.trim())}` : escapeMarkdown(text),
+    ),
+  ].join('\n\n');
+}
+
+/** Escapes Markdown and HTML. */
+const escapeMarkdown = (text: string): string =>
+  printable(text).replaceAll(/[\\`*_[\]<>|#~&!]/g, (mark) => `\\${mark}`);

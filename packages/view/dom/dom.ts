@@ -1,0 +1,52 @@
+import { codeSpans } from '@updraft/base';
+
+type Child = Node | string | null;
+
+/** `class`, `aria-label` …; functions become listeners. */
+type Attributes = Record<string, string | number | (() => void)>;
+
+/** Strings become text, never markup. */
+export const html = <Tag extends keyof HTMLElementTagNameMap>(
+  tag: Tag,
+  attributes: Attributes = {},
+  ...children: Child[]
+): HTMLElementTagNameMap[Tag] => fill(document.createElement(tag), attributes, children);
+
+/** The nodes of a sentence that may contain `code`. */
+export const prose = (sentence: string): Child[] => codeSpans(sentence, (code) => html('code', {}, code));
+
+export const svg = <Tag extends keyof SVGElementTagNameMap>(
+  tag: Tag,
+  attributes: Attributes = {},
+  ...children: Child[]
+): SVGElementTagNameMap[Tag] =>
+  fill(document.createElementNS('http://www.w3.org/2000/svg', tag), attributes, children);
+
+/** A drawing of this size, with its description. */
+export const drawing = (
+  kind: string,
+  label: string,
+  { width, height }: { width: number; height: number },
+  ...children: Child[]
+): SVGSVGElement =>
+  svg(
+    'svg',
+    { class: kind, viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': label },
+    ...children,
+  );
+
+function fill<E extends Element>(element: E, attributes: Attributes, children: Child[]): E {
+  for (const [name, value] of Object.entries(attributes))
+    if (typeof value === 'function') element.addEventListener(name, value);
+    else element.setAttribute(name, String(value));
+  element.append(...children.filter((child) => child !== null));
+  return element;
+}
+
+/** Replaces the content of an element unless it is the same, so that a selection survives. */
+export function show(element: Element, ...children: Child[]): void {
+  const next = document.createElement('div');
+  next.append(...children.filter((child) => child !== null));
+  if (next.innerHTML === element.innerHTML) return;
+  element.replaceChildren(...next.childNodes);
+}
