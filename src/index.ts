@@ -1,7 +1,8 @@
 /** The library: event logs of HTCondor, where the time of their jobs went, and charts of it. */
+import { ledger } from '@updraft/account/report';
 import { followEventLog } from '@updraft/htcondor/eventlog';
 
-export { followEventLog };
+export { followEventLog, ledger };
 export {
   readEventLog,
   scanEventLog,
@@ -16,11 +17,20 @@ export {
   type LogEvent,
   type EventKind,
 } from '@updraft/htcondor/eventlog';
-export { ledger, type AttemptRow, type Ledger, type JobRow } from './report/ledger.ts';
-export { columns, columnLabels, type Amounts, type Column } from './report/columns.ts';
-export type { Cause } from './codes/causes.ts';
-export type { AttemptHistory, JobHistory } from './history/history.ts';
-export { readLogs, type ReadLogs } from './report/read-logs.ts';
-export type { LogReport } from './report/log-report.ts';
-export { reportCharts, type Chart } from './report/report-charts.ts';
-export { Fault } from './fault/fault.ts';
+export {
+  type AttemptRow,
+  type Ledger,
+  type JobRow,
+  columns,
+  columnLabels,
+  type Amounts,
+  type Column,
+  readLogs,
+  type ReadLogs,
+  type LogReport,
+  reportCharts,
+} from '@updraft/account/report';
+export type { Chart } from '@updraft/view/document';
+export { type Cause } from '@updraft/account/codes';
+export { type AttemptHistory, type JobHistory } from '@updraft/account/history';
+export { Fault } from '@updraft/account/fault';

@@ -18,7 +18,7 @@ export interface Context {
   forceStop: AbortSignal;
   /** How long the training, and then saving its checkpoint, may each take after the attempt was asked to end. */
   graceMs: () => number;
-  /** The folder in which the pool restarts the agent after it exits with the checkpoint code; undefined if it does not. */
+  /** The folder in which the pool restarts the agent after it exits with the checkpoint code, if it does. */
   restartFolder?: string;
   /** Whether the pool removes the scratch folder: always, or only when it wants the slot back; undefined if never. */
   poolCleans?: 'always' | 'when-asked';

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
 import { systemClock } from '@updraft/base';
-import type { AgentBody } from '../journal/entry.ts';
+import type { AgentBody } from '@updraft/account/journal';
 import type { Context } from './attempt.ts';
 import { cleanUp } from './clean-up.ts';
 

@@ -1,32 +1,29 @@
 import path from 'node:path';
 import process from 'node:process';
-import { type Env, systemClock } from '@updraft/base';
+import { type Env, systemClock, formatDuration } from '@updraft/base';
 import type { Redact } from '@updraft/base/secrets';
 import { identifyProcess } from '@updraft/base/processes';
-import { asFault, Fault } from '../fault/fault.ts';
-import { kinds } from '../fault/kinds.ts';
+import { asFault, Fault, kinds } from '@updraft/account/fault';
 import { makeClaim } from '../job/claim.ts';
 import type { WorkOrder } from '../job/job.ts';
-import { attemptFiles } from '../job/layout.ts';
-import { isFull, runFolderFull } from '../job/full-disk.ts';
-import type { AgentBody } from '../journal/entry.ts';
-import { type Journal, openAgentJournal } from '../journal/file.ts';
+import { attemptFiles, isFull, runFolderFull } from '@updraft/account/run-folder';
+import { type AgentBody, type Journal, openAgentJournal } from '@updraft/account/journal';
 import { Chirp } from './notes/chirp.ts';
-import { vacateGraceMs, readAd } from './machine/condor-ads.ts';
-import { openSoftware } from './environment/open-software.ts';
+import { vacateGraceMs, readAd } from './machine/machine.ts';
 import { liveRecorder, JournalWriter, type Recorder } from './notes/journal-writer.ts';
 import { openSharedNotes } from './notes/shared-notes.ts';
-import { readOrder } from './order/order.ts';
+import { readOrder, readSandboxOrder, readSharedOrder } from './order/order.ts';
 import { runPlugin } from './plugin/plugin.ts';
 import { isPluginCall } from './plugin/plugin-args.ts';
 import { nextAttempt, shellAssignments } from './next-attempt.ts';
 import { runAttempt } from './run-attempt.ts';
-import { checkpointExit } from './training/ending.ts';
+import { checkpointExit } from './training/shell.ts';
 import { LogRedactor, takeSecrets, redactTexts } from './training/secrets.ts';
-import { readSandboxOrder, readSharedOrder } from './order/sandbox-order.ts';
 import type { Context } from './attempt.ts';
 import { attributeOf } from '@updraft/htcondor/classad';
-import { ranOutAttributes } from '../codes/remedies.ts';
+import { ranOutAttributes } from '@updraft/account/codes';
+import { makeScratch } from './scratch.ts';
+import { setUpEnvironment } from './environment/set-up-environment.ts';
 
 /** Replaced by its value in the agent's bundle, which needs nothing else of package.json. */
 declare const UPDRAFT_VERSION: string | undefined;
@@ -43,17 +40,19 @@ const help = `updraft-agent ${version}: runs one attempt of a job on the machine
                                      the same as attempt NUMBER of a run whose folder RUN this node of a cluster shares
   updraft-agent next POLICY JOURNAL FOLDER STATUS ASKED
                                      decide on the next attempt of a job of a cluster, for the script of the job
-  updraft-agent software ORDER.json  only set up its software here, for an interactive job, and print the activation script
+  updraft-agent software ORDER.json  only set up its software here, for an interactive job, \
+and print the activation script
   updraft-agent -classad         as HTCondor's file-transfer plugin: what it can do
   updraft-agent -infile FILE -outfile FILE [-upload]
   updraft-agent --version
   updraft-agent --help
 
-Exit codes: 0 a valid result; 85 a checkpoint was saved, restart the agent here; 86 to 120 the agent found a fault (see the journal, agent.jsonl);
+Exit codes: 0 a valid result; 85 a checkpoint was saved, restart the agent here; \
+86 to 120 the agent found a fault (see the journal, agent.jsonl);
 anything else is the training's exit code, or 128 plus the signal that ended it.
 `;
 
-/** How long the training, and then saving, may each take after the attempt was asked to end, if the pool sets no limit. */
+/** How long the training, and then saving, may each take once the attempt must end, if the pool sets no limit. */
 const defaultGraceMs = 10_000;
 
 function createContext(): Context {
@@ -244,4 +243,27 @@ async function countShortage(fault: Fault, chirp: Chirp, env: Env): Promise<void
   if (name === undefined) return;
   const before = attributeOf(readAd(env, '_CONDOR_JOB_AD'), name);
   await chirp.ask(['set_job_attr', name, String((typeof before === 'number' ? before : 0) + 1)]);
+}
+
+/** Sets up an order's software for an interactive job; returns the script that activates it. */
+async function openSoftware(
+  order: WorkOrder,
+  context: Context,
+  print: (line: string) => void,
+): Promise<string> {
+  const scratch = makeScratch(order);
+  const record: Recorder = (body) => {
+    if (body.kind === 'phase') print(`${body.phase} the software`);
+    if (body.kind === 'environment-ready')
+      print(`the software is ready after ${formatDuration(Math.ceil(body.seconds))}`);
+  };
+  await setUpEnvironment({
+    // In an interactive job the training's files are in the job's own folder.
+    order: { ...order, filesFrom: context.cwd },
+    scratch,
+    context,
+    record,
+    shared: openSharedNotes(order, undefined),
+  });
+  return path.join(scratch.root, 'software', 'activate.sh');
 }

@@ -3,7 +3,7 @@ import { appendFile, mkdir, utimes, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
-import type { Policy } from '../recovery/policy.ts';
+import type { Policy } from '@updraft/account/recovery';
 import { nextAttempt, shellAssignments } from './next-attempt.ts';
 
 const usual: Policy = {

@@ -1,15 +1,11 @@
 import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { defined, type Env } from '@updraft/base';
-import { remedyForKind, kindOfExit } from '../codes/remedies.ts';
-import { kinds } from '../fault/kinds.ts';
-import { attemptFiles } from '../job/layout.ts';
-import { isAgentEntry } from '../journal/codec.ts';
-import { foldAgent } from '../journal/fold-agent.ts';
-import { readJournal } from '../journal/tail.ts';
-import type { AgentState } from '../journal/state.ts';
-import { decide, hasProgressed, type EndedAttempt } from '../recovery/decide.ts';
-import type { Policy } from '../recovery/policy.ts';
+import { kindOfExit, remedyForKind } from '@updraft/account/codes';
+import { kinds } from '@updraft/account/fault';
+import { attemptFiles } from '@updraft/account/run-folder';
+import { type AgentState, foldAgent, isAgentEntry, readJournal } from '@updraft/account/journal';
+import { decide, type EndedAttempt, hasProgressed, type Policy } from '@updraft/account/recovery';
 
 /** An attempt that has ended on a node of a cluster, and what is known there about its job. */
 export interface AttemptOnNode {

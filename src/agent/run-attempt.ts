@@ -1,13 +1,20 @@
-import { succeeds } from '@updraft/base';
-import { Fault } from '../fault/fault.ts';
+import path from 'node:path';
+import { succeeds, type Clock, defined } from '@updraft/base';
+import { Fault } from '@updraft/account/fault';
 import { dropClaim } from '../job/claim.ts';
 import type { WorkOrder } from '../job/job.ts';
 import { isOnDemand } from '../job/on-demand.ts';
-import { toFaultRecord } from '../journal/entry.ts';
+import {
+  type AgentBody,
+  type Progress,
+  type RequestShort,
+  toFaultRecord,
+  trainingShare,
+} from '@updraft/account/journal';
 import type { Attempt, Context } from './attempt.ts';
 import { CheckpointSaver } from './checkpoint/checkpoint-saver.ts';
 import { cleanUp, endProcesses } from './clean-up.ts';
-import { startArrivingData, type ArrivingData } from './data/arriving-data.ts';
+import { startArrivingData, type ArrivingData } from './data/shard-stream.ts';
 import { releaseMemory } from '@updraft/base/processes';
 import { stageData } from './data/stage-data.ts';
 import { setUpEnvironment } from './environment/set-up-environment.ts';
@@ -16,11 +23,12 @@ import { abortIfTooManyJobsFailed, recordFailedJob } from './notes/missing-objec
 import type { Recorder } from './notes/journal-writer.ts';
 import type { SharedNotes } from './notes/shared-notes.ts';
 import { stageFiles } from './results/copy-tree.ts';
-import { publishOrKeep, returnKept } from './results/kept-results.ts';
-import { checkResultsFolder } from './results/publish-results.ts';
 import {
   checkByCommand,
   checkOutputs,
+  checkResultsFolder,
+  publishResults,
+  readOwner,
   savePauseMark,
   snapshotOutputs,
   takePauseMark,
@@ -32,13 +40,16 @@ import { SelfTests } from './self-test/test-machine.ts';
 import { cutShort, orFullDisk } from './training/death.ts';
 import { DiskWatch, freeSpaceIn } from './training/disk-watch.ts';
 import { withAdvice } from './training/failure-advice.ts';
-import { checkpointExit, exitCodeOf, outcomeOf, trainingFault } from './training/ending.ts';
+import { exitCodeOf, outcomeOf, trainingFault } from './training/ending.ts';
 import { lastErrorLines } from './training/log-tail.ts';
-import type { CommandEnd } from './training/shell.ts';
+import { checkpointExit, type CommandEnd } from './training/shell.ts';
 import { SoftwareCheck } from './training/software-check.ts';
-import { RequestWatch } from './training/request-watch.ts';
 import { limitTime, withGrace } from './training/time-limit.ts';
 import { trainToEnd } from './training/train-to-end.ts';
+import { lstat, mkdir, realpath } from 'node:fs/promises';
+import { removeTree } from '@updraft/base/disk';
+import { isFull, keptFolder, runFolderFull } from '@updraft/account/run-folder';
+import type { Resources } from '../job/spec.ts';
 
 interface Ending {
   exit: number;
@@ -118,7 +129,7 @@ async function runInScratch(
       () => thrown,
       (failed: unknown) => failed,
     );
-    // Whatever broke because the attempt was asked to end, the request is the cause, unless the training ended by itself.
+    // If the attempt was asked to end, the request is the cause of what broke, unless the training ended by itself.
     const isAsked = soFar.ended === undefined && context.signal.aborted;
     fault = toFault(isAsked ? context.signal.reason : (found ?? thrown), order);
     record({ kind: 'fault', fault: toFaultRecord(fault) });
@@ -237,7 +248,7 @@ async function judge(
 ): Promise<void> {
   const { order, scratch, context, record } = attempt;
   const { command, outputs, check } = order.job.train;
-  const lines = lastErrorLines(order);
+  const lines = lastErrorLines(order, 'err', ended.rank);
   const failure = trainingFault(ended, command, lines, order.resources);
   // Pools that want their machine back signal all its processes at once: the training may be gone first.
   if (failure?.kind === 'training-killed') context.signal.throwIfAborted();
@@ -280,4 +291,141 @@ const maxHoldMs = 60_000;
 async function holdForEviction({ order, context }: Pick<Attempt, 'order' | 'context'>): Promise<void> {
   if (order.isRehearsal !== true || order.attempt > 1 || order.data.every(isOnDemand)) return;
   await context.clock.sleep(maxHoldMs, context.signal);
+}
+
+const resultsIn = (folder: string): string => path.join(folder, 'results');
+
+/**
+ * Publishes valid results. If the run's folder is full, keeps them on the scratch disk, and throws a Fault that names
+ * both. `code` is the version of the code that made them.
+ */
+async function publishOrKeep(attempt: Attempt, code: string, signal: AbortSignal): Promise<void> {
+  await publishResults(attempt, code, signal).catch(async (error: unknown) => {
+    const { poolCleans } = attempt.context;
+    // In a sandbox the results are on the scratch disk.
+    if (!isFull(error) || poolCleans === 'always') throw error;
+    // Elsewhere the pool removes everything, and the next attempt is on another machine.
+    const kept = poolCleans === undefined ? await keep(attempt, code, signal) : undefined;
+    throw doesNotFit(attempt.order, error, kept);
+  });
+}
+
+interface Kept {
+  folder: string;
+  bytes?: number;
+}
+
+const doesNotFit = ({ resultsTo }: WorkOrder, error: unknown, kept: Kept | undefined): Fault =>
+  runFolderFull({
+    what: `the results do not fit into ${resultsTo}${kept === undefined ? ', and are lost' : ''}`,
+    folder: path.dirname(resultsTo),
+    error,
+    neededBytes: kept?.bytes,
+    kept: kept && resultsIn(kept.folder),
+  });
+
+/** Undefined if they do not fit on the scratch disk either. */
+async function keep(attempt: Attempt, code: string, signal: AbortSignal): Promise<Kept | undefined> {
+  const { order, context } = attempt;
+  const folder = keptFolder(order);
+  let bytes = 0;
+  const record: Attempt['record'] = (body) => void (bytes += body.kind === 'output' ? body.bytes : 0);
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    if (!(await isOwn(folder, context.uid))) return undefined;
+    const elsewhere = { ...order, resultsTo: resultsIn(folder) };
+    await publishResults({ ...attempt, order: elsewhere, record }, code, signal);
+    return { folder, bytes };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Publishes what an earlier attempt with the same code could not return; false if there is nothing. */
+async function returnKept(attempt: Attempt, code: string): Promise<boolean> {
+  const { order, scratch, context, record } = attempt;
+  const folder = keptFolder(order);
+  if (context.poolCleans !== undefined || !(await isOwn(folder, context.uid))) return false;
+  const isSame = (await readOwner(resultsIn(folder)))?.code === code;
+  if (isSame) {
+    record({ kind: 'phase', phase: 'returning' });
+    const work = await realpath(resultsIn(folder));
+    const kept = { ...attempt, scratch: { ...scratch, work } };
+    await publishResults(kept, code, context.signal).catch((error: unknown) => {
+      throw isFull(error) ? doesNotFit(order, error, { folder }) : error;
+    });
+  }
+  await removeTree(folder);
+  return isSame;
+}
+
+/** The name can be guessed: a folder that another user could have made is ignored. */
+async function isOwn(folder: string, user: number): Promise<boolean> {
+  const found = await lstat(folder).catch(() => undefined);
+  return found?.isDirectory() === true && found.uid === user && (found.mode & 0o077) === 0;
+}
+
+/** A need that changes by less than this share is not recorded again. */
+const worthRecording = 0.25;
+
+/**
+ * Compares what an attempt needs with what was requested for it, while it runs: the memory it uses, and the time it
+ * will take at the pace it reports. What is too little is recorded at once, before a limit ends the attempt.
+ */
+export class RequestWatch {
+  readonly #clock: Clock;
+  readonly #startedAt: number;
+  readonly #asked: Pick<Resources, 'memoryBytes' | 'timeSeconds'>;
+  readonly #record: Recorder;
+  readonly #recorded: Partial<Record<RequestShort['of'], number>> = {};
+  #progress: Progress = {};
+  #first: { share: number; at: number } | undefined;
+  /** How long the attempt takes in all, at the pace of its training; undefined while that is unknown. */
+  neededSeconds: number | undefined;
+
+  constructor(clock: Clock, asked: Pick<Resources, 'memoryBytes' | 'timeSeconds'>, record: Recorder) {
+    this.#clock = clock;
+    this.#startedAt = clock.monotonic();
+    this.#asked = asked;
+    this.#record = record;
+  }
+
+  onEntry(body: AgentBody): void {
+    const { memoryBytes, timeSeconds } = this.#asked;
+    if (body.kind === 'heartbeat') this.#compare('memory', body.memoryBytes, memoryBytes);
+    // A training that is started again begins elsewhere.
+    if (body.kind === 'training-started')
+      [this.#progress, this.#first] = [defined({ firstEpoch: this.#progress.firstEpoch }), undefined];
+    if (body.kind !== 'progress') return;
+    this.#estimate(body);
+    if (timeSeconds !== undefined && this.neededSeconds !== undefined)
+      this.#compare('time', this.neededSeconds, timeSeconds);
+  }
+
+  /**
+   * By the pace since the first report, which leaves out the start-up. Where nothing says
+   * whether an epoch is done, it counts as done: the estimate is rather too short than a false alarm.
+   */
+  #estimate(progress: Progress): void {
+    this.#progress = { ...this.#progress, ...progress };
+    const { epochs, done, step } = this.#progress;
+    const share = trainingShare(this.#progress);
+    if (share === undefined) return;
+    const now = (this.#clock.monotonic() - this.#startedAt) / 1000;
+    this.#first ??= { share, at: now };
+    const gained = share - this.#first.share;
+    if (gained <= 0) return;
+    const left = 1 - share - (epochs === undefined || (done ?? step) !== undefined ? 0 : 1 / epochs);
+    this.neededSeconds = now + (Math.max(0, left) * (now - this.#first.at)) / gained;
+  }
+
+  /** Also records that it is enough after all, if the opposite was recorded. */
+  #compare(of: RequestShort['of'], needed: number, asked: number): void {
+    const before = this.#recorded[of];
+    if (needed <= asked && (before === undefined || before <= asked)) return;
+    const isSame = before !== undefined && Math.abs(needed - before) < before * worthRecording;
+    if (isSame && needed > asked === before > asked) return;
+    this.#recorded[of] = needed;
+    this.#record({ kind: 'request-short', of, needed: Math.round(needed), asked });
+  }
 }

@@ -1,16 +1,8 @@
-import {
-  chmodSync,
-  mkdirSync,
-  mkdtempSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-  readFileSync,
-} from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { brotliDecompressSync } from 'node:zlib';
-import { asFault, Fault } from '../fault/fault.ts';
-import { describeFull, isFull } from '../job/full-disk.ts';
+import { asFault, Fault } from '@updraft/account/fault';
+import { describeFull, isFull } from '@updraft/account/run-folder';
 import type { WorkOrder } from '../job/job.ts';
 
 /** The attempt's own folder, removed at its end. */
@@ -20,9 +12,9 @@ export interface Scratch {
   work: string;
   /** First on the training's PATH. */
   bin: string;
-  /** Last on the training's PYTHONPATH: holds `updraft.py`. */
+  /** Last on the training's PYTHONPATH: holds the package `updraft`. */
   python: string;
-  /** The training's TMPDIR, a short path: the sockets that PyTorch's data loaders create there are limited to 107 characters. */
+  /** The training's TMPDIR, a short path: sockets of PyTorch's data loaders there have at most 107 characters. */
   tmp: string;
   /** Where data stays until it is complete; on the same file system as `work`. */
   stage: string;
@@ -31,23 +23,16 @@ export interface Scratch {
 }
 
 /** Creates a new folder that only this user can read. */
-export function makeScratch(order: WorkOrder): Scratch {
-  const parent = order.scratchParent;
-  let root: string;
+export function makeScratch({ scratchParent: parent }: WorkOrder): Scratch {
+  let root: string | undefined;
   try {
     root = realpathSync(mkdtempSync(path.join(parent, 'updraft-')));
-    chmodSync(root, 0o700);
-  } catch (error) {
-    throw unusable(parent, error);
-  }
-  try {
     const scratch = scratchAt(root);
-    for (const part of ['work', 'bin', 'python', 'tmp', 'stage'] as const)
-      mkdirSync(scratch[part], { mode: 0o700 });
-    writeFileSync(path.join(scratch.python, 'updraft.py'), trainingLibrary());
+    for (const part of ['work', 'bin', 'python', 'tmp', 'stage'] as const) mkdirSync(scratch[part]);
+    placeLibrary(path.join(scratch.python, 'updraft'));
     return scratch;
   } catch (error) {
-    rmSync(root, { recursive: true });
+    if (root !== undefined) rmSync(root, { recursive: true });
     throw unusable(parent, error);
   }
 }
@@ -67,13 +52,16 @@ export function scratchAt(root: string): Scratch {
 }
 
 function unusable(parent: string, error: unknown): Fault {
-  const { message } = error as Error;
   if (isFull(error)) return diskFull(parent, error);
-  return new Fault('scratch-unusable', `cannot create a scratch folder in ${parent}: ${message}`, {
-    fix: `make sure that ${parent} exists and is writable`,
-    about: parent,
-    cause: error,
-  });
+  return new Fault(
+    'scratch-unusable',
+    `cannot create a scratch folder in ${parent}: ${asFault(error).message}`,
+    {
+      fix: `make sure that ${parent} exists and is writable`,
+      about: parent,
+      cause: error,
+    },
+  );
 }
 
 /** Anything thrown, as a Fault; if a disk is full, of that in this folder. */
@@ -89,23 +77,26 @@ export function diskFull(folder: string, cause: unknown): Fault {
   });
 }
 
-/** `updraft.py`, in an executable, which has no files beside its code: Brotli, as text. */
+/** The package `updraft`, in an executable, which has no files beside its code: Brotli, as text. */
 declare const UPDRAFT_LIBRARY: string | undefined;
 
-/** Five characters from `(` on, and `~` for the backslash, are four bytes: 3 kB less than base64. */
-function fromBase85(text: string): Buffer {
-  const bytes = Buffer.alloc((text.length / 5) * 4);
-  for (let at = 0, word = 0; at < text.length; at += 1) {
-    word = word * 85 + (text[at] === '~' ? 92 : text.charCodeAt(at)) - 40;
-    if (at % 5 < 4) continue;
-    bytes.writeUInt32BE(word, ((at - 4) / 5) * 4);
-    word = 0;
-  }
-  return bytes;
-}
+/** 27 characters from `#` on, with `!` for the backslash, are 22 bytes: 5 kB less than base64. */
+const toHex = (block: string): string =>
+  Buffer.from(block.replaceAll('!', '\\'))
+    .reduce((word, digit) => word * 92n + BigInt(digit - 35), 0n)
+    .toString(16)
+    .padStart(44, '0');
 
-/** The text of `updraft.py`, which a training may import. */
-const trainingLibrary = (): string =>
-  typeof UPDRAFT_LIBRARY === 'undefined'
-    ? readFileSync(new URL('../../python/updraft.py', import.meta.url), 'utf8')
-    : brotliDecompressSync(fromBase85(UPDRAFT_LIBRARY)).toString('utf8');
+/** Places the package `updraft`, which a training may import. Of what is carried, a file's first line is its name. */
+function placeLibrary(folder: string): void {
+  if (typeof UPDRAFT_LIBRARY === 'undefined') {
+    cpSync(new URL('../../python/updraft', import.meta.url), folder, { recursive: true });
+    return;
+  }
+  mkdirSync(folder);
+  const packed = Buffer.from(UPDRAFT_LIBRARY.replaceAll(/.{27}/g, toHex), 'hex');
+  for (const [, name = '', text] of brotliDecompressSync(packed)
+    .toString()
+    .matchAll(/(.*)\n([^\0]*)\0?/g))
+    writeFileSync(path.join(folder, name), text ?? '');
+}

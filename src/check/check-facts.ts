@@ -1,13 +1,11 @@
 import type { Facts } from './facts.ts';
 import { applyRules, type Finding, type Level, type Rule, sortFindings } from '@updraft/base';
 import { cudaRules, imageRules, softwareRules } from './rules/software.ts';
-import { diskRules, folderRules } from './rules/disk.ts';
+import { diskRules, folderRules, secretRules, limitRules } from './rules/limits.ts';
 import { downloadRules, type DownloadFacts } from './rules/downloads.ts';
-import { limitRules } from './rules/limits.ts';
 import { localPathRules, scriptFileRules, parameterRules } from './rules/scripts.ts';
 import { objectRules, tokenRules, warmRules } from './rules/objects.ts';
 import { resultRules, scriptFindings, timeRules } from './rules/results.ts';
-import { secretRules } from './rules/secrets.ts';
 import { slotRules } from './rules/slots.ts';
 
 type AllFacts = Facts & DownloadFacts;

@@ -1,9 +1,7 @@
 import type { SourceLine } from '@updraft/base';
 import type { Plan } from '../job/plan.ts';
 import type { SecretFound } from '../job/secrets.ts';
-import type { JobCode } from './code/code.ts';
-import type { NamedFile } from './code/named-files.ts';
-import type { Uses } from './code/uses.ts';
+import type { JobCode, NamedFile, Uses } from './code/read-code.ts';
 
 /** Where a key of the job file was written. */
 export type Where = (...key: string[]) => SourceLine;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
-import type { Uses } from './code/uses.ts';
+import type { Uses } from './code/read-code.ts';
 import { choosePython, probeScript, readProbe } from './software-probe.ts';
 
 const use = (name: string) => ({ name, place: { file: 'x', line: 1 }, isCertain: true });

@@ -1,5 +1,5 @@
 import { shellQuote } from '@updraft/base';
-import type { Uses } from './code/uses.ts';
+import type { Uses } from './code/read-code.ts';
 
 /** What a probe found, interpreter by interpreter. */
 export interface ProbeAnswer {
@@ -44,7 +44,8 @@ export function probeScript({ tools, modules, pythons }: Uses, wantCuda: boolean
     `  echo "${mark} python $where"`,
     modules.length === 0
       ? '  continue'
-      : `  "$python" -c ${shellQuote(askPython)} ${wantCuda ? 'cuda' : 'no'} ${quoted(modules.map(({ name }) => name))} 2>/dev/null`,
+      : `  "$python" -c ${shellQuote(askPython)} ${wantCuda ? 'cuda' : 'no'} ` +
+        `${quoted(modules.map(({ name }) => name))} 2>/dev/null`,
     'done',
     `echo "${mark} end"`,
     '',

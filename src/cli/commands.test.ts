@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Fault } from '../fault/fault.ts';
-import { kinds } from '../fault/kinds.ts';
+import { Fault, kinds } from '@updraft/account/fault';
 import { assertSystem } from './commands.ts';
 
 test('on macOS, what runs jobs is refused with what to do; reading and checking works', () => {

@@ -1,8 +1,8 @@
 import { Command } from 'commander';
 import type { Cli } from './cli.ts';
-import { type CommandName, groups } from './help-texts.ts';
-import { configureHelp, describe } from './help.ts';
-import { Fault } from '../fault/fault.ts';
+import { type CommandName, groups } from './command-list.ts';
+import { addHelp, configureHelp, describe } from './help.ts';
+import { Fault } from '@updraft/account/fault';
 import type { Plan } from '../job/plan.ts';
 
 type Configure = (command: Command, cli: Cli) => void;
@@ -13,7 +13,7 @@ const files: Record<CommandName, () => Promise<{ configure: Configure }>> = {
   check: () => import('./commands/check.ts'),
   plan: () => import('./commands/plan.ts'),
   rehearse: () => import('./commands/rehearse.ts'),
-  submit: () => import('./commands/submit.ts'),
+  submit: async () => ({ configure: (await import('./commands/run.ts')).configureSubmit }),
   run: () => import('./commands/run.ts'),
   status: () => import('./commands/status.ts'),
   watch: () => import('./commands/watch.ts'),
@@ -32,7 +32,7 @@ const files: Record<CommandName, () => Promise<{ configure: Configure }>> = {
   get: () => import('./commands/get.ts'),
   put: () => import('./commands/put.ts'),
   warm: () => import('./commands/warm.ts'),
-  ls: () => import('./commands/ls.ts'),
+  ls: async () => ({ configure: (await import('./commands/stat.ts')).configureList }),
   stat: () => import('./commands/stat.ts'),
   cat: () => import('./commands/cat.ts'),
   rm: () => import('./commands/rm.ts'),
@@ -67,12 +67,19 @@ export async function buildProgram(cli: Cli, wanted: readonly string[] | 'all'):
     .exitOverride();
   root.hook('preAction', (_, action) => assertSystem(outermost(action).name(), cli.platform));
   configureHelp(root, cli);
-  for (const [heading, names] of Object.entries(groups))
-    for (const name of names) {
-      const command = root.command(name).helpGroup(heading).exitOverride();
+  addHelp(root, {
+    what: 'train PyTorch models on high-throughput pools and lose none of it',
+    examples: [
+      ['updraft init train.py', 'write a job file for a script'],
+      ['updraft check', 'find what would fail'],
+      ['updraft run', 'queue the jobs and watch them'],
+    ],
+  });
+  for (const [heading, commands] of Object.entries(groups))
+    for (const [name, what] of Object.entries(commands)) {
+      const command = describe(root.command(name), what).helpGroup(heading).exitOverride();
       if (wanted === 'all' || wanted.includes(name)) (await configureOf(name))(command, cli);
     }
-  describe(root);
   root
     .command('_supervise', { hidden: true })
     .argument('<folder>')
@@ -88,7 +95,9 @@ export async function buildProgram(cli: Cli, wanted: readonly string[] | 'all'):
     .argument('[words...]')
     .action(() => {
       throw new Fault('usage', 'updraft sync was removed', {
-        fix: '`updraft get -r URL FOLDER` or `updraft put -r FOLDER URL` copies what is missing; `pelican object sync` mirrors',
+        fix:
+          '`updraft get -r URL FOLDER` or `updraft put -r FOLDER URL` copies what is missing; ' +
+          '`pelican object sync` mirrors',
       });
     });
   return root;
@@ -106,6 +115,8 @@ export function assertSystem(command: string, platform: NodeJS.Platform): void {
   if (platform === 'linux' || !linuxOnly.includes(command)) return;
   const system = platform === 'darwin' ? 'macOS' : platform;
   throw new Fault('pool-unreachable', `updraft ${command} needs Linux, and this is ${system}`, {
-    fix: `log in to an access point with ssh, and run it there; init, check, plan, report, why, bundle, adopt and dashboard work on ${system} too`,
+    fix:
+      'log in to an access point with ssh, and run it there; init, check, plan, report, why, bundle, adopt ' +
+      `and dashboard work on ${system} too`,
   });
 }

@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
 import { findRun as find } from './find-run.ts';
 
 const findRun = (cwd: string, word: string | undefined) =>

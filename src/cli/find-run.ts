@@ -1,10 +1,10 @@
 import { open, readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { firstFew, printable, shellQuote } from '@updraft/base';
-import { Fault } from '../fault/fault.ts';
-import { runFiles, runsFolder } from '../job/layout.ts';
+import { Fault } from '@updraft/account/fault';
+import { runFiles, runsFolder } from '@updraft/account/run-folder';
 import { statIfExists } from '../job/list-files.ts';
-import { isRehearsal } from '../run/list-runs.ts';
+import { isRehearsal } from '../run/run-states.ts';
 import type { Cli } from './cli.ts';
 import { askYesNo } from './text/phrases.ts';
 

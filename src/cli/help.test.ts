@@ -6,7 +6,7 @@ import type { Command } from 'commander';
 import { exampleWords } from '../../test/cli/example-words.ts';
 import { runCommand } from '../../test/cli/run-command.ts';
 import { buildProgram } from './commands.ts';
-import { helpTexts } from './help-texts.ts';
+import { helpOf } from './help.ts';
 
 /** The program on a terminal of this width. */
 async function programAt(columns: number): Promise<Command> {
@@ -45,10 +45,9 @@ test('help fits the width of the terminal and breaks no word', async () => {
 test('every command says in one line what it does, has examples, and a page that exists', async () => {
   const page = readFileSync(path.join(docs, 'commands.md'), 'utf8');
   const commands = commandsOf(await programAt(80));
-  assert.deepEqual(commands.map(([at]) => at).sort(), Object.keys(helpTexts).sort());
   for (const [at, command] of commands) {
     const text = command.helpInformation();
-    const { page: more, examples = [] } = helpTexts[at] ?? {};
+    const { page: more, examples } = helpOf(command);
     assert.match(text, /\n\n[A-Z][^\n]{1,78}\.\n\n/, at);
     assert.match(text, /\nExamples:\n {2}(eval|updraft) .*\n(.*\n)*\nRead more:\n {2}updraft docs/, at);
     assert.ok(examples.length >= 2, `${at} has fewer than two examples`);
@@ -60,12 +59,13 @@ test('every command says in one line what it does, has examples, and a page that
 test('every example is a command line that its command accepts', async () => {
   const root = await programAt(80);
   const reached: string[] = [];
-  for (const [at, command] of commandsOf(root)) {
+  const commands = commandsOf(root);
+  for (const [at, command] of commands) {
     command.configureOutput({ writeErr: (text) => assert.fail(text) });
     if (at !== '') command.action(() => void reached.push(at));
   }
-  for (const [at, { examples }] of Object.entries(helpTexts))
-    for (const [line] of examples) {
+  for (const [at, command] of commands)
+    for (const [line] of helpOf(command).examples) {
       await root.parseAsync(exampleWords(line), { from: 'user' });
       const called = `${reached.pop() ?? 'nothing'} `;
       // What to do afterwards may be another command.

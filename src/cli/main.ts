@@ -4,7 +4,7 @@ import path from 'node:path';
 import process from 'node:process';
 import { cacheFolder } from '@updraft/base/user-folders';
 
-/** V8 keeps up to 134 MB for new objects, unless a flag at its start says less: whoever reads a large log starts again. */
+/** V8 keeps up to 134 MB for new objects, unless a flag says less: whoever reads a large log starts again. */
 const largeBytes = 64e6;
 const heapFlags = ['--max-semi-space-size=16', '--expose-gc'];
 /** The size of a file, or of the files in a folder. A pipe may have any. */

@@ -1,9 +1,8 @@
 import os from 'node:os';
 import path from 'node:path';
 import { errorReason, printableLines } from '@updraft/base';
-import { Fault } from '../fault/fault.ts';
-import { kinds } from '../fault/kinds.ts';
-import { describeFull, isFull } from '../job/full-disk.ts';
+import { Fault, kinds } from '@updraft/account/fault';
+import { describeFull, isFull } from '@updraft/account/run-folder';
 import { SpecFault } from '../job/source-file.ts';
 import type { Cli } from './cli.ts';
 

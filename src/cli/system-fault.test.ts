@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
 import { systemFault } from './print-fault.ts';
 
 const refused = (code: string, file?: string): Error =>

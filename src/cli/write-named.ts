@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { errorReason } from '@updraft/base';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
 
 /** The fault of a file or folder that a user named, and that cannot be written. */
 export const cannotWrite = (target: string, cause: unknown, fix?: string): Fault =>

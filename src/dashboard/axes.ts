@@ -1,6 +1,6 @@
 import { compareValues, numberOf } from '@updraft/base';
-import { tickStep } from '../report/charts/axis.ts';
-import { showValue } from '../job/describe-parameters.ts';
+import { tickStep } from '@updraft/view/charts';
+import { showValue } from '@updraft/account/parameters';
 import type { ParameterValue } from './page-data.ts';
 
 /** Where values are drawn on an axis of length 1, and which are labelled. Pure; needs nothing of Node or a browser. */

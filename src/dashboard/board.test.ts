@@ -1,18 +1,16 @@
+/** The board: counts, verdict and troubles of a run, which are those of `report`. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import { imagenetRun } from '../../test/dashboard/imagenet-run.ts';
-import { fold } from '../journal/fold.ts';
-import { loadRun } from '../journal/load-run.ts';
-import type { AgentBody, Entry, RunEntry } from '../journal/entry.ts';
-import { lossColumns, sumOver } from '../report/columns.ts';
-import { formatSeconds } from '../report/format.ts';
-import { readRun } from '../report/read-run.ts';
-import { sectionHtml } from '../report/report-html.ts';
-import { withoutEmptyColumns } from '../report/section.ts';
-import { sections } from '../report/sections.ts';
+import { type AgentBody, type Entry, fold, loadRun } from '@updraft/account/journal';
+import type { RunEntry } from '@updraft/account/testing';
+import { lossColumns, readRun, sections, sumOver } from '@updraft/account/report';
+import { formatSeconds } from '@updraft/view/format';
+import { sectionHtml } from '@updraft/view/html';
+import { withoutEmptyColumns } from '@updraft/view/document';
 import { boardOf } from './board.ts';
 
 const standing = { place: '', trouble: null, stop: null, retry: null };

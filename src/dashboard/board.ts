@@ -1,20 +1,29 @@
 import { clip, counted } from '@updraft/base';
 import { byImportance, isLowerBetter } from '@updraft/base/training';
-import { causeTitle, sentence, type Cause } from '../codes/causes.ts';
-import { kinds, type FaultKind } from '../fault/kinds.ts';
-import type { JobHistory } from '../history/history.ts';
-import { causeOfAttempt } from '../history/run-jobs.ts';
-import { silence } from '../journal/silence.ts';
-import { describeDamage, type AttemptState, type JobState, type RunState } from '../journal/state.ts';
-import { jobMetrics } from '../journal/training-curve.ts';
-import { lossColumns, sumOver } from '../report/columns.ts';
-import { formatMillis, formatSeconds, formatShare } from '../report/format.ts';
-import { isFailed, jobsByCause, type LogReport } from '../report/log-report.ts';
-import { readRun } from '../report/read-run.ts';
-import { sectionHtml } from '../report/report-html.ts';
-import { withoutEmptyColumns } from '../report/section.ts';
-import { sections, timeSummary } from '../report/sections.ts';
-import { remedyFor } from '../report/verdict.ts';
+import { type Cause, causeTitle, sentence } from '@updraft/account/codes';
+import { type FaultKind, kinds } from '@updraft/account/fault';
+import type { JobHistory } from '@updraft/account/history';
+import {
+  type AttemptState,
+  describeDamage,
+  type JobState,
+  type RunState,
+  silence,
+} from '@updraft/account/journal';
+import {
+  isFailed,
+  jobsByCause,
+  type LogReport,
+  lossColumns,
+  readRun,
+  remedyFor,
+  sections,
+  sumOver,
+  timeSummary,
+} from '@updraft/account/report';
+import { formatMillis, formatSeconds, formatShare } from '@updraft/view/format';
+import { sectionHtml } from '@updraft/view/html';
+import { withoutEmptyColumns } from '@updraft/view/document';
 import type { Board, Problem, Tone } from './page-data.ts';
 
 export type BoardContext = Pick<Board, 'place' | 'trouble' | 'stop' | 'retry'>;
@@ -50,7 +59,7 @@ function millisOf(time: string | undefined): number | null {
 }
 
 function metricsOf({ jobs }: RunState): Board['metrics'] {
-  const names = new Set(jobs.flatMap((job) => Object.keys(jobMetrics(job).metrics)));
+  const names = new Set(jobs.flatMap((job) => Object.keys(job.metrics)));
   const directions = jobs[0]?.directions;
   return byImportance([...names], directions).map((name) => ({
     name,
@@ -58,22 +67,20 @@ function metricsOf({ jobs }: RunState): Board['metrics'] {
   }));
 }
 
-function countsOf({ tally, jobs }: RunState): Board['counts'] {
-  const held = jobs.filter((job) => job.held !== undefined && job.status === 'waiting').length;
-  const bad = tally['wrong-output'] + tally.failed + tally.evicted + tally.lost;
+function countsOf({ tally }: RunState): Board['counts'] {
   const all: Board['counts'] = [
     { label: 'done', jobs: tally.success, tone: 'good' },
     { label: 'running', jobs: tally.running, tone: 'busy' },
-    { label: 'waiting', jobs: Math.max(0, tally.waiting - held), tone: 'idle' },
-    { label: 'held', jobs: held, tone: 'warn' },
-    { label: 'without a result', jobs: bad, tone: 'bad' },
-    { label: 'stopped', jobs: tally.stopped, tone: 'idle' },
+    { label: 'waiting', jobs: tally.waiting, tone: 'idle' },
+    { label: 'held', jobs: tally.held, tone: 'warn' },
+    { label: 'without a result', jobs: tally['wrong-output'] + tally.failed, tone: 'bad' },
+    { label: 'stopped', jobs: tally.removed, tone: 'idle' },
   ];
   return all.filter(({ jobs: count }) => count > 0);
 }
 
 function verdictOf(state: RunState, wrong: Problem[], now: number): Board['verdict'] {
-  const { total, success, stopped } = state.tally;
+  const { total, success, removed } = state.tally;
   const jobsWith = (isYours: boolean): number =>
     wrong.filter(({ needsYou }) => needsYou === isYours).reduce((sum, { jobs }) => sum + jobs, 0);
   const [needing, handled] = [jobsWith(true), jobsWith(false)];
@@ -82,7 +89,7 @@ function verdictOf(state: RunState, wrong: Problem[], now: number): Board['verdi
   const say = (tone: Tone, headline: string) => ({ tone, headline, detail });
   if (state.endedAt !== undefined) {
     if (success === total) return say('good', 'Success: every job has a valid result.');
-    if (success + stopped === total) return say('idle', `Stopped: ${counted(stopped, 'job')} ended early.`);
+    if (success + removed === total) return say('idle', `Stopped: ${counted(removed, 'job')} ended early.`);
     const lack = needing === 1 ? 'has' : 'have';
     return say('bad', `Ended: ${counted(needing, 'job')} ${lack} no valid result.`);
   }
@@ -106,7 +113,7 @@ function pace(state: RunState, now: number): string {
 const maxMessageChars = 600;
 const maxExamples = 5;
 
-/** What is wrong with the run: each cause of the report once, and what is tried again after those that need the user. */
+/** What is wrong with the run: each cause of the report once, and what is tried again after those for the user. */
 function problemsOf(jobs: readonly JobHistory[]): Problem[] {
   const isStopped = ({ outcome, cause }: JobHistory): boolean => outcome === 'removed' && cause === 'user';
   const again = jobs.flatMap((job) => {
@@ -183,7 +190,7 @@ function activityOf(job: JobState): string | undefined {
   return before === undefined ? undefined : `running again (last attempt: ${after(before)})`;
 }
 
-const after = (attempt: AttemptState): string => causeOfAttempt(attempt) ?? 'success';
+const after = ({ cause }: AttemptState): string => cause ?? 'success';
 
 const canPass = (kind: FaultKind): boolean => kinds[kind].retry !== 'never';
 

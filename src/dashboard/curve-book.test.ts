@@ -1,11 +1,11 @@
+/** Curves of all jobs, read from journals that grow, start over or come late. */
 import assert from 'node:assert/strict';
 import { appendFile, mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
-import { attemptFiles, attemptFolder } from '../job/layout.ts';
-import type { Progress } from '../journal/entry.ts';
-import type { JobState } from '../journal/state.ts';
+import { attemptFiles, attemptFolder } from '@updraft/account/run-folder';
+import type { JobState, Progress } from '@updraft/account/journal';
 import { CurveBook, ThinCurve } from './curve-book.ts';
 
 const lines = (attempt: number, reports: Progress[]): string =>
@@ -22,7 +22,7 @@ const job = (attempts: number): JobState => {
     id: '0000',
     attempts: Array.from(
       { length: attempts },
-      (_, index) => ({ job: '0000', attempt: index + 1 }) as JobState['attempts'][number],
+      (_, index) => ({ job: '0000', number: index + 1 }) as JobState['attempts'][number],
     ),
   };
   return state as JobState;

@@ -1,15 +1,15 @@
 import path from 'node:path';
-import { attemptFiles, attemptFolder } from '../job/layout.ts';
-import type { JobState } from '../journal/state.ts';
-import { JournalTail } from '../journal/tail.ts';
+import { attemptFiles, attemptFolder } from '@updraft/account/run-folder';
 import {
   type Curve,
   CurveStitcher,
   type CurveUnit,
   isCurveEntry,
   isProgressLine,
+  type JobState,
+  JournalTail,
   type TrainingPoint,
-} from '../journal/training-curve.ts';
+} from '@updraft/account/journal';
 import type { MetricCurves } from './page-data.ts';
 
 /** Points kept of a metric of a job: more than a screen shows. */
@@ -91,7 +91,7 @@ class JobCurves implements Curve {
 
   /** False if an earlier attempt's journal came later, or one started over: then all must be read again. */
   async read(folder: string, { id, attempts }: JobState): Promise<boolean> {
-    for (const { attempt } of attempts) {
+    for (const { number: attempt } of attempts) {
       const file = path.join(attemptFolder(folder, id, attempt), attemptFiles.journal);
       const tail = this.#tails.get(attempt) ?? new JournalTail(file, isProgressLine);
       this.#tails.set(attempt, tail);

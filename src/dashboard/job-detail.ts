@@ -1,15 +1,19 @@
 import path from 'node:path';
 import { clip, printable } from '@updraft/base';
-import type { Explanation } from '../diagnosis/explanation.ts';
-import { faultOf } from '../history/run-jobs.ts';
-import { attemptFiles, attemptFolder } from '../job/layout.ts';
-import { isOpen, type AttemptState, type JobState, type RunState } from '../journal/state.ts';
-import { eachProgress } from '../journal/tail.ts';
-import { type Curve, CurveStitcher } from '../journal/training-curve.ts';
-import { attemptSentences } from '../why/checkpoint-sentences.ts';
-import { explainRunJob } from '../why/explain-run-job.ts';
+import { attemptSentences, explainRunJob, type Explanation } from '@updraft/account/why';
+import { attemptFiles, attemptFolder } from '@updraft/account/run-folder';
+import {
+  type AttemptState,
+  type Curve,
+  CurveStitcher,
+  eachProgress,
+  endedBadly,
+  isOpen,
+  type JobState,
+  type RunState,
+} from '@updraft/account/journal';
 import { everyNth, fewDigits } from './curve-book.ts';
-import { phaseRowsOf } from './job-row.ts';
+import { partsOf } from './job-row.ts';
 import type { CurvePoint, JobDetail } from './page-data.ts';
 import { actionOn, canRetry, type RunSource } from './run-source.ts';
 
@@ -33,32 +37,28 @@ export async function jobDetail(
   explanation: Explanation,
   points = maxPoints,
 ): Promise<JobDetail> {
-  const rows = phaseRowsOf(job);
   const { argument } = source;
   return {
     id: job.id,
     explanation: shown(explanation),
-    attempts: job.attempts.map((attempt, index) => {
-      const row = rows[index];
-      const fault = faultOf(attempt);
+    attempts: job.attempts.map((attempt) => {
+      const { number, ending, why, site, machine, fault } = attempt;
       return {
-        attempt: attempt.attempt,
-        outcome: attempt.outcome ?? 'running',
-        why: clip(printable(attempt.why), 400),
-        where: clip(printable([row?.site, row?.host].filter((part) => part !== '').join(', ')), 200),
+        attempt: number,
+        outcome: ending,
+        why: clip(printable(why), 400),
+        where: clip(printable([site, machine].filter((part) => part !== '').join(', ')), 200),
         fault: clip(printable(fault?.message ?? ''), maxTextChars),
         fix: clip(printable(fault?.fix ?? ''), maxTextChars),
         notes: notesOn(attempt).map((note) => clip(printable(note), 600)),
-        parts: row?.parts ?? [],
+        parts: partsOf(attempt),
       };
     }),
     curves: await jobCurves(source.folder, job, points),
     commands: [
       { what: 'what it printed', command: `updraft logs ${argument} ${job.id}` },
       { what: 'what it printed on stderr', command: `updraft logs ${argument} ${job.id} --err` },
-      ...(job.status === 'ended' && job.outcome !== 'success'
-        ? [{ what: 'why it failed', command: `updraft why ${argument} ${job.id}` }]
-        : []),
+      ...(endedBadly(job) ? [{ what: 'why it failed', command: `updraft why ${argument} ${job.id}` }] : []),
     ],
     stop: !isOpen(job) || job.stopRequested ? null : actionOn(source, 'stop', [job.id]),
     retry: canRetry(source, job) ? actionOn(source, 'retry', [job.id]) : null,
@@ -89,7 +89,7 @@ async function jobCurves(
 ): Promise<JobDetail['curves']> {
   const stitcher = new CurveStitcher(percentages);
   const metrics = new Map<string, CurvePoint[]>();
-  for (const { job, attempt } of attempts) {
+  for (const { job, number: attempt } of attempts) {
     const journal = path.join(attemptFolder(folder, job, attempt), attemptFiles.journal);
     const curve = attemptCurve(metrics, attempt);
     await eachProgress(journal, (entry) => stitcher.add(entry, curve));

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { AgentBody, Entry } from '../journal/entry.ts';
-import { fold } from '../journal/fold.ts';
-import type { JobState } from '../journal/state.ts';
+import { type AgentBody, type AgentState, type Entry, fold } from '@updraft/account/journal';
+import { completeJob, jobMetrics } from '@updraft/account/testing';
 import { jobRow, measurementsOf } from './job-row.ts';
 
 const job = '0000';
@@ -43,9 +42,9 @@ test('the bar of an attempt begins with its set-up, so that the rest is at the r
 
 test('a loss that ended in NaN is known as such, with its best value', () => {
   const training = { command: '', loss: NaN, accuracy: 0.5, best: { loss: 2, accuracy: 0.5 } };
-  const attempts = [{ attempt: 1, agent: { training } }] as unknown as JobState['attempts'];
-  const ended = { id: '0', status: 'ended' as const, stopRequested: false, attempts };
-  const { metrics, best, diverged } = measurementsOf(ended);
+  const { metrics, best, diverged } = measurementsOf(
+    jobMetrics({ attempts: [{ agent: { training } as unknown as AgentState }] }),
+  );
   assert.deepEqual(
     { metrics, best, diverged },
     {
@@ -59,7 +58,8 @@ test('whole commands that differ at their ends stay different on the page', () =
   const words = { word: '', where: '', figures: [], notes: [] };
   const shown = [0.1, 0.2].map((lr) => {
     const waiting = { id: '0', status: 'waiting' as const, stopRequested: false, attempts: [] };
-    return jobRow({ ...waiting, parameters: { command: `${command}${lr}` } }, () => words, 0).parameters;
+    const planned = { parameters: { command: `${command}${lr}` } };
+    return jobRow(completeJob(waiting, { planned }), () => words, 0).parameters;
   });
   assert.notDeepEqual(shown[0], shown[1]);
   assert.equal(String(shown[0]?.['command']).length, 60);

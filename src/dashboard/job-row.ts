@@ -1,9 +1,7 @@
 import { clip, defined } from '@updraft/base';
-import { startAndEnd } from '@updraft/base/tables';
-import { jobMetrics } from '../journal/training-curve.ts';
-import type { JobState } from '../journal/state.ts';
-import type { AttemptHistory, Activity } from '../history/history.ts';
-import { runJob } from '../history/run-jobs.ts';
+import { startAndEnd } from '@updraft/view/tables';
+import type { JobState } from '@updraft/account/journal';
+import { activities, type AttemptHistory, type JobOutcome, returnsFiles } from '@updraft/account/history';
 import type { AttemptBar, BoardRow, ParameterValue, Tone } from './page-data.ts';
 
 /** A job in one line, in the words of the command line. */
@@ -42,11 +40,12 @@ function shortParameters({ parameters = {} }: JobState): BoardRow['parameters'] 
 }
 
 /** What can be sorted by; more digits than anyone reads would only make the page larger. */
-export function measurementsOf(job: JobState): Pick<BoardRow, 'metrics' | 'best' | 'diverged'> {
-  const all = jobMetrics(job);
-  const metrics = finite(all.metrics);
-  const best = Object.entries(finite(all.best)).filter(([name, value]) => metrics[name] !== value);
-  const odd = Object.entries(all.metrics).filter(([, value]) => !Number.isFinite(value));
+export function measurementsOf(
+  job: Pick<JobState, 'metrics' | 'best'>,
+): Pick<BoardRow, 'metrics' | 'best' | 'diverged'> {
+  const metrics = finite(job.metrics);
+  const best = Object.entries(finite(job.best)).filter(([name, value]) => metrics[name] !== value);
+  const odd = Object.entries(job.metrics).filter(([, value]) => !Number.isFinite(value));
   const diverged = Object.fromEntries(odd.map(([name, value]) => [name, String(value)]));
   return {
     metrics,
@@ -60,28 +59,29 @@ function finite(metrics: BoardRow['metrics']): BoardRow['metrics'] {
   return Object.fromEntries(known.map(([name, value]) => [name, Number(value.toPrecision(6))]));
 }
 
-function toneOf({ status, outcome, held, attempts }: JobState): Tone {
-  if (held !== undefined || attempts.at(-1)?.pool?.disconnected !== undefined) return 'warn';
-  if (status === 'running') return 'busy';
-  if (status === 'waiting') return 'idle';
-  if (outcome === 'success') return 'good';
-  return outcome === 'stopped' ? 'idle' : 'bad';
-}
+const tones: Record<JobOutcome, Tone> = {
+  waiting: 'idle',
+  running: 'busy',
+  success: 'good',
+  held: 'warn',
+  removed: 'idle',
+  failed: 'bad',
+  'wrong-output': 'bad',
+};
 
-/** Where each attempt of a job ran, how it ended, and its milliseconds by phase. */
-export const phaseRowsOf = (job: JobState) =>
-  runJob(job).attempts.map((attempt, index) => ({
-    outcome: job.attempts[index]?.outcome ?? 'running',
-    host: attempt.machine,
-    site: attempt.site,
-    parts: partsOf(attempt),
-  }));
+const toneOf = ({ outcome, attempts }: JobState): Tone =>
+  attempts.at(-1)?.pool?.disconnected === undefined ? tones[outcome] : 'warn';
 
-function partsOf({ spans, ending }: AttemptHistory): AttemptBar['parts'] {
-  const returned = ending === 'success' ? spans.findLastIndex(({ doing }) => doing === 'output') : -1;
+/** The milliseconds of an attempt by phase. */
+export function partsOf({ spans, ending }: AttemptHistory): AttemptBar['parts'] {
+  const returned = ending === 'success' ? spans.findLastIndex(({ doing }) => returnsFiles(doing)) : -1;
   const millis: Partial<Record<Phase, number>> = {};
   for (const [index, { doing, from, to }] of spans.entries()) {
-    const phase = isSetUp(spans, index) ? 'preparing' : index === returned ? 'returning' : phaseOf[doing];
+    const phase = isSetUp(spans, index)
+      ? 'preparing'
+      : index === returned
+        ? 'returning'
+        : activities[doing].drawn;
     millis[phase] = (millis[phase] ?? 0) + to - from;
   }
   return slotPhases.flatMap((phase): AttemptBar['parts'] => {
@@ -92,19 +92,16 @@ function partsOf({ spans, ending }: AttemptHistory): AttemptBar['parts'] {
 
 /** Set-up comes first: at the end of the bar, as overhead, it would draw the rest too early. */
 function isSetUp(spans: AttemptHistory['spans'], index: number): boolean {
-  const doing = spans[index]?.doing;
-  return index === 0
-    ? doing === 'queue' || doing === 'starting'
-    : index === 1 && doing === 'starting' && spans[0]?.doing === 'queue';
+  const { doing = 'unknown' } = spans[index] ?? {};
+  const isEarly = index === 0 || (index === 1 && spans[0]?.doing === 'queued');
+  return isEarly && activities[doing].drawn === 'overhead';
 }
 
 function attemptBars(job: JobState): AttemptBar[] {
-  const rows = phaseRowsOf(job);
-  return job.attempts.flatMap(({ attempt, startedAt, agent }, index) => {
-    const from = Date.parse(startedAt ?? agent?.startedAt ?? '');
-    const row = rows[index];
-    if (row === undefined || Number.isNaN(from)) return [];
-    return [{ attempt, outcome: row.outcome, from, parts: row.parts }];
+  return job.attempts.flatMap((attempt) => {
+    const from = Date.parse(attempt.startedAt ?? attempt.agent?.startedAt ?? '');
+    if (Number.isNaN(from)) return [];
+    return [{ attempt: attempt.number, outcome: attempt.ending, from, parts: partsOf(attempt) }];
   });
 }
 
@@ -122,17 +119,3 @@ export const slotPhases = [
   'unknown',
 ] as const;
 type Phase = (typeof slotPhases)[number];
-
-const phaseOf: Record<Activity, Phase> = {
-  queue: 'overhead',
-  starting: 'overhead',
-  suspended: 'overhead',
-  input: 'fetching',
-  stalled: 'stalled',
-  unpacking: 'unpacking',
-  starved: 'waiting for data',
-  executing: 'training',
-  output: 'saving',
-  'cut-off': 'unknown',
-  silent: 'unknown',
-};

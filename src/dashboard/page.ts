@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { readAsset } from '../job/assets.ts';
 import type { Clock } from '@updraft/base';
-import type { JobState, RunState } from '../journal/state.ts';
+import type { JobState, RunState } from '@updraft/account/journal';
+import { isFailed } from '@updraft/account/report';
 import { boardOf } from './board.ts';
 import { CurveBook } from './curve-book.ts';
 import { explainJobs, jobDetail } from './job-detail.ts';
@@ -64,7 +65,10 @@ export function plainPage(title: string, text: string, forward = '', seconds = 0
   const refresh =
     forward === '' ? '' : `<meta http-equiv="refresh" content="${seconds};url=${escapeHtml(forward)}">`;
   const link = forward === '' ? '' : `<p><a href="${escapeHtml(forward)}">Continue</a></p>`;
-  return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">${refresh}<title>${escapeHtml(title)}</title></head><body><h1>${escapeHtml(title)}</h1><p>${escapeHtml(text)}</p>${link}</body></html>`;
+  return `<!doctype html><html lang="en"><head>
+<meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<meta name="color-scheme" content="light dark">${refresh}<title>${escapeHtml(title)}</title></head>
+<body><h1>${escapeHtml(title)}</h1><p>${escapeHtml(text)}</p>${link}</body></html>`;
 }
 
 const escapeHtml = (text: string): string =>
@@ -111,7 +115,7 @@ export async function staticPage(
   return html;
 }
 
-/** Points of all curves together, and of each at least: with many jobs, only metrics that most likely decide have curves. */
+/** Points of all curves, and of each at least: with many jobs, only metrics that most likely decide have curves. */
 const [maxSavedPoints, fewPoints, minSavedMetrics] = [60_000, 24, 6];
 
 async function savedCurves(
@@ -134,5 +138,4 @@ async function savedCurves(
 /** Failed and held jobs first, then those with several attempts. */
 const byPriority = (a: JobState, b: JobState): number => priority(b) - priority(a);
 
-const priority = ({ outcome, held, attempts }: JobState): number =>
-  (held !== undefined || (outcome !== undefined && outcome !== 'success') ? 1000 : 0) + attempts.length;
+const priority = (job: JobState): number => (isFailed(job) ? 1000 : 0) + job.attempts.length;

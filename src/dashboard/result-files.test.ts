@@ -1,3 +1,4 @@
+/** Which files of a job can be downloaded: links, special files and odd names cannot. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdir, symlink } from 'node:fs/promises';

@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { type FileHandle, open, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { walkFiles } from '@updraft/base/disk';
-import { resultsFolder } from '../job/layout.ts';
+import { resultsFolder } from '@updraft/account/run-folder';
 import type { ResultFile } from './page-data.ts';
 
 /** A result may be a folder of many small files; those have no use as single downloads. */

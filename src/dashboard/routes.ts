@@ -2,9 +2,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { type Clock, printableLines, succeeds } from '@updraft/base';
-import { asFault, Fault } from '../fault/fault.ts';
-import { attemptFiles, attemptFolder } from '../job/layout.ts';
-import type { JobState, RunState } from '../journal/state.ts';
+import { asFault, Fault } from '@updraft/account/fault';
+import { attemptFiles, attemptFolder } from '@updraft/account/run-folder';
+import type { JobState, RunState } from '@updraft/account/journal';
 import { isOwnPage } from './gatekeeper.ts';
 import { explainJobs, jobDetail } from './job-detail.ts';
 import { type PageMaker, plainPage } from './page.ts';
@@ -96,8 +96,8 @@ async function sendJob({ source, state }: RunHub, url: URL, response: ServerResp
 
 async function sendLog(hub: RunHub, url: URL, response: ServerResponse): Promise<void> {
   const job = hub.state && jobIn(hub.state, url);
-  const number = Number(url.searchParams.get('attempt') ?? job?.attempts.at(-1)?.attempt);
-  const attempt = job?.attempts.find((one) => one.attempt === number);
+  const number = Number(url.searchParams.get('attempt') ?? job?.attempts.at(-1)?.number);
+  const attempt = job?.attempts.find((one) => one.number === number);
   const stream = url.searchParams.get('stream') === 'err' ? 'err' : 'out';
   // Ids from a journal must not lead out of the run's folder.
   const file = path.join(attemptFolder('.', job?.id ?? '', number), attemptFiles[stream]);

@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises';
-import type { Explanation } from '../diagnosis/explanation.ts';
-import type { JobState, RunState } from '../journal/state.ts';
+import type { Explanation } from '@updraft/account/why';
+import { endedBadly, type JobState, type RunState } from '@updraft/account/journal';
 import type { Action, LogPart } from './page-data.ts';
 
 /** A run on this machine. */
@@ -35,8 +35,8 @@ export const actionOn = (
   command: ['updraft', action, source.argument, ...jobs].join(' '),
 });
 
-export const canRetry = ({ isAdopted }: RunSource, { status, outcome }: JobState): boolean =>
-  isAdopted !== true && status === 'ended' && outcome !== 'success';
+export const canRetry = ({ isAdopted }: RunSource, job: JobState): boolean =>
+  isAdopted !== true && endedBadly(job);
 
 /** The last bytes of a file as text, without a character cut in half; a missing file is empty. */
 export async function readEnd(path: string, maxBytes: number): Promise<LogPart> {

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Clock } from '@updraft/base';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
 import { Gatekeeper, isLoopback } from './gatekeeper.ts';
 import type { DescribeJob } from './job-row.ts';
 import { pageMaker, plainPage } from './page.ts';

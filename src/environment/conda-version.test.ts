@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { compareVersions, versionFits } from './conda-version.ts';
+import { compareVersions, versionFits } from './pixi-lock.ts';
 
 test('versions are ordered by their numbers, and words sort before numbers', () => {
   const ordered = ['0.9', '1.0a1', '1.0rc2', '1.0', '1.0.post1', '1.2', '1.10', '2', '12.9'];

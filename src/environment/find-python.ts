@@ -24,7 +24,8 @@ const eachOf = (statement: string): string =>
     'import importlib, importlib.util, sys',
     'for name in sys.argv[1:]:',
     `    try: ${statement}`,
-    '    except Exception as error: sys.exit("%s (%s)" % (name, str(error).splitlines()[0] if str(error) else type(error).__name__))',
+    '    except Exception as error: sys.exit("%s (%s)" % (name, ' +
+      'str(error).splitlines()[0] if str(error) else type(error).__name__))',
   ].join('\n');
 const importEach = eachOf('importlib.import_module(name)');
 /** Only top-level packages: finding a submodule would import its parents. */
@@ -70,7 +71,7 @@ async function candidates(env: Env, only: string | undefined): Promise<string[]>
     for (const folder of folders) {
       const file = path.join(folder, name);
       const target = await realpath(file).catch(() => undefined);
-      // A virtual environment's python links to the system's but is a different interpreter: the folder is part of the key.
+      // A virtual environment's python links to the system's but is another interpreter: the folder is part of the key.
       if (target !== undefined)
         found.set(`${path.dirname(file)} ${target}`, found.get(`${path.dirname(file)} ${target}`) ?? file);
     }

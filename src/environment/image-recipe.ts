@@ -28,7 +28,8 @@ function installing(input: RecipeInput): string[] {
     `pixi install --locked --environment ${environment}${named}`,
     compiling(input),
     // By default it would install again, for the platform of the building machine.
-    `{ echo '#!/bin/bash'; pixi shell-hook --environment ${environment} --shell bash --no-install; echo 'exec "$@"'; } > ${app}/entry.sh`,
+    `{ echo '#!/bin/bash'; pixi shell-hook --environment ${environment} ` +
+      `--shell bash --no-install; echo 'exec "$@"'; } > ${app}/entry.sh`,
     `chmod 755 ${app}/entry.sh`,
   ];
 }

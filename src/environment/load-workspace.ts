@@ -1,9 +1,9 @@
 import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { Fault } from '../fault/fault.ts';
-import { compareVersions, versionFits } from './conda-version.ts';
-import { describeEnvironment, type EnvironmentFacts } from './describe-environment.ts';
+import { Fault } from '@updraft/account/fault';
 import {
+  compareVersions,
+  versionFits,
   type LockedPlatform,
   type LockedSet,
   lockedVirtual,
@@ -11,6 +11,7 @@ import {
   readLock,
   selectLocked,
 } from './pixi-lock.ts';
+import { describeEnvironment, type EnvironmentFacts } from './describe-environment.ts';
 import {
   declaredCuda,
   dependenciesOf,
@@ -18,8 +19,8 @@ import {
   type ManifestPlatform,
   type PixiManifest,
   platformsOf,
-} from './pixi-manifest.ts';
-import { readPixiManifest } from './read-manifest.ts';
+  readPixiManifest,
+} from './read-manifest.ts';
 
 /** A Pixi workspace on this machine. */
 export interface Workspace {
@@ -107,7 +108,8 @@ export function lockMismatches(
   const declared = platforms.find(({ name }) => name === set.platform.name);
   if (outside.length === 0 && declared === undefined)
     outside.push(
-      `${manifest.file} has the platforms ${platforms.map(({ name }) => name).join(', ')} for "${environment}", but the lock has ${set.platform.name}`,
+      `${manifest.file} has the platforms ${platforms.map(({ name }) => name).join(', ')} ` +
+        `for "${environment}", but the lock has ${set.platform.name}`,
     );
   if (declared !== undefined) outside.push(...otherPlatform(declared, set.platform));
   if (outside.length > 0) return outside;
@@ -137,7 +139,8 @@ function otherPlatform({ name, subdir, virtual }: ManifestPlatform, locked: Lock
   if (name === subdir) return [];
   return differing(virtual, locked).map(
     (one) =>
-      `${one === '__cuda' ? 'CUDA' : one} of the platform ${name} is ${virtual[one] ?? 'none'}, but was locked as ${lockedVirtual(locked, one) ?? 'none'}`,
+      `${one === '__cuda' ? 'CUDA' : one} of the platform ${name} is ${virtual[one] ?? 'none'}, ` +
+      `but was locked as ${lockedVirtual(locked, one) ?? 'none'}`,
   );
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { tarEntry } from '../../test/archives/make-tar.ts';
 import { makePack } from '../../test/environment/make-pack.ts';
-import { PackInspector } from './pack-inspector.ts';
+import { PackInspector } from './pack-splitter.ts';
 
 async function inspect(tar: Buffer): Promise<string[]> {
   const inspector = new PackInspector('env.tar');

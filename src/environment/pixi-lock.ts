@@ -1,8 +1,7 @@
 import { createRequire } from 'node:module';
 import type * as Yaml from 'yaml';
-import { isTable, nearest } from '@updraft/base';
-import { Fault } from '../fault/fault.ts';
-import { type LockedPackage, lockedPackage } from './locked-package.ts';
+import { isTable, nearest, defined } from '@updraft/base';
+import { Fault } from '@updraft/account/fault';
 
 /** Loaded only when needed: its 72 files take longer than a small command. */
 export const yaml = (): typeof Yaml =>
@@ -20,7 +19,7 @@ export interface LockedPlatform {
   virtual: string[];
 }
 
-/** The version of a virtual package that a platform was locked for; for a processor its name (`__archspec=0=x86_64_v3`). */
+/** The version of a virtual package that a platform was locked for; a processor's name (`__archspec=0=x86_64_v3`). */
 export const lockedVirtual = ({ virtual }: LockedPlatform, name: string): string | undefined =>
   virtual
     .map((one) => one.split('='))
@@ -167,7 +166,8 @@ function otherVersion(file: string, version: number): Fault {
   const newer = version > Math.max(...versions);
   return new Fault(
     'file-invalid',
-    `${file}: format version ${version} is ${newer ? 'newer' : 'older'} than the supported ones (${versions.join(', ')})`,
+    `${file}: format version ${version} is ${newer ? 'newer' : 'older'} ` +
+      `than the supported ones (${versions.join(', ')})`,
     {
       about: file,
       fix: newer
@@ -217,4 +217,167 @@ function lookUp(
     if (found === undefined) throw broken(file, `${url} is used, but not described`);
     return lockedPackage(kind, url, { ...found, ...item });
   });
+}
+
+export interface LockedPackage {
+  kind: 'conda' | 'pypi' | 'source';
+  /** Where it comes from, without user name and password. */
+  url: string;
+  /** In lower case; for a PyPI package with `-` for `_` and `.`. */
+  name: string;
+  version: string;
+  /** The build string of a conda package; empty for others. */
+  build: string;
+  /** `linux-64`, `noarch`; only for conda packages. */
+  subdir?: string;
+  sha256?: string;
+  md5?: string;
+  bytes?: number;
+  depends: string[];
+  constrains: string[];
+  /** Names of a conda package on PyPI: `pytorch` is `torch` there. */
+  onPypi: string[];
+}
+
+type Fields = Record<string, unknown>;
+
+/** A package from its fields in the lock; missing fields are taken from its file name. */
+export function lockedPackage(kind: LockedPackage['kind'], url: string, fields: Fields): LockedPackage {
+  const named = kind === 'conda' ? condaName(url) : kind === 'pypi' ? wheelName(url) : sourceName(url);
+  const text = (key: string): string | undefined =>
+    typeof fields[key] === 'string' || typeof fields[key] === 'number' ? String(fields[key]) : undefined;
+  const [sha256, md5, subdir] = [text('sha256'), text('md5'), text('subdir') ?? named.subdir];
+  const { size } = fields;
+  return {
+    kind,
+    url: url.replace(/^([a-z][a-z+]*:\/\/)[^/@]*@/i, '$1'),
+    name: plainName(kind, text('name') ?? named.name),
+    version: text('version') ?? named.version,
+    build: text('build') ?? named.build,
+    ...defined({ subdir, sha256: sha256?.toLowerCase(), md5: md5?.toLowerCase() }),
+    ...(typeof size === 'number' && { bytes: size }),
+    depends: texts(fields['depends'] ?? fields['requires_dist']),
+    constrains: texts(fields['constrains']),
+    onPypi: texts(fields['purls']).flatMap((purl) => /^pkg:pypi\/([^@?#]+)/.exec(purl)?.[1] ?? []),
+  };
+}
+
+/** The name by which packages of a kind are compared. */
+export const plainName = (kind: LockedPackage['kind'], name: string): string =>
+  kind === 'pypi' ? name.toLowerCase().replaceAll(/[-_.]+/g, '-') : name.toLowerCase();
+
+const texts = (value: unknown): string[] =>
+  Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
+
+type Named = Pick<LockedPackage, 'name' | 'version' | 'build' | 'subdir'>;
+
+/** The file name of a conda package. */
+export const condaFile = (url: string): string =>
+  decodeURIComponent(url.replace(/[?#].*$/, '').replace(/^.*\//, ''));
+
+/** `…/linux-64/pytorch-gpu-2.7.1-cuda129_mkl_h43a4b0b_304.conda` */
+function condaName(url: string): Named {
+  const subdir = /([^/]+)\/[^/]*$/.exec(url.replace(/[?#].*$/, ''))?.[1];
+  const parts = condaFile(url)
+    .replace(/\.(conda|tar\.bz2)$/, '')
+    .split('-');
+  const [build = '', version = ''] = [parts.pop(), parts.pop()];
+  return { name: parts.join('-'), version, build, ...defined({ subdir }) };
+}
+
+/** `…/torch-2.4.1%2Bcu124-cp312-cp312-linux_x86_64.whl`, `…/thing-1.0.tar.gz`, or a folder. */
+function wheelName(url: string): Named {
+  const file =
+    url
+      .replace(/[?#].*$/, '')
+      .split('/')
+      .findLast((part) => part !== '') ?? '';
+  const [name = '', version = ''] = decodeURIComponent(file)
+    .replace(/\.(whl|zip|tar\.\w+)$/, '')
+    .split('-');
+  return { name, version: /^\d/.test(version) ? version : '', build: '' };
+}
+
+/** `name[1a2b3c4d] @ git+https://…` */
+const sourceName = (url: string): Named => ({
+  name: /^([^[\s@]+)\s*(?:\[[^\]]*\])?\s*@/.exec(url)?.[1] ?? url,
+  version: '',
+  build: '',
+});
+/**
+ * Compares two dotted versions as conda does; a word such as `rc1` or `a0` sorts before a number in its place.
+ */
+export function compareVersions(a: string, b: string): number {
+  const [left, right] = [partsOf(a), partsOf(b)];
+  for (let index = 0; index < Math.max(left.length, right.length); index++) {
+    const order = compareParts(left[index] ?? 0, right[index] ?? 0);
+    if (order !== 0) return order;
+  }
+  return 0;
+}
+
+/** Without the epoch and the local part, which do not matter for the order here. */
+const partsOf = (version: string): (number | string)[] =>
+  (
+    version
+      .toLowerCase()
+      .replace(/^\d+!/, '')
+      .replace(/\+.*$/, '')
+      .match(/\d+|[a-z]+/g) ?? []
+  ).map((part) => (/^\d/.test(part) ? Number(part) : part));
+
+function compareParts(a: number | string, b: number | string): number {
+  const order = rank(a) - rank(b);
+  if (order !== 0) return order;
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** Words sort before numbers, except `post`. */
+const rank = (part: number | string): number => (typeof part === 'number' ? 1 : part === 'post' ? 2 : 0);
+
+/**
+ * Whether a version satisfies a conda or PEP 440 specification (`>=2.7.1,<3`, `3.13.*`, `12.9|13.*`); undefined if the
+ * specification is about more than versions, or is not understood.
+ */
+export function versionFits(version: string, spec: string): boolean | undefined {
+  const answers = spec.split('|').map((choice) => everyFits(version, choice));
+  if (answers.includes(true)) return true;
+  return answers.includes(undefined) ? undefined : false;
+}
+
+function everyFits(version: string, choice: string): boolean | undefined {
+  const answers = choice.split(',').map((one) => clauseFits(version, one.trim()));
+  if (answers.includes(false)) return false;
+  return answers.includes(undefined) ? undefined : true;
+}
+
+function clauseFits(version: string, clause: string): boolean | undefined {
+  if (clause === '' || clause === '*') return true;
+  const [, sign = '', wanted = '', star = ''] =
+    /^(>=|<=|==|!=|~=|>|<|=)?\s*([0-9][\w.+!]*?)(\.?\*)?$/.exec(clause) ?? [];
+  if (wanted === '') return undefined;
+  const order = compareVersions(version, wanted);
+  switch (sign) {
+    case '>=':
+      return order >= 0;
+    case '<=':
+      return order <= 0;
+    case '>':
+      return order > 0;
+    case '<':
+      return order < 0;
+    case '~=':
+      return order >= 0 && startsWith(version, wanted.replace(/\.[^.]*$/, ''));
+    case '!=':
+      return star === '' ? order !== 0 : !startsWith(version, wanted);
+    case '=':
+      return startsWith(version, wanted);
+    default:
+      return star === '' ? order === 0 : startsWith(version, wanted);
+  }
+}
+
+function startsWith(version: string, prefix: string): boolean {
+  const [whole, start] = [partsOf(version), partsOf(prefix)];
+  return start.every((part, index) => part === whole[index]);
 }

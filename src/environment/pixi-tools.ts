@@ -1,16 +1,21 @@
 import path from 'node:path';
 import { type Env, findProgram } from '@updraft/base';
-import { Fault } from '../fault/fault.ts';
-import { compareVersions } from './conda-version.ts';
-import type { LockedPackage } from './locked-package.ts';
-import { type LockedPlatform, type LockedSet, yaml } from './pixi-lock.ts';
+import { Fault } from '@updraft/account/fault';
+import {
+  compareVersions,
+  type LockedPackage,
+  type LockedPlatform,
+  type LockedSet,
+  yaml,
+} from './pixi-lock.ts';
 
 /** How to install a missing program. */
 export const programSources = {
   pixi: 'install Pixi (https://pixi.sh/latest/installation); it needs no administrator rights',
   'pixi-pack': 'install it with: pixi global install pixi-pack',
   apptainer:
-    'install Apptainer (https://apptainer.org/docs/admin/main/installation.html), or build where it is installed: on an access point, or in a job',
+    'install Apptainer (https://apptainer.org/docs/admin/main/installation.html), ' +
+    'or build where it is installed: on an access point, or in a job',
 } as const;
 
 /** The path of a program; throws a Fault that says how to install it. */
@@ -112,7 +117,7 @@ export function refuseSources(
   });
 }
 
-/** `name-1a2b3c4d.sh`: caches keep what they first saw under a name, so the name includes part of the content's hash. */
+/** `name-1a2b3c4d.sh`: caches keep what they first saw under a name, so it includes part of the content's hash. */
 export function hashName(file: string, sha256: string): string {
   const base = path.basename(file);
   const ending = /(?:\.tar)?\.[A-Za-z][A-Za-z0-9]*$/.exec(base)?.[0] ?? '';

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { readPixiManifest } from './read-manifest.ts';
-import { environmentsOf, renderManifest } from './render-manifest.ts';
 import {
+  environmentsOf,
+  renderManifest,
   readCondaEnvironment,
   readInstalled,
   readPipRequirements,

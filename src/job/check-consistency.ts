@@ -1,20 +1,19 @@
-import { isShardList, nearest, shardRange } from '@updraft/base';
+import { isShardList, nearest, shardRange, numberOf, counted, parseDuration, parseSize } from '@updraft/base';
 import { checkPoolSubmit } from './check-pool-submit.ts';
-import { checkCheckpoint, checkRecovery } from './check-recovery.ts';
 import { dataMethods } from './choices.ts';
-import { checkGroups, checkNames, checkNumber, checkTwins } from './check-matrix.ts';
+import { seedName } from '@updraft/account/parameters';
 import {
   fillText,
   isBuiltin,
   parameterVariable,
   parseTemplate,
   placeholderNames,
-  seedName,
   shellContexts,
+  isReserved,
 } from './expand.ts';
 import { filledTexts } from './fill-file.ts';
 import { isInside, isLocal, overlap, plainPath } from './inside.ts';
-import { combinations, type Matrix } from './matrix.ts';
+import { combinations, type Matrix, isGroupEntry, parametersOf } from './matrix.ts';
 import {
   entriesAt,
   type KeyPath,
@@ -26,6 +25,7 @@ import {
   textsAt,
   valueAt,
 } from './source-file.ts';
+import type { Scalar } from './spec.ts';
 
 /**
  * Finds problems that no single value shows: folders that collide, methods that do not fit. Works on the raw values, so
@@ -174,7 +174,8 @@ function checkOnDemand(
   const wrongUrl = (message: string): SpecProblem[] => [problemAt(source, at('url'), message)];
   if (!isList && range === undefined)
     return wrongUrl(
-      'is not a list of shards; with method = "on-demand", expected a .shards.json from `updraft stage`, or a range like train-{0000..0099}.tar',
+      'is not a list of shards; with method = "on-demand", expected a ' +
+        '.shards.json from `updraft stage`, or a range like train-{0000..0099}.tar',
     );
   if (isLocal(url))
     return wrongUrl('is a range of shards on this machine; expected an osdf://, pelican:// or https:// URL');
@@ -247,7 +248,8 @@ function checkEnvironment(source: SourceFile): SpecProblem[] {
   if (has('pixi') && delivery === undefined && !has('pack') && !has('image'))
     say(
       'pixi',
-      'has no way to the worker; name an archive in `pack` (updraft env pack makes one) or an `image` made from it (updraft env image), or on the local pool set delivery = "install"',
+      'has no way to the worker; name an archive in `pack` (updraft env pack makes one) or an ' +
+        '`image` made from it (updraft env image), or on the local pool set delivery = "install"',
     );
   for (const key of ['pixi_environment', 'platform', 'fallback'])
     if (has(key) && !has('pixi'))
@@ -268,7 +270,9 @@ function checkUnpacker(source: SourceFile): SpecProblem[] {
   const url = typeof pack === 'string' ? pack : valueAt(pack, ['url']);
   const unpacker = valueAt(source.value, ['environment', 'pixi_unpack']);
   if (typeof url !== 'string' || isExecutable(url) || unpacker !== undefined) return [];
-  const message = `"${url}" is not self-extracting (.sh), and workers have no pixi-unpack; expected the program in \`pixi_unpack\`, or an archive made by: updraft env pack`;
+  const message =
+    `"${url}" is not self-extracting (.sh), and workers have no pixi-unpack; ` +
+    'expected the program in `pixi_unpack`, or an archive made by: updraft env pack';
   return [problemAt(source, key, message)];
 }
 
@@ -315,12 +319,18 @@ function unknownParameter(name: string, known: string[]): string {
   const close = nearest(name, known);
   const hint = close === undefined ? '' : ` (did you mean "{${close}}"?)`;
   const key = /\W/.test(name) ? `"${name}"` : name;
-  return `{${name}} is not a parameter; expected one of ${known.join(', ')}, a new one in [run], like matrix = { ${key} = [1, 2] }, or {{${name}}} for braces${hint}`;
+  return (
+    `{${name}} is not a parameter; expected one of ${known.join(', ')}, a new one ` +
+    `in [run], like matrix = { ${key} = [1, 2] }, or {{${name}}} for braces${hint}`
+  );
 }
 
 function unclearPlace(name: string): string {
   const variable = isBuiltin(name) ? `UPDRAFT_${name.toUpperCase()}` : parameterVariable(name);
-  return `{${name}} cannot be quoted safely in a substitution, here-document, comment or after a backslash; use the variable $${variable} there`;
+  return (
+    `{${name}} cannot be quoted safely in a substitution, here-document, ` +
+    `comment or after a backslash; use the variable $${variable} there`
+  );
 }
 
 function filledPathProblems(text: string, matrix: Matrix): string[] {
@@ -330,4 +340,206 @@ function filledPathProblems(text: string, matrix: Matrix): string[] {
       return [`becomes ${JSON.stringify(filled)}; expected a relative path without ".." or line breaks`];
   }
   return [];
+}
+
+const maxJobs = 100_000;
+
+function checkNumber(source: SourceFile, matrix: Matrix): SpecProblem[] {
+  const times = ['jobs', 'repeat'].map((key) => valueAt(source.value, ['run', key]));
+  const combined = Object.values(matrix).reduce((product, values) => product * values.length, 1);
+  const total = times.reduce<number>((all, each) => all * (typeof each === 'number' ? each : 1), combined);
+  if (total <= maxJobs || combined === 1) return [];
+  const message = `${combined} combinations make ${total} jobs; expected at most ${maxJobs}`;
+  return [problemAt(source, ['run', 'matrix'], message)];
+}
+
+function checkNames(source: SourceFile, matrix: Matrix, hasRepeat: boolean): SpecProblem[] {
+  const problems: SpecProblem[] = [];
+  const variables = new Map<string, string>();
+  for (const { name, at } of placesOfNames(matrix)) {
+    const same = variables.get(parameterVariable(name));
+    const reserved = isReserved(name)
+      ? 'every job has {job} and {index}, and its results have outcome, hours and tries'
+      : hasRepeat && name === seedName && '`repeat` gives every job its {seed}';
+    if (reserved !== false)
+      problems.push(
+        problemAtKey(source, at, `this name is reserved: ${reserved}; use another, such as my_${name}`),
+      );
+    if (same !== undefined)
+      problems.push(
+        problemAtKey(
+          source,
+          at,
+          same === name
+            ? `"${name}" is a parameter already; use another name`
+            : `becomes the variable ${parameterVariable(name)}, as "${same}" does; use another name`,
+        ),
+      );
+    variables.set(parameterVariable(name), name);
+  }
+  return problems;
+}
+
+/** Every parameter, and the key that introduces it. */
+const placesOfNames = (matrix: Matrix): { name: string; at: KeyPath }[] =>
+  Object.entries(matrix).flatMap(([group, entries]) =>
+    parametersOf(group, entries).map((name) => {
+      const first = entries.findIndex((entry) => isGroupEntry(entry) && Object.hasOwn(entry, name));
+      return { name, at: ['run', 'matrix', group, ...(first < 0 ? [] : [first, name])] };
+    }),
+  );
+
+/** Groups whose entries do not have the same parameters. */
+function checkGroups(source: SourceFile, matrix: Matrix): SpecProblem[] {
+  return Object.entries(matrix).flatMap(([group, entries]) => {
+    if (!entries.some(isGroupEntry)) return [];
+    const names = parametersOf(group, entries);
+    return entries.flatMap((entry, index) => {
+      const at = ['run', 'matrix', group, index];
+      if (!isGroupEntry(entry)) {
+        const message = `is no table, but other entries of "${group}" are; expected ${exampleEntry(names)}`;
+        return [problemAt(source, at, message)];
+      }
+      if (names.length === 0) return [problemAt(source, at, 'is an empty table; expected parameters')];
+      return names
+        .filter((name) => !Object.hasOwn(entry, name))
+        .map((name) => problemAt(source, at, missingValue(group, name)));
+    });
+  });
+}
+
+/** The same for `1`, `"1"`, `1.0` and `1e0`, but not for long numbers that differ in their last digits. */
+const comparable = (value: Scalar): string =>
+  String(Number.isSafeInteger(Math.trunc(numberOf(value) ?? NaN)) ? numberOf(value) : value);
+
+/** The first entry of each list that gives its jobs what an earlier one gives, also as `1e-4` and `0.0001`. */
+const checkTwins = (source: SourceFile, matrix: Matrix): SpecProblem[] =>
+  Object.entries(matrix).flatMap(([name, entries]) => {
+    const seen = new Map<string, number>();
+    for (const [index, entry] of entries.entries()) {
+      const values = isGroupEntry(entry) ? Object.entries(entry).sort() : [[name, entry] as const];
+      const given = JSON.stringify(values.map(([key, value]) => [key, comparable(value)]));
+      const first = seen.get(given);
+      seen.set(given, index);
+      if (first === undefined) continue;
+      const message = `is the same as entry ${first + 1}; remove it: \`repeat\` runs each combination several times`;
+      return [problemAt(source, ['run', 'matrix', name, index], message)];
+    }
+    return [];
+  });
+
+const exampleEntry = (names: readonly string[]): string =>
+  `a table like { ${names.map((name) => `${name} = "…"`).join(', ')} }`;
+
+const missingValue = (group: string, name: string): string =>
+  `has no "${name}", which other entries of "${group}" have; ` +
+  `add it, or ${name} = "" to leave out the key that {${name}} fills`;
+
+/** Where `[recovery]` contradicts itself or the rest of the file. */
+function checkRecovery(source: SourceFile, matrix: Matrix): SpecProblem[] {
+  return [
+    ...checkMax(source, 'memory'),
+    ...checkMax(source, 'disk'),
+    ...checkGiveUp(source),
+    ...checkFailedJobs(source, matrix),
+    ...checkSingle(source),
+  ];
+}
+
+/** A problem if the value at `at` is less than the one at `other`. */
+function lessThan(
+  source: SourceFile,
+  at: string[],
+  other: string[],
+  parse: (text: string) => number | undefined,
+  messageOf: (value: string, other: string) => string,
+): SpecProblem[] {
+  const [text, min] = [valueAt(source.value, at), valueAt(source.value, other)];
+  if (typeof text !== 'string' || typeof min !== 'string') return [];
+  // The schema reports values that cannot be parsed.
+  const isLess = (parse(text) ?? Infinity) < (parse(min) ?? -Infinity);
+  return isLess ? [problemAt(source, at, messageOf(text, min))] : [];
+}
+
+const checkMax = (source: SourceFile, what: 'memory' | 'disk'): SpecProblem[] =>
+  lessThan(
+    source,
+    ['recovery', `${what}_max`],
+    ['resources', what],
+    parseSize,
+    (max, asked) =>
+      `"${max}" is less than ${what} = "${asked}" of the first attempt; expected at least that much`,
+  );
+
+const checkGiveUp = (source: SourceFile): SpecProblem[] =>
+  lessThan(
+    source,
+    ['recovery', 'give_up_after'],
+    ['resources', 'time'],
+    parseDuration,
+    (giveUp, time) =>
+      `"${giveUp}" is shorter than time = "${time}" of a single attempt; expected at least that long`,
+  );
+
+function checkFailedJobs(source: SourceFile, matrix: Matrix): SpecProblem[] {
+  const at = ['recovery', 'failed_jobs'];
+  const max = valueAt(source.value, at);
+  const each = valueAt(source.value, ['run', 'jobs']) ?? 1;
+  const repeat = valueAt(source.value, ['run', 'repeat']) ?? 1;
+  if (typeof max !== 'number' || typeof each !== 'number' || typeof repeat !== 'number') return [];
+  const jobs = Object.values(matrix).reduce((product, values) => product * values.length, each * repeat);
+  if (max <= jobs) return [];
+  const message =
+    `${max} can never be reached: the run has ${counted(jobs, 'job')}; ` +
+    `expected ${jobs} or fewer, or remove it`;
+  return [problemAt(source, at, message)];
+}
+
+/** With a single attempt there is nothing to recover with. */
+function checkSingle(source: SourceFile): SpecProblem[] {
+  if (valueAt(source.value, ['run', 'attempts']) !== 1) return [];
+  return ['avoid', 'memory_max', 'disk_max', 'give_up_after'].flatMap((key) => {
+    const at = ['recovery', key];
+    const value = valueAt(source.value, at);
+    if (value === undefined || value === 'none') return [];
+    const message =
+      'applies to later attempts, and run.attempts = 1 allows none; set attempts to 2 or more, or remove it';
+    return [problemAt(source, at, message)];
+  });
+}
+
+/** Where the settings of checkpoints and limits contradict each other. */
+function checkCheckpoint(source: SourceFile): SpecProblem[] {
+  return [...checkAlone(source), ...checkLimits(source)];
+}
+
+function checkAlone(source: SourceFile): SpecProblem[] {
+  if (valueAt(source.value, ['train', 'checkpoint']) !== undefined) return [];
+  return ['checkpoint_keep', 'checkpoint_every'].flatMap((key) =>
+    valueAt(source.value, ['train', key]) === undefined
+      ? []
+      : [
+          problemAtKey(
+            source,
+            ['train', key],
+            'has no effect without `checkpoint`, the folder it applies to',
+          ),
+        ],
+  );
+}
+
+function checkLimits(source: SourceFile): SpecProblem[] {
+  const limit = valueAt(source.value, ['resources', 'time']);
+  const seconds = typeof limit === 'string' ? parseDuration(limit) : undefined;
+  if (seconds === undefined) return [];
+  return ['checkpoint_every', 'quiet_limit'].flatMap((key) => {
+    const at = ['train', key];
+    const value = valueAt(source.value, at);
+    const span = typeof value === 'string' ? parseDuration(value) : undefined;
+    if (span === undefined || span < seconds) return [];
+    const message =
+      `"${String(value)}" is never reached: an attempt has ` +
+      `time = "${String(limit)}"; expected less, or remove it`;
+    return [problemAt(source, at, message)];
+  });
 }

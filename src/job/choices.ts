@@ -14,6 +14,3 @@ export const pools = ['local', 'condor', 'slurm'] as const;
 
 /** Pools whose limits `check` knows, and whose lines the submit file gets. */
 export const profiles = ['ospool', 'chtc', 'htcondor', 'mini'] as const;
-
-/** What the next attempt avoids after a failure that another place can fix. */
-export const avoidances = ['site', 'machine', 'none'] as const;

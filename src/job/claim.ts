@@ -2,7 +2,7 @@ import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { unlessGone } from '@updraft/base';
 import { createExclusive, type ProcessIdentity } from '@updraft/base/processes';
-import { attemptFiles } from './layout.ts';
+import { attemptFiles } from '@updraft/account/run-folder';
 
 /**
  * Who owns an attempt: the agent that runs it, or no one, because it was given up (`void` says why). A claim is made

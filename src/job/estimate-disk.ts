@@ -1,5 +1,5 @@
 import { archiveKind, archiveKinds, formatSize } from '@updraft/base';
-import type { EnvironmentSize } from '../environment/size-environment.ts';
+import type { EnvironmentSize } from '../environment/describe-environment.ts';
 import { heldBytes, isOnDemand } from './on-demand.ts';
 import { poolTraits } from './pool-traits.ts';
 import type { DataSource, ResolvedData, Spec } from './spec.ts';

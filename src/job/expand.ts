@@ -1,8 +1,8 @@
 import { shellQuote } from '@updraft/base';
-import { parameterPattern } from './describe-parameters.ts';
+import { parameterPattern, resultNames, seedName } from '@updraft/account/parameters';
 import { plainPath } from './inside.ts';
 import type { Job } from './job.ts';
-import { jobId } from './layout.ts';
+import { jobId } from '@updraft/account/run-folder';
 import { balancedOrder, combinations, type Matrix, parameterNames } from './matrix.ts';
 import type { RunOptions, Scalar, Train } from './spec.ts';
 
@@ -19,8 +19,8 @@ export interface JobValues {
 type Sweep = Pick<RunOptions, 'jobs' | 'matrix' | 'repeat'>;
 
 /**
- * The jobs of a run, always in the same order: every combination of the matrix, `jobs` times, and that with each seed of
- * `repeat`. Combinations take turns, so that a bad hour of the pool hits all of them alike.
+ * The jobs of a run, always in the same order: every combination of the matrix, `jobs` times, and that with each
+ * seed of `repeat`. Combinations take turns, so that a bad hour of the pool hits all of them alike.
  */
 export function listJobs({ jobs, matrix, repeat = 0 }: Sweep): JobValues[] {
   const cells = combinations(matrix);
@@ -166,13 +166,7 @@ export const placeholderNames = (matrix: Matrix, hasRepeat: boolean): string[] =
   ...new Set([...parameterNames(matrix), ...(hasRepeat ? [seedName] : []), ...builtinNames]),
 ];
 
-/** The parameter that `repeat` adds. */
-export const seedName = 'seed';
-
 export const isBuiltin = (name: string): boolean => (builtinNames as readonly string[]).includes(name);
-
-/** What `updraft results` says of every job besides its parameters and metrics. */
-export const resultNames = ['job', 'outcome', 'hours', 'tries'] as const;
 
 /** Names that no parameter may have, because every job has something else of this name. */
 export const isReserved = (name: string): boolean =>

@@ -12,7 +12,7 @@ import {
   sizePattern,
 } from '@updraft/base';
 import { isInside, isPath, plainPath } from './inside.ts';
-import { agentHash } from './layout.ts';
+import { agentHash } from '@updraft/account/run-folder';
 
 type ErrorMap = (issue: { input?: unknown }) => string;
 
@@ -58,7 +58,8 @@ export const sentPaths = (what: string) =>
       const name = String(input).replace(/\/+$/, '').replace(/^.*\//s, '');
       const isName = isInside(name) && /^(\/|~\/|\.\.\/|.*\/\.\.\/)/.test(String(input));
       return isName
-        ? `is ${show(input)}; expected a path inside the job's folder: copy or move it there and write ${show(name)}, or make it a [data] table if it is large`
+        ? `is ${show(input)}; expected a path inside the job's folder: copy or move ` +
+            `it there and write ${show(name)}, or make it a [data] table if it is large`
         : outside({ input });
     }),
     entry(what),
@@ -165,7 +166,8 @@ export const urlOrFile = () =>
       // Pelican allows a credential's name before the scheme: igwn+osdf://.
       if (parsed === null || !schemes.includes(parsed.protocol.replace(/^.*\+/, '')))
         report(
-          `is ${show(payload.value)}; expected a path, or a URL that begins with osdf://, pelican://, https://, http:// or file://`,
+          `is ${show(payload.value)}; expected a path, or a URL that ` +
+            'begins with osdf://, pelican://, https://, http:// or file://',
         );
       else if (parsed.username !== '' || parsed.password !== '' || parsed.searchParams.has('authz'))
         report('contains a credential; put the token into a file and name it in token_file');

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { environmentSchema } from './environment-schema.ts';
-import { parameterPattern } from './describe-parameters.ts';
-import { avoidances, dataMethods, pools, profiles, secretPlaces, unpackModes } from './choices.ts';
+import { parameterPattern } from '@updraft/account/parameters';
+import { avoidances } from '@updraft/account/recovery';
+import { dataMethods, pools, profiles, secretPlaces, unpackModes } from './choices.ts';
 import {
   agentPlace,
   cacheList,
@@ -21,6 +21,86 @@ import {
   urlOrFile,
   urlOrPath,
 } from './field-schemas.ts';
+import { defined } from '@updraft/base';
+import { deliveries } from '../environment/describe-environment.ts';
+
+const archive = 'an archive of pixi-pack: a file beside this one, or a URL, like "env-1a2b3c4d.sh"';
+
+const packTable = table('a table like { url = "osdf:///my-project/env-1a2b3c4d.sh", sha256 = "…" }', {
+  url: urlOrPath(archive).describe(
+    'The archive: a file beside this one, or an osdf://, pelican:// or https:// URL.',
+  ),
+  sha256: matching('a SHA-256: 64 hexadecimal digits', /^[0-9a-fA-F]{64}$/)
+    .toLowerCase()
+    .optional()
+    .describe('SHA-256 of the archive, in hexadecimal.'),
+  bytes: count('a number of bytes', 1).optional().describe('Size of the archive in bytes.'),
+  manifest: urlOrPath('a URL, or a file beside this one')
+    .optional()
+    .describe('Manifest of chunk hashes: a URL, or a file beside this one.'),
+  token_file: nonEmptyText('the path of a file with the token')
+    .optional()
+    .describe('File with the bearer token; never put the token itself here.'),
+});
+
+/** A bare text is the archive's URL or path. */
+const pack = z.union(
+  [urlOrPath(archive).transform((url): z.output<typeof packTable> => ({ url })), packTable],
+  entry(archive),
+);
+
+/** `[environment]` of the user's file. */
+const environmentSchema = table('a table', {
+  image: nonEmptyText('an Apptainer image: a URL or a path')
+    .optional()
+    .describe("Apptainer image (default: the worker's own software)."),
+  image_token_file: nonEmptyText('the path of a file with the token')
+    .optional()
+    .describe('File with the bearer token for an image that needs one.'),
+  python: z
+    .array(
+      matching('the name of a Python module, like "torch"', /^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$/),
+      entry('a list of Python modules, like ["torch"]'),
+    )
+    .default([])
+    .describe(
+      'Python modules that the training imports; a Python that has them is found before the data is fetched.',
+    ),
+  pixi: path('the manifest of a Pixi workspace beside this file, like "pixi.toml"')
+    .optional()
+    .describe(
+      'Manifest of the Pixi workspace with the software. Its lock file decides GPU, memory and disk.',
+    ),
+  pixi_environment: nonEmptyText('the name of an environment of the workspace')
+    .optional()
+    .describe('Environment of the workspace (default: "default").'),
+  platform: nonEmptyText('a platform of the lock, like "linux-64"')
+    .optional()
+    .describe('Platform of the workers (default: "linux-64").'),
+  delivery: choiceOf(deliveries)
+    .optional()
+    .describe(
+      'How the Pixi environment reaches the worker: in an image, ' +
+        'as a pixi-pack archive, or on the local pool installed by Pixi.',
+    ),
+  fallback: choiceOf(['system'])
+    .optional()
+    .describe(
+      'On the local pool, without a pixi.lock that Pixi could write: ' +
+        "use this machine's own software, with a warning. No other pool falls back.",
+    ),
+  pack: pack.optional().describe('pixi-pack archive that is unpacked and activated before the training.'),
+  pixi_unpack: path('the program pixi-unpack beside this file')
+    .optional()
+    .describe('pixi-unpack program to send along; self-extracting archives have their own.'),
+})
+  .transform(
+    ({ pixi: manifest, pixiEnvironment: environment = 'default', platform = 'linux-64', ...rest }) => ({
+      ...rest,
+      ...defined({ pixi: manifest === undefined ? undefined : { manifest, environment, platform } }),
+    }),
+  )
+  .describe('The software of the training.');
 
 const variable = () =>
   names(
@@ -40,7 +120,8 @@ const secret = table('a table like { from = "env" } or { from = "file", path = "
 
 const train = table('the table [train] with command and outputs', {
   command: nonEmptyText('the command that trains, like "python3 train.py --epochs 5"').describe(
-    'The training, run by /bin/sh in the work folder. {name} is a parameter of [run.matrix]; {job} and {index} are the id and number of the job; {{ and }} are literal braces.',
+    'The training, run by /bin/sh in the work folder. {name} is a parameter of [run.matrix]; ' +
+      '{job} and {index} are the id and number of the job; {{ and }} are literal braces.',
   ),
   files: sentPaths('a list of files and folders beside this file, like ["train.py"]')
     .default([])
@@ -64,15 +145,27 @@ const train = table('the table [train] with command and outputs', {
   checkpoint_keep: count('a whole number of checkpoints', 1, 100)
     .optional()
     .describe('How many checkpoints are kept (default: 3).'),
+  processes: z
+    .union(
+      [z.literal('gpus'), z.int().min(1).max(512)],
+      entry('a number of processes, or "gpus": one for each'),
+    )
+    .optional()
+    .describe(
+      'Processes of one training, each started with the RANK, WORLD_SIZE and MASTER_ADDR that torch.distributed ' +
+        'reads: a number, or "gpus" for one per GPU (default: 1).',
+    ),
   checkpoint_every: duration()
     .optional()
     .describe(
-      'On HTCondor: how often the training must save and exit, so that its checkpoint reaches the access point. It resumes at once, with its data still there.',
+      'On HTCondor: how often the training must save and exit, so that its checkpoint ' +
+        'reaches the access point. It resumes at once, with its data still there.',
     ),
   quiet_limit: duration()
     .optional()
     .describe(
-      'An attempt that is idle, without output or progress, for this long is stopped as hung. One that computes silently gets three times as long (default: 1h idle).',
+      'An attempt that is idle, without output or progress, for this long is stopped as hung. ' +
+        'One that computes silently gets three times as long (default: 1h idle).',
     ),
   slow_limit: z
     .number(entry('how many times as slow as elsewhere is too slow, like 3, or 0 for never'))
@@ -81,7 +174,8 @@ const train = table('the table [train] with command and outputs', {
     })
     .optional()
     .describe(
-      'An attempt leaves a machine whose first epoch takes this many times as long as in other attempts of the run; 0 turns it off (default: 3).',
+      'An attempt leaves a machine whose first epoch takes this many times ' +
+        'as long as in other attempts of the run; 0 turns it off (default: 3).',
     ),
   env: z
     .record(variable(), scalar().transform(String), entry('a table of strings'))
@@ -97,7 +191,10 @@ const train = table('the table [train] with command and outputs', {
 
 const data = table('a table like [data.train]', {
   url: urlOrFile().describe(
-    'The data: a folder or file on this machine, its path relative to this file, or the URL of an object (osdf://, pelican://, https://, http://, file://). A folder is packed once per run. A list of shards (.shards.json), as `updraft stage` writes it, stands for all of them; with `method = "on-demand"` so does a range of numbered tars, like train-{0000..0099}.tar.',
+    'The data: a folder or file on this machine, its path relative to this file, or the URL of ' +
+      'an object (osdf://, pelican://, https://, http://, file://). A folder is packed once per run. ' +
+      'A list of shards (.shards.json), as `updraft stage` writes it, stands for all of them; ' +
+      'with `method = "on-demand"` so does a range of numbered tars, like train-{0000..0099}.tar.',
   ),
   into: path('a folder in the work folder, like "data"')
     .default('data')
@@ -107,7 +204,8 @@ const data = table('a table like [data.train]', {
     .default(false)
     .transform((isAsked) => isAsked || undefined)
     .describe(
-      'Start the training with the first part of the data. Each file (in a nested archive: each folder) appears when it is complete; the file .arriving disappears when all is there.',
+      'Start the training with the first part of the data. Each file (in a nested archive: ' +
+        'each folder) appears when it is complete; the file .arriving disappears when all is there.',
     ),
   unpack: choiceOf(unpackModes)
     .default('auto')
@@ -201,12 +299,14 @@ export const runSchema = table('a table', {
     )
     .default({})
     .describe(
-      'Parameters and their values; every combination is a job. A list of tables has parameters that belong together. {name} is filled in [train], [data], [environment], [resources] and run.requirements.',
+      'Parameters and their values; every combination is a job. A list of tables has parameters that ' +
+        'belong together. {name} is filled in [train], [data], [environment], [resources] and run.requirements.',
     ),
   repeat: count('a whole number of repetitions', 1, 10_000)
     .optional()
     .describe(
-      'Repetitions of every combination, each with its own {seed}: 1, 2, 3 … Combinations take turns, so that a bad hour of the pool hits all alike.',
+      'Repetitions of every combination, each with its own {seed}: 1, 2, ' +
+        '3 … Combinations take turns, so that a bad hour of the pool hits all alike.',
     ),
   pool: choiceOf(pools).default('local').describe('Where the jobs run.'),
   profile: choiceOf(profiles)
@@ -237,7 +337,9 @@ export const runSchema = table('a table', {
   )
     .optional()
     .describe(
-      'Command that runs on this machine, once, when the run has ended; it gets UPDRAFT_RUN, UPDRAFT_RUN_FOLDER, UPDRAFT_STATE ("success" or "failed"), UPDRAFT_SUCCEEDED and UPDRAFT_FAILED. On HTCondor and Slurm only while `updraft run` or `updraft watch` is open.',
+      'Command that runs on this machine, once, when the run has ended; it gets UPDRAFT_RUN, ' +
+        'UPDRAFT_RUN_FOLDER, UPDRAFT_STATE ("success" or "failed"), UPDRAFT_SUCCEEDED and UPDRAFT_FAILED. ' +
+        'On HTCondor and Slurm only while `updraft run` or `updraft watch` is open.',
     ),
 }).describe('How many jobs, and where.');
 
@@ -267,13 +369,17 @@ const pool = table('agent, or the table [pool.submit]', {
   agent: agentPlace()
     .optional()
     .describe(
-      'How the agent reaches the workers of an HTCondor pool: a URL that updraft env agent printed, from which they fetch it through caches; or "common": once per machine, where HTCondor is 25.14 or newer. By default it is sent with every attempt.',
+      'How the agent reaches the workers of an HTCondor pool: a URL that updraft env ' +
+        'agent printed, from which they fetch it through caches; or "common": once per machine, ' +
+        'where HTCondor is 25.14 or newer. By default it is sent with every attempt.',
     ),
   submit: z
     .record(z.string(), scalar(), entry('a table of strings, numbers, true and false'))
     .optional()
     .describe(
-      'Further lines for the pool: commands of the HTCondor submit file (a name that starts with + or MY. is an attribute of the job), or long options of sbatch. Lines that Updraft writes itself are refused.',
+      'Further lines for the pool: commands of the HTCondor submit file (a ' +
+        'name that starts with + or MY. is an attribute of the job), ' +
+        'or long options of sbatch. Lines that Updraft writes itself are refused.',
     ),
 }).describe('What else the pool needs.');
 
@@ -281,7 +387,8 @@ const metrics = (what: string) => z.array(nonEmptyText('the name of a metric'), 
 
 const results = table('a table', {
   smaller_is_better: metrics('a list of metrics, like ["latency"]').describe(
-    'Metrics of which a smaller value is better, as `updraft results` names them; also with val_ or test/ before them. Without it, the name decides: a loss, an error, `wer`, `perplexity` and the like.',
+    'Metrics of which a smaller value is better, as `updraft results` names them; also with val_ or ' +
+      'test/ before them. Without it, the name decides: a loss, an error, `wer`, `perplexity` and the like.',
   ),
   larger_is_better: metrics('a list of metrics, like ["reconstruction_time_gain"]').describe(
     'Metrics of which a larger value is better, against what their names suggest.',

@@ -1,8 +1,8 @@
-import { parameterPattern } from './describe-parameters.ts';
+import { parameterPattern } from '@updraft/account/parameters';
 import { type KeyPath, valueAt } from './source-file.ts';
 import type { Scalar } from './spec.ts';
 
-/** Keys and tables whose values a matrix fills before the schema reads them, besides the texts that `expand.ts` fills. */
+/** Keys and tables that a matrix fills before the schema reads them, besides the texts that `expand.ts` fills. */
 const filledKeys: readonly KeyPath[] = [
   ['data'],
   ['environment'],
@@ -34,8 +34,8 @@ export function filledTexts(value: unknown): { at: KeyPath; names: string[] }[] 
 }
 
 /**
- * The file's values with those keys filled. A text that is one placeholder becomes the value itself: a number stays one,
- * and "" leaves the key out.
+ * The file's values with those keys filled. A text that is one placeholder becomes the value itself: a number stays
+ * one, and "" leaves the key out.
  */
 export function fillFile(value: unknown, values: Readonly<Record<string, Scalar>>): unknown {
   const filled = structuredClone(value);

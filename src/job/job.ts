@@ -1,5 +1,10 @@
+import type { AttemptRecovery } from '@updraft/account/recovery';
 import type { CachePreferences } from './caches.ts';
 import type { DataSource, Environment, Resources, Scalar, Train } from './spec.ts';
+
+/** How many processes a training has on each machine. */
+export const processesOf = ({ processes = 1 }: Train, { gpus }: Pick<Resources, 'gpus'>): number =>
+  processes === 'gpus' ? Math.max(1, gpus) : processes;
 
 /** One training that is to produce one valid result: a spec with its parameters filled in. */
 export interface Job {
@@ -43,15 +48,6 @@ export interface OrderedWorkspace {
   environment: string;
 }
 
-/** What an attempt must know about the policy for failures. */
-export interface OrderedRecovery {
-  attempts: number;
-  failedJobs?: number;
-  /** Seconds. */
-  initialBackoff: number;
-  maxBackoff: number;
-}
-
 /**
  * What one attempt does: the only thing the agent reads. Paths are absolute on the machine where the attempt runs.
  * It never contains a token, only the path of a token's file.
@@ -71,7 +67,7 @@ export interface WorkOrder extends CachePreferences {
   resources: Resources;
   /** Nobody else limits its memory: the agent ends a training that uses more than requested. */
   limitsMemory?: true;
-  recovery?: OrderedRecovery;
+  recovery?: AttemptRecovery;
   /** Seconds between interruptions on this pool, as far as earlier runs know. */
   meanLifeSeconds?: number;
   /** Folder that holds `train.files`. */

@@ -37,7 +37,9 @@ export function overlay(base: SourceFile, over: SourceFile): SourceFile {
   const left = structuredClone(base.value);
   for (const [index, key] of (Array.isArray(without) ? without : [without]).entries())
     if (!removeKey(left, String(key))) {
-      const message = `${base.file} has no "${String(key)}" to remove; expected a list of its keys, like ["environment.image"]`;
+      const message =
+        `${base.file} has no "${String(key)}" to remove; ` +
+        'expected a list of its keys, like ["environment.image"]';
       problems.push(problemAt(over, ['without', index], message));
     }
   return { file: base.file, value: merge(left, rest), places, problems };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
 import { statIfExists } from './list-files.ts';
 
 test('a missing file is undefined, and denied access is a fault', async () => {

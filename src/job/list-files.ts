@@ -3,7 +3,7 @@ import { readdir, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { errorReason, isGone, nearest } from '@updraft/base';
 import { sha256Of } from '@updraft/base/disk';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
 import type { PlannedFile } from './plan.ts';
 
 /** Why an entry of `train.files` cannot be sent. */

@@ -1,11 +1,11 @@
 import { type Env, fileSize, mapLimited, stableJson } from '@updraft/base';
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
 import type { JobValues } from './expand.ts';
 import { isInside } from './inside.ts';
 import { type Layer, layerOfSetting } from './layers.ts';
-import { jobFileNames } from './layout.ts';
+import { jobFileNames } from '@updraft/account/run-folder';
 import { FileProblem, listFiles, statIfExists } from './list-files.ts';
 import { makePlan, type Plan, type PlanInput, type PlannedFile, withEnvironment } from './plan.ts';
 import { checkSpec, matrixPlaces, type SpecVariant } from './read-spec.ts';

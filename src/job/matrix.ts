@@ -1,4 +1,4 @@
-import type { Parameters } from './describe-parameters.ts';
+import type { Parameters } from '@updraft/account/parameters';
 import type { RunOptions, Scalar } from './spec.ts';
 
 /** Parameters with their values, and groups of parameters, whose values belong together. */

@@ -15,7 +15,9 @@ export const heldBytes = ({
 export function keepProblem(keep: number, largest: number): { message: string; fix: string } | undefined {
   if (keep >= 2 * largest) return undefined;
   return {
-    message: `keep = "${formatSize(keep)}" is too small: the largest shard has ${formatSize(largest)}, and two must fit`,
+    message:
+      `keep = "${formatSize(keep)}" is too small: ` +
+      `the largest shard has ${formatSize(largest)}, and two must fit`,
     fix: `set keep = "${formatSize(8 * largest)}", or stage the data with a smaller --shard-size`,
   };
 }

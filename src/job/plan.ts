@@ -1,7 +1,11 @@
 import { hash } from 'node:crypto';
 import { defined, formatSize, stableJson } from '@updraft/base';
-import type { EnvironmentFacts } from '../environment/describe-environment.ts';
-import { type Delivery, type EnvironmentSize, sizeEnvironment } from '../environment/size-environment.ts';
+import {
+  type EnvironmentFacts,
+  type Delivery,
+  type EnvironmentSize,
+  sizeEnvironment,
+} from '../environment/describe-environment.ts';
 import { chooseMethod } from './choose-method.ts';
 import { estimateDisk, imageDisk } from './estimate-disk.ts';
 import { fillJob, type JobValues, listJobs } from './expand.ts';

@@ -2,8 +2,8 @@ import path from 'node:path';
 import { z } from 'zod';
 import { nearest } from '@updraft/base';
 import { yaml } from '../environment/pixi-lock.ts';
-import { Fault } from '../fault/fault.ts';
-import { distinguishingParameters } from './describe-parameters.ts';
+import { Fault } from '@updraft/account/fault';
+import { distinguishingParameters } from '@updraft/account/parameters';
 import { checkConsistency, checkParameters, writtenMatrix } from './check-consistency.ts';
 import { isBuiltin, type JobValues, listJobs, placeholderValues } from './expand.ts';
 import { fileSchema, runSchema } from './file-schema.ts';
@@ -75,7 +75,9 @@ export function checkSpec(text: string, file: string, layers: Layer[] = []): Spe
 const maxVariants = 10_000;
 
 function tooManyVariants(source: SourceFile, [first]: { at: KeyPath }[], count: number): SpecProblem {
-  const message = `is different in ${count} jobs; expected at most ${maxVariants}: pass what only the training needs in the command`;
+  const message =
+    `is different in ${count} jobs; expected at most ${maxVariants}: ` +
+    'pass what only the training needs in the command';
   return problemAt(source, first?.at ?? [], message);
 }
 

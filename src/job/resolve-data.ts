@@ -2,7 +2,7 @@ import { realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { counted, defined, errorReason, fileSize, isGone, tried } from '@updraft/base';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
 import { isLocal, isPath } from './inside.ts';
 import {
   type KeyPath,

@@ -1,11 +1,10 @@
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { counted, defined, type Env, fileSize, findProgram, isThere, shellQuote, tried } from '@updraft/base';
-import type { EnvironmentFacts } from '../environment/describe-environment.ts';
+import type { EnvironmentFacts, Delivery } from '../environment/describe-environment.ts';
 import { describeLocked, loadWorkspace, lockName, type Workspace } from '../environment/load-workspace.ts';
 import { programSources } from '../environment/pixi-tools.ts';
-import type { Delivery } from '../environment/size-environment.ts';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
 import { chooseMethod } from './choose-method.ts';
 import { environmentSize, type Fallback, packName, type PlannedEnvironment } from './plan.ts';
 import { poolTraits } from './pool-traits.ts';
@@ -99,9 +98,13 @@ function cpuOnGpu(
   );
   const other =
     forGpus.length === 0
-      ? `no environment in the lock file has a GPU build; declare CUDA (platforms = [{ platform = "${subdir}", cuda = "12" }]) and lock again`
+      ? 'no environment in the lock file has a GPU build; declare CUDA ' +
+        `(platforms = [{ platform = "${subdir}", cuda = "12" }]) and lock again`
       : `expected one with a GPU build: ${forGpus.join(', ')}`;
-  return `"${name}" has a CPU build of PyTorch ${version}, and the job requests ${counted(resources.gpus, 'GPU')}; ${other}`;
+  return (
+    `"${name}" has a CPU build of PyTorch ${version}, ` +
+    `and the job requests ${counted(resources.gpus, 'GPU')}; ${other}`
+  );
 }
 
 const isForGpus = (workspace: Workspace, environment: string, platform: string): boolean =>

@@ -37,4 +37,5 @@ const textIn = (bytes: Buffer): string | undefined =>
   isUtf8(bytes) && !bytes.includes(0) ? bytes.toString('utf8') : undefined;
 
 export const secretFix = (from: string): string =>
-  `put the secret into ${from}, or name its place in [train.secrets]: { from = "env" } or { from = "file", path = "…" }`;
+  `put the secret into ${from}, or name its place in [train.secrets]: ` +
+  '{ from = "env" } or { from = "file", path = "…" }';

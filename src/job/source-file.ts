@@ -1,5 +1,5 @@
 import { isTable, shellQuote } from '@updraft/base';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
 
 /** A place in the user's file; line and column start at 1. */
 export interface TextPosition {
@@ -79,7 +79,8 @@ export class SpecFault extends Fault {
         about: file,
         fix: file.startsWith('--')
           ? 'write KEY=VALUE, with a key and a value that the job file could have: `updraft docs job-file` has them'
-          : `edit ${problems.length === 1 ? `line ${problems[0]?.line}` : 'these lines'}, then run: updraft check ${shellQuote(file)}`,
+          : `edit ${problems.length === 1 ? `line ${problems[0]?.line}` : 'these lines'}, ` +
+            `then run: updraft check ${shellQuote(file)}`,
       },
     );
     this.problems = problems;

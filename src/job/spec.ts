@@ -16,13 +16,10 @@ export type Environment = Spec['environment'];
 export type PackSource = NonNullable<Environment['pack']>;
 export type Resources = Spec['resources'];
 export type RunOptions = Spec['run'];
-/** How failures are handled, beyond `run.attempts`. */
-export type Recovery = Spec['recovery'];
 
 export type DataMethod = DataSource['method'];
 export type PoolName = RunOptions['pool'];
 export type ProfileName = NonNullable<RunOptions['profile']>;
-export type Avoidance = Recovery['avoid'];
 /** A value of a parameter. */
 export type Scalar = Exclude<RunOptions['matrix'][string][number], object>;
 

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { defined } from '@updraft/base';
-import { distinguishingParameters, nameCells } from './describe-parameters.ts';
+import { distinguishingParameters, nameCells } from '@updraft/account/parameters';
 import { placeholderValues } from './expand.ts';
 import type { Plan, PlannedData, Variant } from './plan.ts';
 

@@ -4,10 +4,9 @@ import os from 'node:os';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { systemClock } from '@updraft/base';
-import { kinds } from '../fault/kinds.ts';
+import { kinds } from '@updraft/account/fault';
 import { makeClaim } from '../job/claim.ts';
-import type { AgentBody } from '../journal/entry.ts';
-import { openAgentJournal } from '../journal/file.ts';
+import { type AgentBody, openAgentJournal } from '@updraft/account/journal';
 import { readAttemptExit } from './attempt-exit.ts';
 
 async function attemptOf(t: TestContext, ...bodies: AgentBody[]): Promise<string> {

@@ -1,17 +1,22 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { isThere, readJsonFile } from '@updraft/base';
-import { kindOfExit } from '../codes/remedies.ts';
+import { kindOfExit } from '@updraft/account/codes';
 import { readClaim } from '../job/claim.ts';
-import { runFolderFull } from '../job/full-disk.ts';
+import { attemptFiles, keptFolder, runFolderFull } from '@updraft/account/run-folder';
 import type { WorkOrder } from '../job/job.ts';
-import { attemptFiles, keptFolder } from '../job/layout.ts';
-import { isAgentEntry } from '../journal/codec.ts';
-import { type Entry, type FaultRecord, type Outcome, type RunBody, toFaultRecord } from '../journal/entry.ts';
-import { foldAgent } from '../journal/fold-agent.ts';
-import type { AgentState } from '../journal/state.ts';
-import { readJournal } from '../journal/tail.ts';
-import { hasProgressed } from '../recovery/decide.ts';
+import {
+  type AgentState,
+  type Entry,
+  type FaultRecord,
+  foldAgent,
+  isAgentEntry,
+  type Outcome,
+  readJournal,
+  type RunBody,
+  toFaultRecord,
+} from '@updraft/account/journal';
+import { hasProgressed } from '@updraft/account/recovery';
 import type { Exit } from './local/agent-process.ts';
 
 /** How an attempt ended, as far as known. */

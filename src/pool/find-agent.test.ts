@@ -5,7 +5,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
 import { agentCommand, findAgent } from './find-agent.ts';
 
 const node = '/usr/bin/node';

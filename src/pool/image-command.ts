@@ -4,7 +4,9 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Env, findProgram } from '@updraft/base';
 import { cacheFolder } from '@updraft/base/user-folders';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
+import { rm, writeFile } from 'node:fs/promises';
+import { sentAuthorities } from '@updraft/pelican/trust';
 import { fetchedBy, type Plan } from '../job/plan.ts';
 
 /** What runs a program inside a plan's image, as HTCondor does: the agent runs inside, too. */
@@ -37,7 +39,9 @@ export async function findImageRunner(
       `the job runs in the image ${image}, but neither apptainer nor singularity is on the PATH of this machine`,
       {
         about: file,
-        fix: 'install Apptainer, remove `image` from [environment] to use the software of this machine, or choose another pool',
+        fix:
+          'install Apptainer, remove `image` from [environment] to ' +
+          'use the software of this machine, or choose another pool',
       },
     );
   return { runner, image: imageSource(image, { folder, file }, env) };
@@ -53,7 +57,9 @@ export function imageSource(
   if (kept !== undefined && !existsSync(kept))
     throw new Fault('pool-unreachable', `the image ${image} is not on this machine`, {
       about: file,
-      fix: 'start the run again to fetch it, or fetch it with updraft get and name the file as `image` in [environment]',
+      fix:
+        'start the run again to fetch it, or fetch it with ' +
+        'updraft get and name the file as `image` in [environment]',
     });
   return kept ?? (image.includes('://') ? image : path.resolve(folder, image));
 }
@@ -111,3 +117,12 @@ export function imageCommand(
 /** The environment of an attempt in an image, without what points to the machine's own software. */
 export const imageEnvironment = (env: Env): Env =>
   Object.fromEntries(Object.entries(env).filter(([name]) => !hiddenEnvVars.includes(name)));
+
+/** Writes the certificate authorities that travel with jobs, if there are any, into the run's folder. */
+export async function writeAuthorities(file: string, env: Env): Promise<void> {
+  const authorities = sentAuthorities(env);
+  if (authorities.length === 0) return;
+  // Not through the link to the user's file that an earlier version left.
+  await rm(file, { force: true });
+  await writeFile(file, `${authorities.join('\n')}\n`);
+}

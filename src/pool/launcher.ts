@@ -1,8 +1,8 @@
 import path from 'node:path';
-import { kinds } from '../fault/kinds.ts';
-import { runFiles } from '../job/layout.ts';
+import { kinds } from '@updraft/account/fault';
+import { runFiles } from '@updraft/account/run-folder';
 import { condorFiles } from './condor/condor-files.ts';
-import type { AgentObject } from './condor/submit/agent-travel.ts';
+import type { AgentObject } from './condor/submit/job-inputs.ts';
 
 const packed = path.posix.basename(condorFiles.agent);
 const agent = packed.replace(/\.gz$/, '');
@@ -59,11 +59,13 @@ function checkLines({ url, name, sha256 }: AgentObject): string[] {
     `  if has sha256sum; then sum=$(sha256sum < ${name})`,
     `  elif has python3; then sum=$(python3 -c '${hashByPython}' < ${name})`,
     '  else',
-    '    echo "updraft: the agent cannot be checked: this machine or image has neither sha256sum nor python3; add one to the image" >&2',
+    '    echo "updraft: the agent cannot be checked: this machine or ' +
+      'image has neither sha256sum nor python3; add one to the image" >&2',
     `    exit ${exit}`,
     '  fi',
     `  if [ "\${sum%% *}" != ${sha256} ]; then`,
-    `    echo "updraft: ${url} is not the agent that was published: its SHA-256 is \${sum%% *}; upload it again with updraft env agent" >&2`,
+    `    echo "updraft: ${url} is not the agent that was published: ` +
+      'its SHA-256 is ${sum%% *}; upload it again with updraft env agent" >&2',
     `    exit ${kinds['data-corrupt'].exit}`,
     '  fi',
     `  mv ${name} ${packed}`,

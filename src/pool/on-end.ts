@@ -2,8 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { open } from 'node:fs/promises';
 import path from 'node:path';
 import { type Env, errorReason } from '@updraft/base';
-import type { RunState } from '../journal/state.ts';
-import { readPlan } from './read-plan.ts';
+import type { RunState } from '@updraft/account/journal';
+import { readPlan } from './pool.ts';
 
 /** Enough for a mail; a command that takes longer continues without us. */
 const waitMs = 10_000;

@@ -1,11 +1,10 @@
 import type { Env } from '@updraft/base';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
 import type { PoolName } from '../job/spec.ts';
 import { condorKind } from './condor/condor-pool.ts';
 import { localKind } from './local/local-pool.ts';
 import { storeSecrets } from './stored-secrets.ts';
-import type { Pool, PoolKind, PoolContext } from './pool.ts';
-import { readPlan } from './read-plan.ts';
+import { type Pool, type PoolKind, type PoolContext, readPlan } from './pool.ts';
 import { slurmKind } from './slurm/slurm-pool.ts';
 
 /** All pools: a pool name without an entry does not compile. */

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
-import { placePackedAgent } from './packed-agent.ts';
+import { placePackedAgent } from './find-agent.ts';
 
 test('an agent is packed once and shared; the cache keeps the last few versions, and runs keep theirs', async (t) => {
   const folder = await temporaryFolder(t);

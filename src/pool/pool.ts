@@ -1,12 +1,16 @@
-import type { Clock, Env } from '@updraft/base';
+import { type Clock, type Env, errorReason, unlessGone } from '@updraft/base';
+import type { JobHistory } from '@updraft/account/history';
+import type { EntrySource } from '@updraft/account/journal';
+import type { Policy } from '@updraft/account/recovery';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { Fault } from '@updraft/account/fault';
+import { roundFolder, runFiles } from '@updraft/account/run-folder';
 import type { PlanLimits, SlotFacts, Where } from '../check/facts.ts';
-import type { JobHistory } from '../history/history.ts';
 import type { LivePage } from '../job/live-page.ts';
 import type { Plan } from '../job/plan.ts';
 import type { PoolTraits } from '../job/pool-traits.ts';
 import type { Resources } from '../job/spec.ts';
-import type { EntrySource } from '../journal/load-run.ts';
-import type { Policy } from '../recovery/policy.ts';
 
 /** What a pool makes of a plan, to show before anything happens. */
 export interface Rendering {
@@ -124,4 +128,28 @@ export interface Pool extends PoolRecords {
 /** A kind of pool: how to read its runs, and how to open it. */
 export interface PoolKind extends PoolRecords {
   open(start: PoolContext): Pool;
+}
+
+/** The original plan of a run. */
+export async function readPlan(runFolder: string): Promise<Plan> {
+  const file = path.join(runFolder, runFiles.plan);
+  try {
+    return JSON.parse(await readFile(file, 'utf8')) as Plan;
+  } catch (error) {
+    throw new Fault('file-invalid', `cannot read the plan ${file}: ${errorReason(error)}`, {
+      fix: 'start a new run with `updraft submit --new`',
+      about: file,
+      cause: error,
+    });
+  }
+}
+
+/** The plan of a round: what a retry changed applies to all later rounds. */
+export async function roundPlan(runFolder: string, round: number): Promise<Plan> {
+  for (let number = round; number > 1; number--) {
+    const file = path.join(roundFolder(runFolder, number), runFiles.plan);
+    const text = await unlessGone(readFile(file, 'utf8'));
+    if (text !== undefined) return JSON.parse(text) as Plan;
+  }
+  return await readPlan(runFolder);
 }

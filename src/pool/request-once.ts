@@ -3,11 +3,9 @@ import path from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import type { Clock } from '@updraft/base';
 import { identifyProcess, livenessOf, type ProcessIdentity, withLease } from '@updraft/base/processes';
-import { Fault } from '../fault/fault.ts';
-import { runFiles } from '../job/layout.ts';
-import type { RunBody } from '../journal/entry.ts';
-import { openJournal, type Journal } from '../journal/file.ts';
-import { readJournal } from '../journal/tail.ts';
+import { Fault } from '@updraft/account/fault';
+import { runFiles } from '@updraft/account/run-folder';
+import { type Journal, openJournal, readJournal, type RunBody } from '@updraft/account/journal';
 import type { SchedulerTools } from './scheduler-tools.ts';
 
 export interface Submitter<Tools extends SchedulerTools = SchedulerTools> {

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { defined, type Env } from '@updraft/base';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
 
 const run = promisify(execFile);
 
@@ -74,7 +74,9 @@ export class SchedulerTools {
   timeoutFault(name: string, fix = 'try again later'): Fault {
     const { machine, queue } = this.info;
     return new Fault('pool-unreachable', `${name} got no answer within ${this.timeoutMs / 1000} s`, {
-      fix: `the scheduler is busy or down: ${fix}, or ask the administrators of the ${machine}; \`${queue}\` shows when it is back`,
+      fix:
+        `the scheduler is busy or down: ${fix}, or ask the administrators ` +
+        `of the ${machine}; \`${queue}\` shows when it is back`,
       about: name,
     });
   }

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { type Env, isThere } from '@updraft/base';
 import { replaceFile } from '@updraft/base/disk';
 import { stateFolder } from '@updraft/base/user-folders';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
 import type { Plan } from '../job/plan.ts';
 import { findSecrets, secretFix } from '../job/secrets.ts';
 

@@ -1,16 +1,15 @@
 import path from 'node:path';
 import { identifyProcess } from '@updraft/base/processes';
-import { Fault } from '../fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
 import { agentCommand } from './find-agent.ts';
 import { startAgent } from './local/agent-process.ts';
 import type { AttemptContext } from './local/local-attempt.ts';
 import { detectMachine, localPoolFolder } from './local/machine.ts';
 import { supervise } from './local/supervisor.ts';
 import { deleteSecrets } from './stored-secrets.ts';
-import type { PoolContext } from './pool.ts';
-import { loadRun } from '../journal/load-run.ts';
+import { type PoolContext, readPlan } from './pool.ts';
+import { loadRun } from '@updraft/account/journal';
 import { runOnEnd } from './on-end.ts';
-import { readPlan } from './read-plan.ts';
 
 /** What the supervisor's process passes in. */
 export interface SupervisorContext extends PoolContext {

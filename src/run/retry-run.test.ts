@@ -3,8 +3,8 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
-import { Fault } from '../fault/fault.ts';
-import { unfinishedJobs } from './retry-run.ts';
+import { Fault } from '@updraft/account/fault';
+import { unfinishedJobs } from './rounds.ts';
 
 test('an adopted run is not retried: only its owner knows its results and how to submit it', async (t) => {
   const folder = await temporaryFolder(t);

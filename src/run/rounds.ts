@@ -1,21 +1,20 @@
 import { hash } from 'node:crypto';
-import { mkdir, rename } from 'node:fs/promises';
+import { mkdir, rename, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { type Clock, defined, shellQuote, stableJson } from '@updraft/base';
+import { type Clock, defined, shellQuote, stableJson, isThere, firstFew, mapLimited } from '@updraft/base';
 import { identifyProcess, withLease } from '@updraft/base/processes';
 import { removeTree } from '@updraft/base/disk';
-import { Fault } from '../fault/fault.ts';
-import { roundFolder, runFiles } from '../job/layout.ts';
+import { Fault } from '@updraft/account/fault';
+import { roundFolder, runFiles, resultsFolder } from '@updraft/account/run-folder';
+import { openJournal, readJournal, type RunState, type JobState } from '@updraft/account/journal';
+import { nextBatch } from '@updraft/account/recovery';
 import type { Plan, PlannedFile } from '../job/plan.ts';
 import type { Train } from '../job/spec.ts';
 import { joinVariants, variantsOf } from '../job/variants.ts';
-import { openJournal } from '../journal/file.ts';
-import type { RunState } from '../journal/state.ts';
-import { readJournal } from '../journal/tail.ts';
-import type { Pool, ResourceChange } from '../pool/pool.ts';
-import { roundPlan } from '../pool/read-plan.ts';
+import { type Pool, type ResourceChange, roundPlan } from '../pool/pool.ts';
 import { copyFiles, writePlan, writeRendered } from './create-run.ts';
 import { readRunState } from './run-states.ts';
+import { isAdopted } from '../pool/htcondor.ts';
 
 export interface RoundStart {
   jobs: readonly string[];
@@ -26,7 +25,7 @@ export interface RoundStart {
 }
 
 /** Submits jobs once more: the round's folder is complete before the journal names it. Call it in `withRounds`. */
-export async function startRound(
+async function startRound(
   runFolder: string,
   state: RunState,
   pool: Pool,
@@ -51,7 +50,7 @@ export async function startRound(
   }
   const meant = new Set(jobs);
   const before = state.jobs.filter(({ id }) => meant.has(id));
-  const attemptsBefore = new Map(before.map(({ id, attempts }) => [id, attempts.at(-1)?.attempt ?? 0]));
+  const attemptsBefore = new Map(before.map(({ id, attempts }) => [id, attempts.at(-1)?.number ?? 0]));
   const ordered = before.map(({ id }) => id);
   const { files } = await pool.render(plan, state.run, { number, jobs: ordered, attemptsBefore });
   await writeRendered(draft, ownFiles(files, number));
@@ -149,7 +148,7 @@ export interface RoundContext {
 }
 
 /** Runs `action` while no other process starts a round; first submits a round whose process died before it could. */
-export async function withRounds<T>(
+async function withRounds<T>(
   runFolder: string,
   pool: Pool,
   { clock, pid }: RoundContext,
@@ -169,4 +168,156 @@ async function isPending(runFolder: string): Promise<boolean> {
   const last = entries.findLast((entry) => entry.kind === 'round-started')?.round ?? 1;
   const taken = entries.filter((entry) => entry.kind === 'submitted').map(({ round = 1 }) => round);
   return taken.length > 0 && !taken.includes(last);
+}
+
+/**
+ * Queues the next canary batch of a run when all jobs before it have a valid result, and returns its jobs. In a run
+ * with a supervisor, the supervisor does so.
+ */
+export async function startNextBatch(
+  runFolder: string,
+  pool: Pool,
+  context: RoundContext,
+): Promise<string[]> {
+  if (pool.traits.supervises || nextBatch(await readRunState(runFolder)).length === 0) return [];
+  return await withRounds(runFolder, pool, context, async (state) => {
+    const jobs = nextBatch(state);
+    if (jobs.length === 0) return [];
+    const why = 'all earlier jobs have a valid result';
+    await startRound(runFolder, state, pool, { jobs, why }, context.clock);
+    return jobs;
+  });
+}
+
+const pollMs = 2_000;
+
+/**
+ * Submits the run again whenever its supervisor has died, and queues the next canary batch whenever one has succeeded.
+ * Ends when the signal aborts.
+ */
+export async function keepGoing(
+  runFolder: string,
+  pool: Pool,
+  context: RoundContext,
+  signal: AbortSignal,
+): Promise<void> {
+  const { canary } = await readRunState(runFolder);
+  while (!signal.aborted) {
+    const isDead = (await pool.supervisor?.(runFolder))?.state === 'died';
+    // One that is being removed must not come back.
+    if (isDead && (await isThere(path.join(runFolder, runFiles.journal)))) await pool.submit(runFolder);
+    if (canary !== undefined) await startNextBatch(runFolder, pool, context);
+    await context.clock.sleep(pollMs, signal).catch((error: unknown) => {
+      if (!signal.aborted) throw error;
+    });
+  }
+}
+
+/** The state of a job that has no valid result and is neither running nor queued. */
+export type UnfinishedState = 'failed' | 'removed' | 'held' | 'missing';
+
+interface UnfinishedJob {
+  job: JobState;
+  lack: UnfinishedState;
+}
+
+/** Jobs whose results are checked at the same time. */
+const concurrency = 32;
+
+/**
+ * The jobs of a run that can be retried. One that succeeded, but whose results are gone, is `missing`. Throws a Fault
+ * for an adopted run: only its owner knows its results and how to submit it.
+ */
+export async function unfinishedJobs(runFolder: string, jobs: readonly JobState[]): Promise<UnfinishedJob[]> {
+  if (await isAdopted(runFolder))
+    throw new Fault(
+      'usage',
+      `${path.basename(runFolder)} comes from your own submit file, which decides what is retried`,
+      {
+        fix: 'release a held job with condor_release, or submit the file again with `updraft adopt FILE --submit`',
+        about: runFolder,
+      },
+    );
+  const lacks = await mapLimited(jobs, concurrency, (job) => unfinishedState(runFolder, job));
+  return jobs.flatMap((job, index) => {
+    const lack = lacks[index];
+    return lack === undefined ? [] : [{ job, lack }];
+  });
+}
+
+async function unfinishedState(runFolder: string, job: JobState): Promise<UnfinishedState | undefined> {
+  if (job.status !== 'ended') return undefined;
+  if (job.outcome === 'held' || job.outcome === 'removed') return job.outcome;
+  if (job.outcome !== 'success') return 'failed';
+  return (await hasResults(runFolder, job)) ? undefined : 'missing';
+}
+
+/** Whether all returned outputs are there and have their size. */
+async function hasResults(runFolder: string, { id, attempts }: JobState): Promise<boolean> {
+  const folder = resultsFolder(runFolder, id);
+  if ((await stat(folder).catch(() => undefined)) === undefined) return false;
+  for (const output of attempts.at(-1)?.agent?.outputs ?? []) {
+    const found = await stat(path.join(folder, output.path)).catch(() => undefined);
+    if (found?.size !== output.bytes) return false;
+  }
+  return true;
+}
+
+interface RetryRequest {
+  /** Ids; those with a valid result by then are left alone. */
+  jobs: readonly string[];
+  change: ResourceChange;
+  /** The plan of the job file as it is now, if it replaces what the run has, and what is new in it. */
+  corrected?: { now: Plan; changed: readonly string[] } | undefined;
+}
+
+export interface RetryResult {
+  /** Submitted in a new round. */
+  queued: string[];
+  /** Held by the scheduler, and released. */
+  released: string[];
+}
+
+/** Retries jobs of a run in its own folder: attempts keep counting, and checkpoints are used. */
+export async function retryRun(
+  runFolder: string,
+  pool: Pool,
+  { jobs, change, corrected }: RetryRequest,
+  context: RoundContext,
+): Promise<RetryResult> {
+  return await withRounds(runFolder, pool, context, async (state) => {
+    const lacking = await unfinishedJobs(runFolder, requestedJobs(state, jobs));
+    const ids = lacking.map(({ job }) => job.id);
+    const held = lacking.filter(({ lack }) => lack === 'held').map(({ job }) => job.id);
+    // A held job will get the files of its submission: other files need a new one.
+    const canRelease = corrected === undefined && held.length > 0;
+    const left = canRelease ? await pool.release(runFolder, held, change) : held;
+    if (left.length > 0) await pool.stop(runFolder, left);
+    const released = new Set(held).difference(new Set(left));
+    if (released.size > 0) await recordReleased(runFolder, released, context);
+    const queued = ids.filter((id) => !released.has(id));
+    const { now, changed = [] } = corrected ?? {};
+    const how = now === undefined ? '' : ` --with-new-files: ${firstFew(changed, 8) || 'nothing'} changed`;
+    const why = `asked for with updraft retry${how}`;
+    if (queued.length > 0)
+      await startRound(runFolder, state, pool, { jobs: queued, why, change, now }, context.clock);
+    return { queued, released: [...released] };
+  });
+}
+
+/** The scheduler's log has it too; whoever waits for the run's journal to grow learns of it here. */
+async function recordReleased(
+  runFolder: string,
+  jobs: Iterable<string>,
+  { clock }: RoundContext,
+): Promise<void> {
+  await using journal = await openJournal(path.join(runFolder, runFiles.journal), clock);
+  await journal.append(
+    ...Array.from(jobs, (job) => ({ kind: 'job-released' as const, job, why: 'updraft retry' })),
+  );
+}
+
+function requestedJobs({ jobs }: RunState, ids: readonly string[]): JobState[] {
+  const meant = new Set(ids);
+  return jobs.filter(({ id }) => meant.has(id));
 }

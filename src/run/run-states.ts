@@ -1,66 +1,102 @@
 import path from 'node:path';
-import { type Clock, defined, printable } from '@updraft/base';
-import { Fault } from '../fault/fault.ts';
-import { jobNames, withJsonNumbers } from '../job/describe-parameters.ts';
-import { jobId, runFiles } from '../job/layout.ts';
-import { followRun } from '../journal/follow-run.ts';
-import { type EntrySource, loadOutline, loadRun } from '../journal/load-run.ts';
-import { percentagesOf } from '../journal/metrics.ts';
-import type { JobState, RunState } from '../journal/state.ts';
-import { readJournalEnds } from '../journal/tail.ts';
+import {
+  type Clock,
+  defined,
+  printable,
+  fileSize,
+  mapLimited,
+  readJsonFile,
+  counted,
+  type Env,
+  errorReason,
+  isThere,
+  shellQuote,
+} from '@updraft/base';
+import { Fault } from '@updraft/account/fault';
+import { jobNames, withJsonNumbers } from '@updraft/account/parameters';
+import {
+  jobId,
+  runFiles,
+  attemptFiles,
+  attemptFolder,
+  describeFull,
+  isFull,
+  keptFolder,
+} from '@updraft/account/run-folder';
+import {
+  type EntrySource,
+  followRun,
+  type JobState,
+  loadOutline,
+  loadRun,
+  type PlannedFor,
+  type PlannedJob,
+  readJournalEnds,
+  type RunState,
+  isOpen,
+  openJournal,
+  emptyTally,
+} from '@updraft/account/journal';
+import { readdir, stat, lstat, open, realpath, rename, rm } from 'node:fs/promises';
+import { replaceFile, removeTree } from '@updraft/base/disk';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createWriteStream } from 'node:fs';
+import { pipeline } from 'node:stream/promises';
+import { promisify } from 'node:util';
+import { createGzip } from 'node:zlib';
+import { combinationNumbers } from '../job/matrix.ts';
+import type { Plan } from '../job/plan.ts';
+import { variantsOf } from '../job/variants.ts';
 import { poolKind } from '../pool/open-pool.ts';
-import { readPlan } from '../pool/read-plan.ts';
+import { readPlan } from '../pool/pool.ts';
+import type { WorkOrder } from '../job/job.ts';
+import { deleteSecrets } from '../pool/stored-secrets.ts';
+import { draftName } from './create-run.ts';
 
 /** The state of a run on any pool, from its folder alone. */
-export async function readRunState(runFolder: string): Promise<RunState> {
-  const state = await loadRun(runFolder, await poolSource(runFolder));
-  return addNames(await readNames(runFolder))(state);
-}
+export const readRunState = async (runFolder: string): Promise<RunState> =>
+  loadRun(runFolder, await sourcesOf(runFolder));
 
 /** The same without what its attempts report themselves: much cheaper for a run of many jobs. */
-export async function readRunOutline(runFolder: string): Promise<RunState> {
-  return loadOutline(runFolder, await poolSource(runFolder));
-}
+export const readRunOutline = async (runFolder: string): Promise<RunState> =>
+  loadOutline(runFolder, { source: await poolSource(runFolder) });
 
 /** The states of a run on any pool, from now until it ends. */
 export async function* followRunStates(
   runFolder: string,
   options: { clock: Clock; signal?: AbortSignal },
 ): AsyncGenerator<RunState, void, undefined> {
-  const complete = addNames(await readNames(runFolder));
-  for await (const state of followRun(runFolder, { ...options, source: await poolSource(runFolder) }))
-    yield complete(state);
+  yield* followRun(runFolder, { ...options, ...(await sourcesOf(runFolder)) });
 }
 
-type Planned = Pick<JobState, 'parameters' | 'name' | 'directions'>;
-
-/** The jobs' values of the matrix and their names, by id, and how their metrics are judged; none if all are alike. */
-async function readNames(folder: string): Promise<Map<string, Planned>> {
+async function sourcesOf(
+  runFolder: string,
+): Promise<{ source: EntrySource | undefined; plannedFor: PlannedFor }> {
   // A copy of a run may lack its plan.
-  const { jobs = [], spec } = (await readPlan(folder).catch(() => undefined)) ?? {};
-  const directions = spec?.results;
-  const names = jobNames(jobs);
-  const known = jobs.filter(({ parameters }) => directions ?? Object.keys(parameters).length > 0);
-  const cells = withJsonNumbers(known.map(({ parameters }) => parameters));
-  const plannedAt = (at: number, name?: string): Planned =>
-    defined({ parameters: cells[at], name, directions });
-  return new Map(known.map(({ id }, at) => [id, plannedAt(at, names.get(id))]));
+  const plan = await readPlan(runFolder).catch(() => undefined);
+  const planned = plan === undefined ? undefined : plannedJobs(plan);
+  return { source: await poolSource(runFolder), plannedFor: (job) => planned?.get(job) };
 }
 
-/** A job that has not changed stays the same object: views print only those that have. */
-function addNames(known: Awaited<ReturnType<typeof readNames>>): (state: RunState) => RunState {
-  let completed = new WeakMap<JobState, JobState>();
-  let percentages: string[] | undefined;
-  const complete = (job: JobState): JobState => {
-    const made = completed.get(job) ?? { ...job, ...known.get(job.id), ...defined({ percentages }) };
-    completed.set(job, made);
-    return made;
-  };
-  return (state) => {
-    const found = percentagesOf(state.jobs);
-    if (found.length !== (percentages ?? []).length) [completed, percentages] = [new WeakMap(), found];
-    return known.size + found.length === 0 ? state : { ...state, jobs: state.jobs.map(complete) };
-  };
+/** What the plan knows of each job; values of the matrix and names only if not all jobs are alike. */
+function plannedJobs(plan: Plan): Map<string, PlannedJob> {
+  const byId = new Map<string, PlannedJob>();
+  const { results: directions, run } = plan.spec;
+  const names = jobNames(plan.jobs);
+  const known = plan.jobs.filter(({ parameters }) => directions ?? Object.keys(parameters).length > 0);
+  const cells = withJsonNumbers(known.map(({ parameters }) => parameters));
+  const cellOf = new Map(known.map(({ id }, at) => [id, cells[at]]));
+  const rankOf = combinationNumbers(run.matrix);
+  for (const { spec, data, jobs } of variantsOf(plan)) {
+    const { memoryBytes, gpus } = spec.resources;
+    const method = [...new Set(data.map((source) => source.method))].join('+');
+    for (const { id, parameters } of jobs) {
+      const values = defined({ parameters: cellOf.get(id), name: names.get(id), directions, gpus });
+      byId.set(id, { ...values, memoryBytes, method, rank: rankOf(parameters) ?? Infinity });
+    }
+  }
+  return byId;
 }
 
 /** What the run's pool knows beyond the journals. */
@@ -90,5 +126,249 @@ export function findJob({ run, jobs }: RunState, word: string): JobState {
       jobs.length === 1
         ? `use ${jobs[0]?.id ?? ''}, its only job`
         : `use one of its jobs, ${jobs[0]?.id ?? ''} to ${jobs.at(-1)?.id ?? ''}`,
+  });
+}
+
+/**
+ * Records in the journal that some jobs (all if none is named) shall stop. Returns the jobs that have to end; asking
+ * twice changes nothing.
+ */
+export async function requestStop(
+  runFolder: string,
+  state: RunState,
+  jobs: readonly string[],
+  clock: Clock,
+): Promise<string[]> {
+  const named = new Set(jobs.map((word) => findJob(state, word)));
+  const meant = state.jobs.filter((job) => isOpen(job) && (named.size === 0 || named.has(job)));
+  if (meant.some(({ stopRequested }) => !stopRequested)) {
+    await using journal = await openJournal(path.join(runFolder, runFiles.journal), clock);
+    const asked = jobs.length === 0 ? 'all' : meant.map(({ id }) => id);
+    await journal.append({ kind: 'stop-requested', jobs: asked });
+  }
+  return meant.map(({ id }) => id);
+}
+
+/** Rehearsals are runs whose names begin with this. */
+export const rehearsalPrefix = 'rehearsal-';
+
+/** The name decides for most runs; a job file may have such a name, too, so the plan is read to be sure. */
+export const isRehearsal = async (runFolder: string): Promise<boolean> =>
+  path.basename(runFolder).startsWith(rehearsalPrefix) &&
+  (await readPlan(runFolder).catch(() => undefined))?.isRehearsal === true;
+
+/** A run in a list. */
+export interface RunSummary extends Pick<RunState, 'run' | 'pool' | 'createdAt' | 'endedAt' | 'tally'> {
+  folder: string;
+  /** Jobs that the pool holds; they are part of other counts, too. */
+  held: number;
+  isRehearsal: boolean;
+  /** Its supervisor died, so nothing new starts. */
+  isUnsupervised?: true;
+}
+
+const maxParallel = 8;
+
+/** The runs of a `runs/` folder, the latest first. Anything else in it is left out. */
+export async function listRuns(runsFolder: string): Promise<RunSummary[]> {
+  const names = (await readdir(runsFolder)).filter((name) => !name.startsWith('.'));
+  const found = await mapLimited(names, maxParallel, (name) =>
+    summarize(path.join(runsFolder, name)).catch(() => undefined),
+  );
+  const created = ({ createdAt = '' }: RunSummary): string => createdAt;
+  return found
+    .filter((run) => run !== undefined)
+    .sort((a, b) => created(b).localeCompare(created(a)) || a.run.localeCompare(b.run));
+}
+
+/** An ended run changes only if its journal or its scheduler's log grows: until then its summary is valid. */
+async function summarize(folder: string): Promise<RunSummary> {
+  const journal = await stat(path.join(folder, runFiles.journal));
+  const kept = await readSummary(folder);
+  if (kept !== undefined && kept.key === (await keyOf(folder, kept.pool, journal.size)))
+    return { ...kept.summary, folder };
+  const well = await endedWell(folder);
+  if (well !== undefined) return { ...well, isRehearsal: await isRehearsal(folder) };
+  const state = await readRunOutline(folder);
+  const summary = { ...summaryOf(state, folder), isRehearsal: await isRehearsal(folder) };
+  if (state.endedAt !== undefined && state.jobs.every((job) => !isOpen(job) || job.isKeptBack))
+    await writeSummary(folder, {
+      key: await keyOf(folder, state.pool, journal.size),
+      pool: state.pool,
+      summary,
+    });
+  if (state.endedAt !== undefined) return summary;
+  const supervisor = await poolKind(state.pool)?.supervisor?.(folder);
+  return supervisor?.state === 'died' ? { ...summary, isUnsupervised: true } : summary;
+}
+
+/** Most runs of a supervisor end with a success of every job: the ends of their journals say so. */
+async function endedWell(folder: string): Promise<Omit<RunSummary, 'isRehearsal'> | undefined> {
+  const { first, last } = await readJournalEnds(path.join(folder, runFiles.journal));
+  const [ended, before] = [last.at(-1), last.at(-2)];
+  if (first?.kind !== 'run-created' || ended?.kind !== 'run-ended' || ended.failed > 0) return undefined;
+  const { t: createdAt, pool, jobs } = first;
+  const tally = { ...emptyTally(jobs.length), success: jobs.length };
+  const endedAt = before?.kind === 'job-ended' ? before.t : ended.t;
+  return { run: path.basename(folder), folder, pool, createdAt, endedAt, held: 0, tally };
+}
+
+interface Kept {
+  key: string;
+  pool: string;
+  summary: Omit<RunSummary, 'folder'>;
+}
+
+async function keyOf(folder: string, pool: string, journalBytes: number): Promise<string> {
+  const log = poolKind(pool)?.eventLog;
+  const logBytes = log === undefined ? 0 : ((await fileSize(path.join(folder, log))) ?? 0);
+  return `2 ${journalBytes} ${logBytes}`;
+}
+
+const readSummary = (folder: string): Promise<Kept | undefined> =>
+  readJsonFile<Kept>(path.join(folder, runFiles.summary));
+
+/** A folder that cannot be written to is read again next time. */
+async function writeSummary(folder: string, kept: Kept): Promise<void> {
+  await replaceFile(path.join(folder, runFiles.summary), JSON.stringify(kept)).catch(() => undefined);
+}
+
+function summaryOf(
+  { createdAt, endedAt, pool, tally }: RunState,
+  folder: string,
+): Omit<RunSummary, 'isRehearsal'> {
+  return {
+    run: path.basename(folder),
+    folder,
+    pool,
+    ...(createdAt === undefined ? {} : { createdAt }),
+    ...(endedAt === undefined ? {} : { endedAt }),
+    held: tally.held,
+    tally,
+  };
+}
+
+/** Throws a Fault unless the folder is a run of its own that has ended, so that it can be removed. */
+export async function assertRemovable(folder: string): Promise<void> {
+  const run = path.basename(folder);
+  if (!(await lstat(folder)).isDirectory())
+    throw new Fault('usage', `${folder} is a link: it is not followed`, {
+      about: folder,
+      fix: 'remove the link with `rm`, or name the run in its own folder',
+    });
+  const { jobs, pool } = await readRunOutline(folder);
+  const open = jobs.filter((job) => isOpen(job) && !job.isKeptBack).length;
+  const supervisor = await poolKind(pool)?.supervisor?.(folder);
+  if (open === 0 && supervisor?.state !== 'running') return;
+  throw new Fault('usage', `${run} has not ended: ${counted(open, 'job')} waiting, running or held`, {
+    about: folder,
+    fix: `updraft stop ${shellQuote(run)}`,
+  });
+}
+
+/** Removes a run. It disappears at once; if that is interrupted, the next command removes the rest. */
+export async function removeRun(folder: string, env: Env): Promise<void> {
+  const run = path.basename(folder);
+  const doomed = path.join(path.dirname(folder), draftName(run));
+  const kept = await keptFolders(folder);
+  await rename(folder, doomed);
+  for (const one of kept) await removeTree(one);
+  await deleteSecrets(run, env);
+  await removeTree(doomed).catch((cause: unknown) => {
+    throw new Fault('file-invalid', `${run} is not removed completely: ${errorReason(cause)}`, {
+      fix: `correct that; the next \`updraft run\` removes what is left in ${doomed}`,
+      about: doomed,
+      cause,
+    });
+  });
+}
+
+/** The results of the run that did not fit into its folder, on this machine. */
+async function keptFolders(folder: string): Promise<string[]> {
+  const { jobs } = await readRunOutline(folder);
+  const full = jobs.flatMap(({ id, attempts }) => {
+    const last = attempts.findLast(({ fault }) => fault?.kind === 'run-folder-full');
+    return last === undefined ? [] : [attemptFolder(folder, id, last.number)];
+  });
+  const orders = await Promise.all(
+    full.map((attempt) => readJsonFile<WorkOrder>(path.join(attempt, attemptFiles.order))),
+  );
+  return orders.flatMap((order) => (order?.run === path.basename(folder) ? [keptFolder(order)] : []));
+}
+
+/** Only names, contents, modes and times of the files count, not who packs them or when. */
+const tarOptions = [
+  '--create',
+  '--sort=name',
+  '--owner=0',
+  '--group=0',
+  '--numeric-owner',
+  '--format=posix',
+  '--pax-option=exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime',
+];
+
+interface Archive {
+  file: string;
+  bytes: number;
+}
+
+/** Packs a run into `NAME.tar.gz` in a folder, verifies it, and then removes the run. */
+export async function archiveRun(
+  folder: string,
+  to: string,
+  { env, signal }: { env: Env; signal: AbortSignal },
+): Promise<Archive> {
+  const run = path.basename(folder);
+  const file = path.join(to, `${run}.tar.gz`);
+  const real = await realpath(to).catch(() => to);
+  if (`${real}/`.startsWith(`${await realpath(folder)}/`))
+    throw new Fault('usage', `${to} is in the run itself, which is removed`, { fix: 'use --to FOLDER' });
+  if (await isThere(file))
+    throw new Fault('usage', `${file} exists already`, {
+      about: file,
+      fix: `move it away: mv ${shellQuote(file)} …`,
+    });
+  const draft = path.join(to, `.${run}.tar.gz.draft`);
+  try {
+    // What is there was left by a killed command, or is a link that would be written through.
+    await rm(draft, { force: true });
+    await pack(folder, draft, signal);
+    // What cannot be listed could not be unpacked.
+    await promisify(execFile)('tar', ['-tzf', draft], { maxBuffer: 1 << 30, signal });
+    await rename(draft, file);
+  } catch (error) {
+    await rm(draft, { force: true });
+    signal.throwIfAborted();
+    throw cannotArchive(run, file, error);
+  }
+  await removeRun(folder, env);
+  return { file, bytes: (await stat(file)).size };
+}
+
+async function pack(folder: string, draft: string, signal: AbortSignal): Promise<void> {
+  const args = [...tarOptions, '-C', path.dirname(folder), `./${path.basename(folder)}`];
+  const tar = spawn('tar', args, { stdio: ['ignore', 'pipe', 'pipe'], signal });
+  let said = '';
+  tar.stderr.on('data', (data) => (said += String(data)));
+  const ended = once(tar, 'close') as Promise<[number | null]>;
+  const output = createWriteStream(draft, { mode: 0o600, flags: 'wx' });
+  await Promise.all([ended, pipeline(tar.stdout, createGzip(), output)]);
+  const [status] = await ended;
+  if (status !== 0) throw new Error(`tar exited with ${status ?? 'a signal'}: ${said.trim().slice(0, 300)}`);
+  await using written = await open(draft, 'r');
+  await written.sync();
+}
+
+function cannotArchive(run: string, file: string, error: unknown): Fault {
+  if (isFull(error))
+    return new Fault('disk-full', `${run} is not archived: ${describeFull(path.dirname(file), error)}`, {
+      fix: 'write the archive to another disk with --to FOLDER',
+      about: file,
+      cause: error,
+    });
+  return new Fault('file-invalid', `${run} is not archived: ${(error as Error).message}`, {
+    fix: 'nothing was removed: fix that, and run the same command again',
+    about: file,
+    cause: error,
   });
 }

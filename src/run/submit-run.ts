@@ -2,17 +2,21 @@ import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Clock, counted, defined, firstFew, stableJson, unlessGone } from '@updraft/base';
-import { runsFolder } from '../job/layout.ts';
+import { runsFolder } from '@updraft/account/run-folder';
+import { meanLife, countInterruptions, type Interruptions, meanSaveSeconds } from '@updraft/account/recovery';
 import type { Plan } from '../job/plan.ts';
-import type { Pool, Round } from '../pool/pool.ts';
-import { readPlan } from '../pool/read-plan.ts';
-import { meanLife } from '../recovery/interruptions.ts';
-import { createRun, newRunName, withCreationLease, writePlan } from './create-run.ts';
-import { earlierInterruptions } from './earlier-interruptions.ts';
-import { startNextBatch } from './keep-going.ts';
-import { type PackOptions, withPackedData } from './pack-data.ts';
-import { readRunState } from './run-states.ts';
-import { changedFiles, type RoundContext } from './rounds.ts';
+import { type Pool, type Round, readPlan } from '../pool/pool.ts';
+import {
+  createRun,
+  newRunName,
+  withCreationLease,
+  writePlan,
+  type PackOptions,
+  withPackedData,
+} from './create-run.ts';
+import { startNextBatch, changedFiles, type RoundContext } from './rounds.ts';
+import { readRunState, listRuns, readRunOutline } from './run-states.ts';
+import { endedBadly } from '@updraft/account/journal';
 
 export interface SubmitOptions extends PackOptions {
   /** Start another run even if there is one of the same plan. */
@@ -106,13 +110,18 @@ async function continueRun(
 
 async function describeEnd(folder: string, unchanged: string): Promise<string> {
   const { jobs } = await readRunState(folder);
-  const bad = jobs.filter(({ outcome }) => outcome !== undefined && outcome !== 'success');
+  const bad = jobs.filter(endedBadly);
   const kept = jobs.filter(({ isKeptBack }) => isKeptBack).length;
-  if (kept > 0)
-    return `${firstFew(
+  if (kept > 0) {
+    const failed = firstFew(
       bad.map(({ id }) => id),
       8,
-    )} ran first and failed, so ${counted(kept, 'job')} ${kept === 1 ? 'was' : 'were'} never queued; \`updraft retry\` tries again and queues the rest after success`;
+    );
+    return (
+      `${failed} ran first and failed, so ${counted(kept, 'job')} ${kept === 1 ? 'was' : 'were'} never queued; ` +
+      '`updraft retry` tries again and queues the rest after success'
+    );
+  }
   const again = bad.length > 0 ? ', `updraft retry` tries the failed jobs again' : '';
   return `${unchanged}; --new starts another${again}`;
 }
@@ -188,4 +197,24 @@ async function runsNamed({ folder, spec }: Plan): Promise<string[]> {
     .sort()
     .reverse()
     .map((name) => path.join(runs, name));
+}
+
+/** Older ones say little about the pool of today. */
+const maxRuns = 20;
+
+/** From the latest runs in the plan's folder on the same pool; a rehearsal evicts on purpose and does not count. */
+export async function earlierInterruptions({ folder, spec }: Plan): Promise<Interruptions> {
+  const runs = await listRuns(path.join(folder, runsFolder)).catch(() => []);
+  const same = runs.filter(({ pool, isRehearsal }) => pool === spec.run.pool && !isRehearsal);
+  const states = await Promise.all(
+    same.slice(0, maxRuns).map((run) => readRunOutline(run.folder).catch(() => undefined)),
+  );
+  const latest = same[states.findIndex((state) => state?.name === spec.name)];
+  // Only an agent's own journal has it, and reading those of many jobs takes long: the latest run is enough.
+  const detailed = latest && (await readRunState(latest.folder).catch(() => undefined));
+  const saveSeconds = detailed && meanSaveSeconds([detailed]);
+  return {
+    ...countInterruptions(states.filter((state) => state !== undefined)),
+    ...defined({ saveSeconds }),
+  };
 }

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { pythonImports } from './python-imports.ts';
-import { pythonLines } from './python-lines.ts';
+import { pythonImports, pythonLines } from './python-tokens.ts';
 
 const imports = (source: string): string[] =>
   pythonImports(pythonLines(source)).map(({ module, line, when }) => `${line} ${module} ${when}`);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { pythonLines } from './python-lines.ts';
+import { pythonLines } from './python-tokens.ts';
 import { readScript } from './read-script.ts';
 
 const argsIn = (source: string): string[] =>

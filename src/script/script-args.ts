@@ -72,7 +72,7 @@ function argsOf(syntax: Syntax, call: Call): ScriptArg[] {
   return last === 'HfArgumentParser' ? huggingFace(syntax, call) : [];
 }
 
-/** Hugging Face's TrainingArguments, parsed from the command line, need a folder, and many scripts a switch to train. */
+/** Hugging Face's TrainingArguments on the command line need a folder, and many scripts a switch to train. */
 function huggingFace({ tokens }: Syntax, { line }: Call): ScriptArg[] {
   const isAsked = tokens.some(({ kind, text }) => kind === 'name' && text === 'do_train');
   const common = { isNumber: false, line, by: 'hugging face' as const };

@@ -1,3 +1,4 @@
+import { anyOf } from '@updraft/base';
 import type { PythonAssignment, Call, TokenRange, Syntax } from './python-syntax.ts';
 import type { Token } from './python-tokens.ts';
 import type { ScriptArg } from './script-args.ts';
@@ -23,8 +24,12 @@ const namespaces =
   /^(args|arg|opt|opts|options|flags|FLAGS|cfg|config|conf|hparams|hp|params|arguments|\w+_args)$/;
 
 /** Functions whose value is that of their first argument. */
-const transparent =
-  /^((pathlib\.)?(Pure)?(Posix)?Path|str|os\.fspath|(os\.path|osp)\.(expanduser|expandvars|abspath|realpath|normpath)|open)$/;
+const transparent = new RegExp(
+  `^(?:${anyOf(String.raw`
+    (pathlib\.)?(Pure)?(Posix)?Path str os\.fspath
+    (os\.path|osp)\.(expanduser|expandvars|abspath|realpath|normpath) open
+  `)})$`,
+);
 const joins = /^((os\.path|osp|posixpath|path)\.join|join|(pathlib\.)?Path)$/;
 const withDefault = /^(os\.environ\.get|os\.getenv|getenv|environ\.get)$/;
 const sameText =

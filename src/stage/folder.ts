@@ -1,5 +1,4 @@
-import { countFiles, listSamples } from './data-files.ts';
-import { fingerprint, planShards, type Shard } from './shards.ts';
+import { countFiles, listSamples, fingerprint, planShards, type Shard } from './shards.ts';
 
 /** A folder as one archive, before it is packed. */
 export interface FolderFacts {

@@ -1,8 +1,10 @@
-import { createHash } from 'node:crypto';
-import { open, type FileHandle } from 'node:fs/promises';
-import { Fault } from '../fault/fault.ts';
-import { type DataFile, isFolder, type Sample } from './data-files.ts';
-import { ManifestMaker, type Seal } from './manifest-maker.ts';
+import { createHash, randomBytes } from 'node:crypto';
+import { open, type FileHandle, readdir, realpath } from 'node:fs/promises';
+import { Fault } from '@updraft/account/fault';
+import { type Manifest, tagger } from '@updraft/pelican/transfer';
+import { accessSync, constants, type Stats, statSync } from 'node:fs';
+import path from 'node:path';
+import { errorReason } from '@updraft/base';
 
 /** Files that become one object, and the size of its tar. */
 export interface Shard {
@@ -23,7 +25,7 @@ export const singleFile = (file: DataFile): Shard => ({
 /** As readers count: WebDataset leaves out hidden files, and those without a dot. */
 const isOfSample = ({ name }: DataFile): boolean => /(^|\/)[^./]+\.[^/]*$/.test(name);
 
-/** Groups samples into shards of up to `maxBytes`; a sample is never split, so a larger one becomes a shard of its own. */
+/** Groups samples into shards of up to `maxBytes`; a sample is never split: a larger one is a shard of its own. */
 export async function* planShards(samples: AsyncIterable<Sample>, maxBytes: number): AsyncGenerator<Shard> {
   let shard: Shard = { index: 0, files: [], samples: 0, bytes: tarEnd.length };
   for await (const sample of samples) {
@@ -217,5 +219,187 @@ function writeFault(file: string, error: unknown): Fault {
     about: file,
     fix: 'set TMPDIR to a folder on a disk with space for one shard, or make shards smaller',
     cause: error,
+  });
+}
+
+/** What is known about an object after all its bytes were read. */
+export interface Seal {
+  manifest: Manifest;
+  /** Hex MD5, which origins can verify. */
+  md5: string;
+}
+
+const mebibyte = 1 << 20;
+
+/** Hashes an object and its chunks while its bytes pass. */
+class ManifestMaker {
+  readonly #chunkBytes: number;
+  readonly #whole = createHash('sha256');
+  readonly #md5 = createHash('md5');
+  readonly #chunks: string[] = [];
+  readonly #key = randomBytes(16).toString('hex');
+  readonly #tags: string[] = [];
+  #chunk = createHash('sha256');
+  #tag = tagger(this.#key, 0);
+  #inChunk = 0;
+  #bytes = 0;
+
+  /** `bytes` is the object's size: larger objects have larger chunks, so manifests stay small. */
+  constructor(bytes: number) {
+    this.#chunkBytes = chunkBytesFor(bytes);
+  }
+
+  update(bytes: Buffer): void {
+    this.#whole.update(bytes);
+    this.#md5.update(bytes);
+    this.#bytes += bytes.length;
+    for (let at = 0; at < bytes.length;) {
+      const part = bytes.subarray(at, at + this.#chunkBytes - this.#inChunk);
+      this.#chunk.update(part);
+      this.#tag.update(part);
+      this.#inChunk += part.length;
+      at += part.length;
+      if (this.#inChunk === this.#chunkBytes) this.#endChunk();
+    }
+  }
+
+  /** To be called once. */
+  seal(): Seal {
+    if (this.#inChunk > 0) this.#endChunk();
+    const manifest: Manifest = {
+      bytes: this.#bytes,
+      chunkBytes: this.#chunkBytes,
+      sha256: this.#whole.digest('hex'),
+      chunks: this.#chunks,
+      keyed: { key: this.#key, tags: this.#tags },
+    };
+    return { manifest, md5: this.#md5.digest('hex') };
+  }
+
+  #endChunk(): void {
+    this.#chunks.push(this.#chunk.digest('hex'));
+    this.#chunk = createHash('sha256');
+    this.#tags.push(this.#tag.hex());
+    this.#tag = tagger(this.#key, this.#tags.length);
+    this.#inChunk = 0;
+  }
+}
+
+/** 4, 8 or 16 MiB: a damaged chunk is cheap to fetch again, and 1024 hashes cover 4 to 16 GiB. */
+function chunkBytesFor(bytes: number): number {
+  if (bytes <= 4096 * mebibyte) return 4 * mebibyte;
+  return bytes <= 8192 * mebibyte ? 8 * mebibyte : 16 * mebibyte;
+}
+
+/** One file of a data set, or an empty folder. */
+interface DataFile {
+  /** Path below the data set's folder, with `/`; that of a folder ends with one. */
+  name: string;
+  file: string;
+  bytes: number;
+  modifiedMs: number;
+  isExecutable: boolean;
+}
+
+/** Files that belong together: in one folder with the same name up to the first dot, as in WebDataset. */
+type Sample = DataFile[];
+
+const isFolder = ({ name }: Pick<DataFile, 'name'>): boolean => name.endsWith('/');
+
+/** How many files there are, as `expect` counts them. */
+export const countFiles = (files: readonly DataFile[]): number =>
+  files.filter((file) => !isFolder(file)).length;
+
+/**
+ * All files of a folder, sample by sample, in an order that depends only on their names; one folder in memory at a
+ * time. A link to a file counts as that file, which must be in the real folder `within`.
+ */
+export async function* listSamples(folder: string, within: string, below = ''): AsyncGenerator<Sample> {
+  const entries = await readFolder(folder);
+  let sample: Sample = [];
+  let sampleKey: string | undefined;
+  for (const { name, isFolder, isLink } of entries) {
+    const key = isFolder ? undefined : keyOf(name);
+    if (sample.length > 0 && key !== sampleKey) {
+      yield sample;
+      sample = [];
+    }
+    sampleKey = key;
+    const file = path.join(folder, name);
+    if (isLink) await checkLink(file, within);
+    if (isFolder) yield* listSamples(file, within, `${below}${name}/`);
+    else sample.push(describeFile(file, `${below}${name}`));
+  }
+  if (sample.length > 0) yield sample;
+  if (entries.length === 0 && below !== '')
+    yield [{ name: below, file: folder, bytes: 0, modifiedMs: 0, isExecutable: true }];
+}
+
+interface FolderEntry {
+  name: string;
+  isFolder: boolean;
+  isLink: boolean;
+}
+
+async function readFolder(folder: string): Promise<FolderEntry[]> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
+    throw unreadable(folder, error);
+  });
+  // Files sort before a folder of the same key, so a sample is never split.
+  const sortKey = ({ name, isFolder }: FolderEntry): string =>
+    `${isFolder ? name : keyOf(name)}\0${isFolder ? '1' : '0'}\0${name}`;
+  return entries
+    .map((entry) => ({ name: entry.name, isFolder: entry.isDirectory(), isLink: entry.isSymbolicLink() }))
+    .map((entry) => ({ entry, key: sortKey(entry) }))
+    .sort((a, b) => (a.key < b.key ? -1 : 1))
+    .map(({ entry }) => entry);
+}
+
+/** Whoever reads the data must not get a file that its owner never put there. */
+async function checkLink(file: string, within: string): Promise<void> {
+  const target = await realpath(file).catch((error: unknown) => {
+    throw unreadable(file, error);
+  });
+  if (!target.startsWith(`${within}/`))
+    throw new Fault('file-invalid', `${file} is a link to ${target}, outside the folder`, {
+      about: file,
+      fix: 'put the file itself there (`cp -rL` copies what links lead to), or remove the link',
+    });
+}
+
+/** A link to a file counts as that file. Synchronous calls take a fifth of the time in a folder of many files. */
+export function describeFile(file: string, name: string): DataFile {
+  const info = readableStats(file);
+  if (!info.isFile())
+    throw new Fault(
+      'file-invalid',
+      `${file} is ${info.isDirectory() ? 'a link to a folder' : 'not a regular file'}`,
+      { about: file, fix: 'remove it from the data set, or put the files themselves there' },
+    );
+  const isExecutable = (info.mode & 0o100) !== 0;
+  return { name, file, bytes: info.size, modifiedMs: info.mtimeMs, isExecutable };
+}
+
+function readableStats(file: string): Stats {
+  try {
+    const info = statSync(file);
+    if ((info.mode & 0o004) === 0) accessSync(file, constants.R_OK);
+    return info;
+  } catch (error) {
+    throw unreadable(file, error);
+  }
+}
+
+const keyOf = (name: string): string => name.split('.', 1)[0] ?? '';
+
+/** What Node puts into a name for bytes that are not UTF-8. */
+const foreign = '\ufffd';
+
+function unreadable(file: string, error: unknown): Fault {
+  const why = file.includes(foreign) ? 'its name is not UTF-8' : errorReason(error);
+  return new Fault('file-invalid', `${file} cannot be read: ${why}`, {
+    about: file,
+    cause: error,
+    fix: file.includes(foreign) ? 'rename it' : 'make it readable, or remove it from the data set',
   });
 }

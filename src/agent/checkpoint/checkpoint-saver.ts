@@ -1,12 +1,11 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { defined, succeeds, tried } from '@updraft/base';
-import { sandboxFiles } from '../../job/layout.ts';
-import type { Fault } from '../../fault/fault.ts';
-import { toFaultRecord, type AgentBody } from '../../journal/entry.ts';
-import { metricsOf } from '../../journal/metrics.ts';
+import { sandboxFiles } from '@updraft/account/run-folder';
+import type { Fault } from '@updraft/account/fault';
+import { type AgentBody, metricsOf, toFaultRecord } from '@updraft/account/journal';
 import type { Attempt } from '../attempt.ts';
-import { isCutZip } from '../results/cut-zip.ts';
+import { isCutZip } from '../results/copy-tree.ts';
 import { attemptProcesses, wouldSurviveTerm } from '../training/processes.ts';
 import { faultIn } from '../scratch.ts';
 import {

@@ -1,7 +1,7 @@
 import { readdirSync, readlinkSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { isGone, tried } from '@updraft/base';
-import { Fault } from '../../fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
 import { textOf } from '../machine/machine.ts';
 import { staysInside } from './record.ts';
 
@@ -9,6 +9,9 @@ import { staysInside } from './record.ts';
 const maxReplacingMs = 5000;
 /** … and files that are written to without end, such as logs, after this. */
 const maxWritingMs = 60_000;
+
+/** Written by rank 0 when it has saved and leaves to be resumed, for launchers that lose its exit code; not saved. */
+export const leftMark = '.left';
 
 /** Finds when a folder has something new and has settled: unchanged since the last poll, nothing open for writing. */
 export class SettledFolder {
@@ -136,6 +139,7 @@ export function snapshotFolder(folder: string): FolderSnapshot {
 function scan(root: string, inside: string, snapshot: FolderSnapshot): void {
   for (const entry of entriesOf(path.join(root, inside))) {
     const name = path.join(inside, entry.name);
+    if (name === leftMark) continue;
     if (entry.isDirectory()) scan(root, name, snapshot);
     else if (entry.isFile()) addFile(root, name, snapshot);
     else if (entry.isSymbolicLink()) addLink(root, name, snapshot);

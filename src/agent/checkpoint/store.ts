@@ -2,7 +2,7 @@ import { chmod, constants, copyFile, link, mkdir, rename, stat, symlink } from '
 import path from 'node:path';
 import { ensureFolder, removeTree, sha256Of, syncPath } from '@updraft/base/disk';
 import { fileSize, formatSize, freeBytes, isGone, succeeds } from '@updraft/base';
-import { Fault } from '../../fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
 import { copyAndHash } from '../results/copy-tree.ts';
 import {
   checkpointBytes,
@@ -207,7 +207,8 @@ const hasCoarseTimes = (fingerprint: string): boolean => fingerprint.endsWith('0
 function noRoom(store: string, need: number, free: number): Fault {
   return new Fault(
     'disk-full',
-    `the checkpoint needs ${formatSize(need)}, and the disk of ${store} has ${formatSize(free)} free; the previous checkpoint is kept`,
+    `the checkpoint needs ${formatSize(need)}, and the disk of ${store} ` +
+      `has ${formatSize(free)} free; the previous checkpoint is kept`,
     { fix: 'ask for more `disk` in [resources], or save less in the training', about: store },
   );
 }

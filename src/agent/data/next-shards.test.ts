@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { blockBytes, nextShards, type ShardsNow } from './next-shards.ts';
+import { blockBytes, nextShards, type ShardsNow } from './shard-stream.ts';
 
 const next = (now: Partial<ShardsNow> = {}) =>
   nextShards({

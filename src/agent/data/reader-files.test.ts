@@ -3,7 +3,7 @@ import { readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
-import { ReaderFiles } from './reader-files.ts';
+import { ReaderFiles } from './shard-stream.ts';
 
 async function opened(t: TestContext, before: Record<string, string> = {}) {
   const folder = await temporaryFolder(t, before);

@@ -1,7 +1,8 @@
-import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { archiveKind, type Clock, defined, isShardList, mapLimited, shardRange } from '@updraft/base';
-import { Fault } from '../../fault/fault.ts';
+import os from 'node:os';
+import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
+import { archiveKind, type Clock, defined, isShardList, mapLimited, shardRange, isGone } from '@updraft/base';
+import { Fault, asFault } from '@updraft/account/fault';
 import {
   type FederationLocator,
   isSameHome,
@@ -9,9 +10,6 @@ import {
   type ObjectUrl,
   parseObjectUrl,
 } from '@updraft/pelican/federation';
-import type { OrderedData } from '../../job/job.ts';
-import { isOnDemand } from '../../job/on-demand.ts';
-import type { DataSource } from '../../job/spec.ts';
 import {
   besideList,
   deliverAgainIfWrong,
@@ -24,17 +22,21 @@ import {
   type Manifest,
   parseManifest,
   parseShardList,
+  sumOf,
 } from '@updraft/pelican/transfer';
 import { limitsFromEnv } from '@updraft/pelican/limits';
 import { openUnpacker, type UnpackerOptions, unpackFetched } from '@updraft/archive';
-import type { Attempt } from '../attempt.ts';
-import { accessPointOf } from '../machine/condor-ads.ts';
+import { createHash } from 'node:crypto';
+import { piecesOf } from '@updraft/base/disk';
+import type { AgentBody } from '@updraft/account/journal';
+import type { OrderedData } from '../../job/job.ts';
+import { isOnDemand } from '../../job/on-demand.ts';
+import type { DataSource } from '../../job/spec.ts';
+import { type Attempt, until } from '../attempt.ts';
+import { accessPointOf } from '../machine/machine.ts';
 import type { Recorder } from '../notes/journal-writer.ts';
-import { reachObject } from '../self-test/reach-object.ts';
-import { recordEvents } from './record-fetch.ts';
-import { locatorFor, openLocator } from './object-locator.ts';
-import { readLocal } from './read-local.ts';
-import { checkSum, maxShards, proofs, stageShards } from './stage-shards.ts';
+import { reachObject } from '../self-test/test-machine.ts';
+import { recordEvents, byServer, locatorFor, openLocator } from './object-locator.ts';
 
 /** The memory belongs to the training and to other jobs: bytes that arrive out of order must not take much of it. */
 const windowBytes = 32 << 20;
@@ -51,7 +53,7 @@ interface Staging {
   options: FetchOptions & { clock: Clock };
 }
 
-/** Puts the data into the work folder, where it appears only when complete. Sources that may arrive later are skipped. */
+/** Puts the data into the work folder, where it appears when complete. Sources that may arrive later are skipped. */
 export async function stageData(attempt: Attempt): Promise<void> {
   const sources = attempt.order.data.filter((source) => !source.arriving && !isOnDemand(source));
   if (sources.length === 0) return;
@@ -106,7 +108,7 @@ export interface TarShard {
   manifest?: Manifest;
 }
 
-/** The shards of a data set, and a function that puts one of them into the data's folder, as it is, once it is verified. */
+/** The shards of a data set, and a function that puts one into the data's folder, as it is, once it is verified. */
 export async function openShards(
   source: OrderedData,
   attempt: Attempt,
@@ -380,4 +382,149 @@ function recordFetched(
   const known: Fetched = { bytes, seconds, servers, verified, ...defined({ leftOut }) };
   if (arrived?.verified === undefined || isBetter) record({ kind: 'fetched', object, ...known });
   return known;
+}
+
+/** Reads a local file as if it were fetched: in order, interruptible, with the same checks. */
+async function readLocal(
+  file: string,
+  write: (chunk: Buffer) => void | Promise<void>,
+  options: FetchOptions & { clock: NonNullable<FetchOptions['clock']> },
+): Promise<Fetched> {
+  const { clock, signal, manifest } = options;
+  const sha256 = options.sha256 ?? manifest?.sha256;
+  const expected = options.bytes ?? manifest?.bytes;
+  const started = clock.monotonic();
+  await using input = await openLocal(file);
+  const hash = createHash('sha256');
+  let bytes = 0;
+  for await (const piece of piecesOf(input, signal)) {
+    bytes += piece.length;
+    if (sha256 !== undefined) hash.update(piece);
+    await write(piece);
+  }
+  if (expected !== undefined && bytes !== expected)
+    throw new Fault('data-unexpected', `${file} has ${bytes} bytes, not ${expected}`, { about: file });
+  const found = hash.digest('hex');
+  if (sha256 !== undefined && found !== sha256.toLowerCase())
+    throw new Fault('data-corrupt', `${file}: SHA-256 is ${found}, should be ${sha256}`, { about: file });
+  const seconds = (clock.monotonic() - started) / 1000;
+  const verified = sha256 === undefined ? 'size' : 'digest';
+  return { bytes, seconds, verified, servers: [{ server: os.hostname(), bytes }] };
+}
+
+async function openLocal(file: string): ReturnType<typeof open> {
+  try {
+    return await open(file, 'r');
+  } catch (error) {
+    const what = isGone(error) ? 'does not exist' : `cannot be read: ${(error as Error).message}`;
+    throw new Fault('object-missing', `the file ${file} ${what}`, {
+      fix: 'use a file that exists on the worker: file: URLs are read there',
+      about: file,
+      cause: error,
+    });
+  }
+}
+
+/** Shards that are fetched at the same time: one slow cache then does not hold up the others. */
+export const maxShards = 4;
+
+/** One shard to fetch and unpack. */
+interface ShardTask {
+  shard: OrderedData;
+  manifest: Manifest;
+  /** Absolute path of the folder it is unpacked into. */
+  into: string;
+  /** The attempt, which ends and records as part of the whole. */
+  own: Attempt;
+  onEvent: (event: FetchEvent) => void;
+}
+
+/**
+ * Stages the shards of a data set into one folder, which appears when all are complete; with `isArriving`, what is
+ * complete appears at once. The journal sees the data set as one object.
+ */
+async function stageShards(
+  source: OrderedData,
+  shards: readonly ListedShard[],
+  attempt: Attempt,
+  isArriving: boolean,
+  stage: (task: ShardTask) => Promise<void>,
+): Promise<void> {
+  checkSum(source, shards);
+  const { scratch } = attempt;
+  const target = path.join(scratch.work, source.into);
+  const into = isArriving ? target : path.join(scratch.stage, source.name);
+  for (const folder of [into, path.dirname(target)]) await mkdir(folder, { recursive: true });
+  const failed = new AbortController();
+  const joint = joinTransfers(source.url, attempt, sumOf(shards).bytes);
+  const joined = until(attempt, failed.signal);
+  let first: Fault | undefined;
+  await mapLimited(shards, maxShards, async ({ manifest, files, name }) => {
+    // The others are ended, too, before the first failure is reported.
+    if (first !== undefined) return;
+    const { bytes, sha256 } = manifest;
+    const its = { url: besideList(source.url, name), sha256, expect: { files, bytes } };
+    const shard: OrderedData = { ...source, ...its, unpack: 'tar' };
+    const { record, onEvent } = joint.of(name);
+    const own = { ...joined, record };
+    await stage({ shard, manifest, into, own, onEvent }).catch((error: unknown) =>
+      failed.abort((first ??= asFault(error))),
+    );
+  });
+  if (first !== undefined) throw first;
+  joint.done();
+  if (!isArriving) await rename(into, target);
+}
+
+/** The list is verified: no other server has one that fits better. */
+function checkSum({ url, expect }: OrderedData, shards: readonly ListedShard[]): void {
+  const { files, bytes } = sumOf(shards);
+  if ((expect.files ?? files) === files && (expect.bytes ?? bytes) === bytes) return;
+  throw new Fault('expect-wrong', `${url}: its shards have ${files} files and ${bytes} bytes`, {
+    about: url,
+  });
+}
+
+/** From the weakest on. */
+const proofs: Fetched['verified'][] = ['none', 'size', 'digest', 'manifest'];
+
+/** Joins what the shards of a data set record to one transfer; `total` is undefined if some may come again. */
+export function joinTransfers(object: string, { record, context: { clock } }: Attempt, total?: number) {
+  const started = clock.monotonic();
+  const seconds = (): number => (clock.monotonic() - started) / 1000;
+  const coming = new Map<string, number>();
+  const unpacked = { files: 0, bytes: 0 };
+  let [arrived, proof, servers]: [number, number, Fetched['servers']] = [0, proofs.length - 1, []];
+  const report = recordEvents(object, record, clock);
+  return {
+    /** For the shard of this name. */
+    of: (name: string) => ({
+      onEvent: (event: FetchEvent): void => {
+        if (event.kind !== 'progress') {
+          report(event);
+          return;
+        }
+        coming.set(name, event.bytes);
+        const bytes = coming.values().reduce((all, one) => all + one, arrived);
+        report({ ...event, bytes, total, rate: bytes / Math.max(1, seconds()) });
+      },
+      record: (body: AgentBody): void => {
+        if (body.kind === 'fetched') {
+          coming.delete(name);
+          arrived += body.bytes;
+          proof = Math.min(proof, proofs.indexOf(body.verified));
+          servers = byServer([...servers, ...body.servers]);
+        } else if (body.kind === 'unpacked') {
+          unpacked.files += body.files;
+          unpacked.bytes += body.bytes;
+        } else if (body.kind !== 'phase') record(body);
+      },
+    }),
+    done(): void {
+      const verified = proofs[proof] ?? 'none';
+      record({ kind: 'fetched', object, bytes: arrived, seconds: seconds(), servers, verified });
+      if (unpacked.files > 0)
+        record({ kind: 'unpacked', object, ...unpacked, proven: verified === 'manifest' });
+    },
+  };
 }

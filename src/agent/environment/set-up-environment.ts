@@ -6,8 +6,8 @@ import path from 'node:path';
 import { defined, type Env, formatSize, freeBytes, informativeLine } from '@updraft/base';
 import { removeTree } from '@updraft/base/disk';
 import { imageEntry } from '../../environment/image-recipe.ts';
-import { PackInspector } from '../../environment/pack-inspector.ts';
 import {
+  PackInspector,
   brokenPack,
   checkPlatform,
   condaPlatform,
@@ -15,8 +15,8 @@ import {
   PackSplitter,
   wrongPack,
 } from '../../environment/pack-splitter.ts';
-import { sizeEnvironment } from '../../environment/size-environment.ts';
-import { Fault } from '../../fault/fault.ts';
+import { sizeEnvironment } from '../../environment/describe-environment.ts';
+import { Fault } from '@updraft/account/fault';
 import type { OrderedData, OrderedWorkspace } from '../../job/job.ts';
 import type { Attempt, Context } from '../attempt.ts';
 import { fetchBytes, isVerified } from '../data/stage-data.ts';
@@ -223,7 +223,7 @@ async function receivePack(
   }
 }
 
-/** What the archive reader found wrong means, here, unusable software: on every machine, if it was published like that. */
+/** What the archive reader found wrong means unusable software here: on every machine, if published like that. */
 function toBrokenFault(thrown: unknown, name: string, asPublished: boolean): unknown {
   if (!(thrown instanceof Fault)) return thrown;
   if (thrown.kind === 'archive-damaged')

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
-import { allowedSeconds, slotMemoryBytes, startCount, vacateGraceMs } from './condor-ads.ts';
+import { allowedSeconds, slotMemoryBytes, startCount, vacateGraceMs } from './machine.ts';
 
 test('start count, limits, memory and vacate time come from the job ad and the machine ad', async (t) => {
   const job =

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
-import { readWorker } from '../plugin/plugin-env.ts';
+import { readWorker } from '../plugin/plugin-args.ts';
 import { describeMachine } from './machine.ts';
 
 test('agent and plugin name the site as the event log does, whatever the environment says', async (t) => {

@@ -2,13 +2,16 @@ import assert from 'node:assert/strict';
 import { open } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
-import type { AgentBody } from '../../journal/entry.ts';
-import { openAgentJournal, type Journal } from '../../journal/file.ts';
-import { readJournal } from '../../journal/tail.ts';
+import {
+  type AgentBody,
+  decodeLive,
+  type Journal,
+  openAgentJournal,
+  readJournal,
+} from '@updraft/account/journal';
 import { ManualClock } from '../../../test/agent/manual-clock.ts';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import type { WorkOrder } from '../../job/job.ts';
-import { decodeLive } from '../../journal/codec.ts';
 import type { Chirp } from './chirp.ts';
 import { JournalWriter, liveRecorder } from './journal-writer.ts';
 

@@ -1,9 +1,7 @@
 import type { Clock } from '@updraft/base';
 import type { WorkOrder } from '../../job/job.ts';
-import { liveMark } from '../../job/layout.ts';
-import { encode } from '../../journal/codec.ts';
-import type { AgentBody } from '../../journal/entry.ts';
-import { ShortWrite, type Journal } from '../../journal/file.ts';
+import { liveMark } from '@updraft/account/run-folder';
+import { type AgentBody, encode, type Journal, ShortWrite } from '@updraft/account/journal';
 import { Reports } from '../training/reports.ts';
 import type { Chirp } from './chirp.ts';
 
@@ -83,7 +81,8 @@ export class JournalWriter {
 const kinds = (words: string): ReadonlySet<string> => new Set(words.split(' '));
 /** Entries sent to the event log at once; of `throttled` ones, only one per interval, of reports also the extremes. */
 const immediate = kinds(
-  'agent-started phase fetch-setback fault training-started checkpoint-restored checkpoint-refused resume-checked agent-paused request-short progress-replaced progress-scaled metrics-refused',
+  'agent-started phase fetch-setback fault training-started checkpoint-restored checkpoint-refused ' +
+    'resume-checked agent-paused request-short progress-replaced progress-scaled metrics-refused',
 );
 const throttled = kinds('fetch-progress fetched progress heartbeat checkpoint-saved clean-progress');
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ManualClock } from '../../../test/agent/manual-clock.ts';
-import { Fault } from '../../fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
 import type { WorkOrder } from '../../job/job.ts';
 import { MissingObjects, abortIfTooManyJobsFailed, recordFailedJob } from './missing-objects.ts';
 import type { SharedNotes } from './shared-notes.ts';

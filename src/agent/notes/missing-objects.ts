@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { type Clock, tried } from '@updraft/base';
-import { remedyForKind } from '../../codes/remedies.ts';
-import { Fault } from '../../fault/fault.ts';
-import type { WorkOrder, OrderedRecovery } from '../../job/job.ts';
-import { noteFolders } from '../../job/layout.ts';
-import { waitAfter } from '../../recovery/policy.ts';
+import { remedyForKind } from '@updraft/account/codes';
+import { Fault } from '@updraft/account/fault';
+import type { WorkOrder } from '../../job/job.ts';
+import { noteFolders } from '@updraft/account/run-folder';
+import { type AttemptRecovery, waitAfter } from '@updraft/account/recovery';
 import type { SharedNotes } from './shared-notes.ts';
 
 /** What an attempt reports to the others about an object that is missing everywhere. */
@@ -26,11 +26,11 @@ const probeSeconds = 60;
 export class MissingObjects {
   readonly #shared: SharedNotes;
   readonly #clock: Clock;
-  readonly #backoff: OrderedRecovery;
+  readonly #backoff: AttemptRecovery;
   /** By object: the time by which this attempt promised to know, for all. */
   readonly #probes = new Map<string, number>();
 
-  constructor(shared: SharedNotes, clock: Clock, backoff: OrderedRecovery) {
+  constructor(shared: SharedNotes, clock: Clock, backoff: AttemptRecovery) {
     this.#shared = shared;
     this.#clock = clock;
     this.#backoff = backoff;
@@ -49,8 +49,7 @@ export class MissingObjects {
         { fix: 'look for it with `updraft stat`; put it back, or correct its URL', about: object },
       );
     }
-    const probe = Math.min(probeSeconds, this.#backoff.initialBackoff);
-    const until = now + probe * 1000;
+    const until = now + Math.min(probeSeconds, this.#backoff.initialBackoff) * 1000;
     this.#probes.set(object, until);
     await this.#write(object, { ...mark, until });
   }
@@ -59,11 +58,10 @@ export class MissingObjects {
   async markMissing(object: string): Promise<void> {
     const mark = await this.#read(object);
     // Attempts that checked at the same time all found the same thing.
-    const isKnown = mark !== undefined && mark.until > this.#clock.now();
-    if (isKnown && mark.until !== this.#probes.get(object)) return;
+    const now = this.#clock.now();
+    if (mark !== undefined && mark.until > now && mark.until !== this.#probes.get(object)) return;
     const misses = (mark?.misses ?? 0) + 1;
-    const seconds = waitAfter(misses, this.#backoff);
-    await this.#write(object, { until: this.#clock.now() + seconds * 1000, misses });
+    await this.#write(object, { until: now + waitAfter(misses, this.#backoff) * 1000, misses });
   }
 
   async markPresent(object: string): Promise<void> {
@@ -108,13 +106,13 @@ export async function abortIfTooManyJobsFailed(
 }
 
 /** Reports to the others that this job has failed for good, if the run has a limit of failed jobs. */
-export async function recordFailedJob(order: WorkOrder, shared: SharedNotes, fault: Fault): Promise<void> {
-  if (order.recovery?.failedJobs === undefined || !isFinal(order, order.recovery.attempts, fault)) return;
-  await shared.put(`${noteFolders.failed}/${order.job.id}`, fault.kind);
-}
-
-function isFinal({ attempt, attemptsBefore = 0 }: WorkOrder, attempts: number, { kind }: Fault): boolean {
-  if (kind === 'evicted' || kind === 'interrupted') return false;
+export async function recordFailedJob(
+  { recovery, job, attempt, attemptsBefore = 0 }: WorkOrder,
+  shared: SharedNotes,
+  { kind }: Fault,
+): Promise<void> {
+  if (recovery?.failedJobs === undefined || kind === 'evicted' || kind === 'interrupted') return;
   const made = attempt - attemptsBefore;
-  return made >= attempts || remedyForKind(kind, made) === 'never';
+  if (made >= recovery.attempts || remedyForKind(kind, made) === 'never')
+    await shared.put(`${noteFolders.failed}/${job.id}`, kind);
 }

@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { ensureFolder, replaceFile } from '@updraft/base/disk';
 import type { WorkOrder } from '../../job/job.ts';
-import { runFiles } from '../../job/layout.ts';
+import { runFiles } from '@updraft/account/run-folder';
 import type { Chirp } from './chirp.ts';
 
 /**

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import type { Env } from '@updraft/base';
 import type { WorkOrder } from '../../job/job.ts';
-import { readSharedOrder } from './sandbox-order.ts';
+import { readSharedOrder } from './order.ts';
 import type { Context } from '../attempt.ts';
 
 const train = { command: 'true', files: [], outputs: ['model.pt'], env: {} };

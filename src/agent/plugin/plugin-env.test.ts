@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { pluginEnv } from './plugin-env.ts';
+import { pluginEnv } from './plugin-args.ts';
 
 test("variables with the plugin's prefix override those of the machine", () => {
   const env = pluginEnv({ SSL_CERT_FILE: '/machine.pem', UPDRAFT_SSL_CERT_FILE: '/job.pem', HOME: '/h' });

@@ -4,8 +4,8 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import { type Ad, type AdValue, attributeOf, parseAds } from '@updraft/htcondor/classad';
-import { Fault } from '../../fault/fault.ts';
-import type { TransferInfo, RequestOutcome } from './requests.ts';
+import { Fault } from '@updraft/account/fault';
+import type { TransferInfo, RequestOutcome } from './plugin-args.ts';
 import { OutFile, writeReport } from './report.ts';
 
 const context = { direction: 'download', version: '1.2.3', worker: { host: 'h', site: 'S' } } as const;

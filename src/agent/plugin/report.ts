@@ -2,12 +2,9 @@ import { closeSync, constants, fstatSync, fsyncSync, openSync, writeSync } from 
 import path from 'node:path';
 import { printable } from '@updraft/base';
 import { type Ad, formatAd, formatReal } from '@updraft/htcondor/classad';
-import { describeLeftOut } from '../../codes/describe-caches.ts';
-import { formatGivenUp } from '../../codes/given-up.ts';
-import { Fault } from '../../fault/fault.ts';
-import type { FaultKind } from '../../fault/kinds.ts';
-import type { Worker } from './plugin-env.ts';
-import type { TransferInfo, ServerRecord, RequestOutcome } from './requests.ts';
+import { describeLeftOut, formatGivenUp } from '@updraft/account/codes';
+import { Fault, type FaultKind } from '@updraft/account/fault';
+import type { Worker, TransferInfo, ServerRecord, RequestOutcome } from './plugin-args.ts';
 
 /** HTCondor quotes the first failure as the hold reason: those that no retry can fix come first. */
 function ranked(outcomes: readonly RequestOutcome[]): RequestOutcome[] {

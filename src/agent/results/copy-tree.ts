@@ -3,8 +3,9 @@ import { chmod, mkdir, open, readdir, realpath, stat, utimes } from 'node:fs/pro
 import path from 'node:path';
 import { isGone } from '@updraft/base';
 import { piecesOf } from '@updraft/base/disk';
-import { Fault } from '../../fault/fault.ts';
-import type { AgentBodyOf } from '../../journal/entry.ts';
+import { Fault } from '@updraft/account/fault';
+import type { AgentBodyOf } from '@updraft/account/journal';
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import type { Attempt } from '../attempt.ts';
 
 /** `path` is relative to the folder the copy was made in. */
@@ -17,7 +18,7 @@ interface CopyOptions {
   onCopied?: (copied: Copied) => void;
 }
 
-/** Copies `name` (a file, or a folder with its contents) from one folder to another; links are replaced by their targets. */
+/** Copies `name` (a file, or a folder with its contents) to another folder; links are replaced by their targets. */
 export async function copyTree(name: string, from: string, to: string, options: CopyOptions): Promise<void> {
   await copyEntry(name, from, to, [], options);
 }
@@ -91,4 +92,29 @@ export async function stageFiles({ order, scratch, context }: Attempt): Promise<
     }
   }
   return version.digest('hex');
+}
+
+const firstBytes = Buffer.from('PK\u0003\u0004', 'latin1');
+/** The record at the end of a zip: 22 bytes, of which the last two are the length of the comment that follows. */
+const endBytes = Buffer.from('PK\u0005\u0006', 'latin1');
+const endLength = 22;
+const maxComment = 0xffff;
+
+/** Whether a file begins as a zip, as `torch.save` and `np.savez` write it, and has no end: it was cut short. */
+export function isCutZip(file: string): boolean {
+  const opened = openSync(file, 'r');
+  const read = (from: number, length: number): Buffer => {
+    const bytes = Buffer.alloc(length);
+    return bytes.subarray(0, readSync(opened, bytes, 0, length, from));
+  };
+  try {
+    if (!read(0, firstBytes.length).equals(firstBytes)) return false;
+    const tail = read(Math.max(0, fstatSync(opened).size - endLength - maxComment), endLength + maxComment);
+    for (let at = tail.lastIndexOf(endBytes); at !== -1; at = tail.subarray(0, at).lastIndexOf(endBytes))
+      if (at + endLength <= tail.length && at + endLength + tail.readUInt16LE(at + 20) === tail.length)
+        return false;
+    return true;
+  } finally {
+    closeSync(opened);
+  }
 }

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
-import { isCutZip } from './cut-zip.ts';
+import { isCutZip } from './copy-tree.ts';
 
 test('a file that begins as a zip and has no end is cut, and nothing else is', async (t) => {
   const file = path.join(await temporaryFolder(t), 'model.pt');

@@ -1,16 +1,17 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { readdir, realpath, stat, writeFile } from 'node:fs/promises';
+import { readdir, realpath, stat, writeFile, mkdir, rename } from 'node:fs/promises';
 import path from 'node:path';
-import { unlessGone } from '@updraft/base';
-import { walkFiles } from '@updraft/base/disk';
-import { Fault } from '../../fault/fault.ts';
+import { unlessGone, readJsonFile } from '@updraft/base';
+import { walkFiles, ensureFolder, removeTree } from '@updraft/base/disk';
+import { Fault } from '@updraft/account/fault';
+import { randomBytes } from 'node:crypto';
 import type { Attempt } from '../attempt.ts';
 import { scratchAt, type Scratch } from '../scratch.ts';
 import { lastErrorLines } from '../training/log-tail.ts';
 import { listNames } from '../training/failure-advice.ts';
 import { startShell, stopShell } from '../training/shell.ts';
-import { isWithin } from './copy-tree.ts';
-import { isCutZip } from './cut-zip.ts';
+import { isWithin, copyTree, isCutZip } from './copy-tree.ts';
+import type { WorkOrder } from '../../job/job.ts';
 
 /** What was there before the training, by the file system's own clock, which may differ from the machine's. */
 export interface OutputSnapshot {
@@ -28,7 +29,7 @@ export async function snapshotOutputs(outputs: string[], scratch: Scratch): Prom
   return { startedNs: mtimeNs, states };
 }
 
-/** Throws a Fault that names every output that is missing, empty, cut, older than the training, or outside its folder. */
+/** Throws a Fault that names what is missing, empty, cut, older than the training or outside its folder. */
 export async function checkOutputs(
   outputs: string[],
   scratch: Scratch,
@@ -41,7 +42,9 @@ export async function checkOutputs(
   }
   if (problems.length === 0) return;
   throw new Fault('wrong-output', `the training ended without a valid result: ${problems.join('; ')}`, {
-    fix: `make the training write ${outputs.join(', ')} to the folder it starts in${await listWorkFolder(scratch.work)}`,
+    fix:
+      `make the training write ${outputs.join(', ')} to the ` +
+      `folder it starts in${await listWorkFolder(scratch.work)}`,
     about: outputs.join(', '),
   });
 }
@@ -80,7 +83,10 @@ async function problemOf(output: string, work: string, before: OutputSnapshot): 
   const files = (await stat(target)).isDirectory() ? await walkFiles(target) : [''];
   const cut = files.find((name) => isCutZip(path.join(target, name)));
   if (cut === undefined) return undefined;
-  return `${cut === '' ? '' : `has ${cut}, which `}is cut short: it begins as a zip, as torch.save writes it, and has no end`;
+  return (
+    `${cut === '' ? '' : `has ${cut}, which `}is cut short: ` +
+    'it begins as a zip, as torch.save writes it, and has no end'
+  );
 }
 
 /** When the newest non-empty file of a tree changed; undefined if there is none. */
@@ -143,3 +149,71 @@ export function takePauseMark(folder: string, attempt: number): Paused | undefin
   const before = { startedNs: BigInt(mark.startedNs), states };
   return { ...mark, scratch: scratchAt(mark.root), before };
 }
+
+/** Names the owner of the results, so that no other job's attempt replaces them. */
+const ownerFile = '.updraft.json';
+
+interface Owner {
+  run: string;
+  job: string;
+  attempt: number;
+  /** The version of the code that made them. */
+  code: string;
+}
+
+/** Refuses, before any work is done, a results folder that holds anything but this job's earlier results. */
+export async function checkResultsFolder(order: WorkOrder): Promise<void> {
+  const { run, job, resultsTo } = order;
+  const names = (await unlessGone(readdir(resultsTo))) ?? [];
+  if (names.length === 0) return;
+  const owner = await readOwner(resultsTo);
+  if (owner?.run === run && owner.job === job.id) return;
+  const whose =
+    owner === undefined ? 'something else' : `the results of job ${owner.job} of run ${owner.run}`;
+  throw new Fault('order-invalid', `the results folder ${resultsTo} already holds ${whose}`, {
+    fix: `move ${resultsTo} away`,
+    about: resultsTo,
+  });
+}
+
+/** Copies the outputs next to the results folder, then swaps them in atomically. */
+export async function publishResults(
+  { order, scratch, record }: Attempt,
+  code: string,
+  signal: AbortSignal,
+): Promise<void> {
+  await checkResultsFolder(order);
+  const { resultsTo } = order;
+  await ensureFolder(path.dirname(resultsTo));
+  const draft = siblingPath(resultsTo, 'new');
+  try {
+    await mkdir(draft);
+    for (const output of order.job.train.outputs)
+      await copyTree(output, scratch.work, draft, {
+        signal,
+        within: scratch.work,
+        onCopied: (copied) => record({ kind: 'output', ...copied }),
+      });
+    const owner: Owner = { run: order.run, job: order.job.id, attempt: order.attempt, code };
+    await writeFile(path.join(draft, ownerFile), `${JSON.stringify(owner)}\n`);
+    signal.throwIfAborted();
+    await swap(draft, resultsTo);
+  } catch (error) {
+    await removeTree(draft);
+    throw error;
+  }
+}
+
+async function swap(draft: string, target: string): Promise<void> {
+  const old = siblingPath(target, 'old');
+  const replaced = await unlessGone(rename(target, old).then(() => true));
+  await rename(draft, target);
+  if (replaced) await removeTree(old);
+}
+
+const siblingPath = (folder: string, what: string): string =>
+  path.join(path.dirname(folder), `.${path.basename(folder)}.${what}-${randomBytes(6).toString('hex')}`);
+
+/** Whose results a folder holds, if any. */
+export const readOwner = (folder: string): Promise<Owner | undefined> =>
+  readJsonFile<Owner>(path.join(folder, ownerFile));

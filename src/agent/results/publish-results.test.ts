@@ -4,7 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import type { Attempt } from '../attempt.ts';
-import { publishResults } from './publish-results.ts';
+import { publishResults } from './outputs.ts';
 
 function makeAttempt(t: TestContext, stop: AbortController): { attempt: Attempt; results: string } {
   const base = mkdtempSync(path.join(os.tmpdir(), 'updraft-publish-'));

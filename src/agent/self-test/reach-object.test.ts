@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { jumpingClock } from '../../../test/federation/jumping-clock.ts';
 import { testFederation } from '../../../test/federation/origin-server.ts';
 import { createLocator } from '@updraft/pelican/federation';
-import { reachObject } from './reach-object.ts';
+import { reachObject } from './test-machine.ts';
 
 function federation() {
   const clock = jumpingClock();

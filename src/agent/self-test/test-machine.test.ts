@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { assignedGpus, parseGpus, type SmiResult } from '../machine/machine.ts';
-import { judgeTorch } from './check-torch.ts';
-import { judgeClock, judgeGpus, judgeRoom } from './test-machine.ts';
+import { judgeClock, judgeGpus, judgeRoom, judgeTorch } from './test-machine.ts';
 
 const listing = `0, GPU-8c1f4a2b-11, NVIDIA A100-SXM4-80GB, 97
 1, GPU-77aa01cd-22, NVIDIA A100-SXM4-80GB, [N/A]

@@ -1,10 +1,23 @@
+import path from 'node:path';
 import { counted, defined, type Env, fileSize, firstShard, formatSize, mapLimited } from '@updraft/base';
 import { randomBytes } from 'node:crypto';
 import { statfsSync } from 'node:fs';
 import { open, readdir, readFile, rm } from 'node:fs/promises';
-import path from 'node:path';
-import { asFault, Fault } from '../../fault/fault.ts';
-import { type ObjectOptions, parseObjectUrl } from '@updraft/pelican/federation';
+import { asFault, Fault } from '@updraft/account/fault';
+import {
+  type ObjectOptions,
+  parseObjectUrl,
+  folderFault,
+  type Located,
+  type LocateOptions,
+  MissingAtOrigin,
+  type ObjectServer,
+  type OriginFacts,
+  readOriginFacts,
+  requestObject,
+} from '@updraft/pelican/federation';
+import os from 'node:os';
+import { firstAnswer, NoAnswer } from '@updraft/pelican/http';
 import type { WorkOrder, OrderedData } from '../../job/job.ts';
 import { heldBytes, isOnDemand } from '../../job/on-demand.ts';
 import { type Attempt, until } from '../attempt.ts';
@@ -17,16 +30,17 @@ import {
   ownGpus,
   type Gpu,
   type SmiResult,
+  queryProgram,
+  type ProgramOutput,
 } from '../machine/machine.ts';
 import { MissingObjects } from '../notes/missing-objects.ts';
 import { diskFull } from '../scratch.ts';
-import { checkTorch, type SelfTest, type SelfTestResult } from './check-torch.ts';
 import { locatorFor, openLocator } from '../data/object-locator.ts';
-import { reachObject } from './reach-object.ts';
+import { trainingEnv } from '../training/shell.ts';
 
 /**
- * Tests of the machine and of the job's software, beside the attempt's first steps: no transfer waits for them, and a slot
- * that cannot do the work is left after a moment, not after hours of transfer.
+ * Tests of the machine and of the job's software, beside the attempt's first steps: no transfer waits for them, and
+ * a slot that cannot do the work is left after a moment, not after hours of transfer.
  */
 export class SelfTests {
   /** The attempt to continue with: asked to end if a test fails, with its fault as the reason. */
@@ -66,8 +80,8 @@ export class SelfTests {
   }
 
   /**
-   * Waits until the training may start. Shards on demand come while it starts, on a machine that has passed: the test of
-   * GPUs that several processes may use runs beside it.
+   * Waits until the training may start. Shards on demand come while it starts, on a machine that has passed: the
+   * test of GPUs that several processes may use runs beside it.
    */
   async allowTraining(): Promise<void> {
     const isStreamed = this.attempt.order.data.some(isOnDemand);
@@ -136,7 +150,9 @@ export function judgeClock(now: number, startedAt: number | undefined): SelfTest
   return {
     name: 'clock',
     ok: false,
-    said: `it says ${shown}Z, at least ${Math.round(behind / 60_000)} minutes too early:${before || ' Updraft did not exist then'}`,
+    said:
+      `it says ${shown}Z, at least ${Math.round(behind / 60_000)} ` +
+      `minutes too early:${before || ' Updraft did not exist then'}`,
     fix: 'ask the administrator of the machine to set its clock: tokens and certificates depend on it',
   };
 }
@@ -176,7 +192,8 @@ export function judgeGpus({ asked, assigned, smi, devices }: GpuFacts): SelfTest
   const bad = (said: string, fix = driverFix): SelfTestResult => ({ name: 'gpu', ok: false, said, fix });
   if (assigned !== undefined && assigned.length < asked)
     return bad(
-      `the job asks for ${counted(asked, 'GPU')}, and the pool gave this slot ${assigned.length === 0 ? 'none' : assigned.join(', ')}`,
+      `the job asks for ${counted(asked, 'GPU')}, and the pool gave ` +
+        `this slot ${assigned.length === 0 ? 'none' : assigned.join(', ')}`,
       'ask the administrator of the pool to check how its slots name their GPUs',
     );
   if (smi.kind === 'silent') return bad('nvidia-smi does not answer');
@@ -323,4 +340,207 @@ async function writeAndRead(file: string): Promise<SelfTestResult | undefined> {
   } finally {
     await rm(file, { force: true });
   }
+}
+
+/** One test of the machine, and its result. */
+interface SelfTestResult {
+  name: string;
+  ok: boolean;
+  said: string;
+  /** What ends the attempt, if it is not a machine that lacks what the job needs. */
+  fault?: Fault;
+  /** What to do if it is not ok. */
+  fix?: string;
+  /** Of GPUs: several processes may use them at once. */
+  isShared?: boolean;
+}
+
+/** Tests one thing; throws only if the attempt must end. */
+type SelfTest = (attempt: Attempt) => Promise<SelfTestResult[]>;
+
+/** Python on a cold disk takes time; a GPU takes a fraction of a second. */
+const timeoutMs = 60_000;
+
+/**
+ * Initializes a GPU as PyTorch does, with the same driver library, and writes to its memory. Importing PyTorch itself
+ * would take five seconds; its version file says what it was built for.
+ */
+const script = `
+import ctypes, importlib.util, os, sys
+spec = importlib.util.find_spec("torch")
+if spec is None or not spec.origin: sys.exit(3)
+about = {}
+with open(os.path.join(os.path.dirname(spec.origin), "version.py")) as file: exec(file.read(), about)
+version, built = about.get("__version__", "?"), about.get("cuda")
+if not built:
+    print("%s|%s|0|0" % (version, "ROCm" if about.get("hip") else ""))
+    sys.exit(0)
+cuda = ctypes.CDLL("libcuda.so.1")
+def call(name, *args):
+    code = getattr(cuda, name)(*args)
+    if code == 0: return
+    text = ctypes.c_char_p()
+    cuda.cuGetErrorString(code, ctypes.byref(text))
+    sys.exit("%s: %s" % (name, (text.value or b"error %d" % code).decode()))
+driver, count, size = ctypes.c_int(), ctypes.c_int(), ctypes.c_size_t(1 << 20)
+call("cuInit", 0)
+call("cuDriverGetVersion", ctypes.byref(driver))
+call("cuDeviceGetCount", ctypes.byref(count))
+for index in range(count.value):
+    context, memory = ctypes.c_void_p(), ctypes.c_void_p()
+    call("cuDevicePrimaryCtxRetain", ctypes.byref(context), index)
+    call("cuCtxSetCurrent", context)
+    call("cuMemAlloc_v2", ctypes.byref(memory), size)
+    call("cuMemsetD8_v2", memory, 1, size)
+    call("cuCtxSynchronize")
+print("%s|%s|%d|%d" % (version, built, count.value, driver.value // 1000))
+`;
+
+/** If the training's Python has PyTorch: whether it can use the GPUs that the job asks for. */
+const checkTorch: SelfTest = async ({ order, scratch, context }) => {
+  const asked = order.resources.gpus;
+  // Not one of the training's processes, which end with it.
+  const env = { ...trainingEnv(order, scratch, context.env), UPDRAFT_SCRATCH: undefined };
+  const answer = await queryProgram('python3', ['-c', script], { env, timeoutMs }, context);
+  return judgeTorch(asked, answer);
+};
+
+export function judgeTorch(asked: number, answer: ProgramOutput): SelfTestResult[] {
+  if (answer.kind === 'absent' || (answer.kind === 'ended' && answer.status === 3)) return [];
+  const bad = (said: string): SelfTestResult => ({ name: 'torch', ok: false, said, fix });
+  if (answer.kind === 'silent') return [bad(`the GPU did not start within ${timeoutMs / 1000} s`)];
+  if (answer.status !== 0)
+    return [bad(`the GPU cannot be used from Python: ${answer.stderr.trim().split('\n').at(-1) ?? ''}`)];
+  const [version = '', built = '', count = '0', driver = '0'] = answer.stdout.trim().split('|');
+  if (built === '') return [withoutGpus(version)];
+  const what = `PyTorch ${version} for CUDA ${built}`;
+  if (built === 'ROCm') return [{ name: 'torch', ok: true, said: `PyTorch ${version} for ROCm` }];
+  if (Number(driver) < Number.parseInt(built, 10))
+    return [bad(`${what} needs a newer driver: the driver here supports CUDA ${driver}`)];
+  if (Number(count) < asked)
+    return [bad(`${what} finds ${counted(Number(count), 'GPU')}, and the job asks for ${asked}`)];
+  return [
+    {
+      name: 'torch',
+      ok: true,
+      said: `${what}; ${counted(Number(count), 'GPU')} answered, driver for CUDA ${driver}`,
+    },
+  ];
+}
+
+const fix =
+  'run on another machine: set `cuda` in `gpu` of [resources] to ask for a newer driver, and start the image with GPUs';
+
+/** The environment is to blame, not the machine. */
+function withoutGpus(version: string): SelfTestResult {
+  const said = `PyTorch ${version} was built without GPU support`;
+  const fault = new Fault('environment-broken', `the job asks for a GPU, but its ${said}`, {
+    fix: 'use an environment with a CUDA build of PyTorch, or remove `gpus`',
+    about: 'torch',
+  });
+  return { name: 'torch', ok: false, said, fault };
+}
+
+interface ReachableServer {
+  /** `host:port` that answered. */
+  server: string;
+  said: string;
+  size?: number;
+}
+
+/** If no server answers for this long, the machine counts as cut off from them. */
+const answerMs = 20_000;
+const retryMs = 2000;
+const headerMs = 10_000;
+
+/**
+ * Finds a server that answers for an object. Any answer will do: the transfer retries and knows other servers. Throws
+ * what finding the servers throws, `object-missing` if the origin says so, and `servers-unreachable` if no server
+ * answered for a while.
+ */
+export async function reachObject(url: string, options: ObjectOptions): Promise<ReachableServer> {
+  const located = await options.federation.locate(url, options);
+  const { clock } = options.federation.wire;
+  const end = clock.monotonic() + answerMs;
+  for (;;) {
+    const answers = await askServers(located, options);
+    const best = answers.find(isGood) ?? answers.find(({ status }) => status !== undefined);
+    if (best !== undefined && isGood(best)) return reached(best, undefined);
+    const gone = answers.find(
+      ({ status, server }) => server.kind !== 'cache' && (status === 404 || status === 410),
+    );
+    if (gone !== undefined) throw new MissingAtOrigin(located.url, gone.server);
+    if (best !== undefined) return reached(best, await askOrigin(url, located, options));
+    if (clock.monotonic() + retryMs > end) throw unreachable(located, answers);
+    await clock.sleep(retryMs, options.signal);
+  }
+}
+
+interface Answer {
+  server: ObjectServer;
+  /** Undefined if it could not be reached. */
+  status: number | undefined;
+  silence?: string;
+  size?: number;
+}
+
+const isGood = ({ status }: Answer): boolean => status === 200;
+
+function reached({ server, status, size }: Answer, origin: OriginFacts | undefined): ReachableServer {
+  const known = defined({ size: size ?? origin?.size });
+  if (status === 200) return { server: server.host, said: 'has it', ...known };
+  if (status === 504 && origin !== undefined)
+    return { server: server.host, said: 'does not have it yet', ...known };
+  // Caches may be wrong about what exists; the origin is not.
+  return origin === undefined
+    ? { server: server.host, said: `answers with status ${status ?? ''}`, ...known }
+    : { server: origin.server, said: 'has it', ...known };
+}
+
+/** What servers answer, up to the first good answer. */
+async function askServers(located: Located, options: ObjectOptions): Promise<Answer[]> {
+  const answers: Answer[] = [];
+  const isLast = async (server: ObjectServer, how: ObjectOptions): Promise<true | undefined> => {
+    const answer = await ask(located, server, how);
+    answers.push(answer);
+    return isGood(answer) || undefined;
+  };
+  await firstAnswer(located.servers, isLast, options);
+  return answers;
+}
+
+/** Caches remember a 404 after the object has appeared, and need not have what exists: only the origin knows. */
+async function askOrigin(
+  url: string,
+  located: Located,
+  options: ObjectOptions,
+): Promise<OriginFacts | undefined> {
+  const { federation, signal } = options;
+  const locate = (how: LocateOptions): Promise<Located> => federation.locate(url, { ...options, ...how });
+  const known = await readOriginFacts(located, { wire: federation.wire, locate, signal });
+  if (known?.isCollection === true) throw folderFault(located.url);
+  return known;
+}
+
+async function ask(located: Located, server: ObjectServer, options: ObjectOptions): Promise<Answer> {
+  try {
+    // A plain request would make a cache ask its origin for digests, which takes minutes for a big object.
+    const headers: Record<string, string> =
+      server.kind === 'cache' ? { 'Cache-Control': 'only-if-cached' } : {};
+    const request = { method: 'HEAD' as const, server, headers, headerMs };
+    const { status, headers: said } = await requestObject(located, request, options);
+    const length = status === 200 ? said['content-length'] : undefined;
+    return { server, status, ...(length === undefined ? {} : { size: Number(length) }) };
+  } catch (error) {
+    if (!(error instanceof NoAnswer)) throw error;
+    return { server, status: undefined, silence: error.message };
+  }
+}
+
+function unreachable({ url }: Located, answers: Answer[]): Fault {
+  const said = [...new Set(answers.map(({ silence }) => silence))].join('; ');
+  return new Fault('servers-unreachable', `${os.hostname()} cannot reach any server of ${url}: ${said}`, {
+    fix: 'run the job on another machine: one without network access cannot fetch data',
+    about: url,
+  });
 }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ManualClock } from '../../../test/agent/manual-clock.ts';
-import type { Fault } from '../../fault/fault.ts';
+import type { Fault } from '@updraft/account/fault';
 import type { Scalar } from '../../job/spec.ts';
-import type { AgentBody } from '../../journal/entry.ts';
+import type { AgentBody } from '@updraft/account/journal';
 import type { Attempt } from '../attempt.ts';
 import type { SharedNotes } from '../notes/shared-notes.ts';
 import { SlowSlot } from './slow-slot.ts';

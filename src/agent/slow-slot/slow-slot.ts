@@ -1,23 +1,13 @@
 import { createHash } from 'node:crypto';
-import { counted, formatDuration, stableJson } from '@updraft/base';
-import { Fault } from '../../fault/fault.ts';
+import { counted, formatDuration, stableJson, tried } from '@updraft/base';
+import { Fault } from '@updraft/account/fault';
 import type { WorkOrder } from '../../job/job.ts';
-import { noteFolders } from '../../job/layout.ts';
+import { noteFolders } from '@updraft/account/run-folder';
 import { isOnDemand } from '../../job/on-demand.ts';
-import type { Progress } from '../../journal/entry.ts';
+import type { Progress } from '@updraft/account/journal';
 import type { Attempt } from '../attempt.ts';
 import { describeMachine } from '../machine/machine.ts';
 import type { SharedNotes } from '../notes/shared-notes.ts';
-import {
-  epochNorm,
-  FirstEpoch,
-  encodeTiming,
-  parseTiming,
-  rounded,
-  stepNorm,
-  type Norm,
-  type EpochTiming,
-} from './epoch-timing.ts';
 
 /** These are enough timings; each further one costs every attempt a request to the access point. */
 const maxTimings = 15;
@@ -178,7 +168,9 @@ export class SlowSlot {
     const fault = slow(this.#attempt, overrun);
     const departures = await this.#norms.departureCount();
     if (departures >= maxDepartures) {
-      const said = `${fault.message}; the job stays, because it has already left ${counted(departures, 'slow machine')}`;
+      const said =
+        `${fault.message}; the job stays, because it has ` +
+        `already left ${counted(departures, 'slow machine')}`;
       this.#attempt.record({ kind: 'first-epoch', seconds: rounded(seconds), said });
     } else if (await this.#norms.recordDeparture(seconds)) this.#fault = fault;
   }
@@ -200,7 +192,9 @@ function slow({ order, context }: Attempt, { seconds, norm }: Overrun): Fault {
   const times = Math.floor((seconds / norm.seconds) * 10) / 10;
   return new Fault(
     'slow-slot',
-    `the first epoch of job ${order.job.id} is ${times} times slower on ${where} than elsewhere: over ${shown(seconds)} for what takes ${shown(norm.seconds)} (median of ${norm.attempts} attempts of this run)`,
+    `the first epoch of job ${order.job.id} is ${times} times slower on ` +
+      `${where} than elsewhere: over ${shown(seconds)} for what takes ` +
+      `${shown(norm.seconds)} (median of ${norm.attempts} attempts of this run)`,
     {
       fix: 'run on another machine; if jobs legitimately differ this much, raise `slow_limit` in [train]',
       about: host,
@@ -210,3 +204,129 @@ function slow({ order, context }: Attempt, { seconds, norm }: Overrun): Fault {
 
 const shown = (seconds: number): string =>
   seconds < 100 ? `${seconds.toFixed(1)} s` : formatDuration(seconds);
+
+/** Fewer timings than this do not make a norm. */
+const minTimings = 3;
+/** Anything shorter than this share of the epoch reflects the moment rather than the machine. */
+const minShare = 1 / 8;
+
+/** How an attempt went through its first epoch. */
+interface EpochTiming {
+  /** Seconds until its end. */
+  seconds: number;
+  /** The first report, and some of the rest. */
+  marks: readonly Mark[];
+}
+
+/** How long something takes elsewhere. */
+interface Norm {
+  /** The median of other attempts. */
+  seconds: number;
+  attempts: number;
+}
+
+/** How long the first epoch takes, if enough attempts reported it. */
+const epochNorm = (timings: readonly EpochTiming[]): Norm | undefined =>
+  normOf(timings.map(({ seconds }) => seconds));
+
+/**
+ * How long it takes to report the first step, or, after that, to get beyond `reached` from there. This compares like
+ * with like: the same steps with each other, and start-up with start-up.
+ */
+const stepNorm = (timings: readonly EpochTiming[], reached: number | undefined): Norm | undefined =>
+  normOf(timings.map((timing) => stepSeconds(timing, reached)).filter((seconds) => seconds !== undefined));
+
+function stepSeconds({ seconds, marks }: EpochTiming, reached: number | undefined): number | undefined {
+  const [first] = marks;
+  if (first === undefined) return undefined;
+  const origin = reached === undefined ? 0 : first.seconds;
+  const past = reached === undefined ? -Infinity : Math.max(reached, first.at);
+  const ends = [...marks.filter(({ at }) => at > past).map((mark) => mark.seconds), seconds];
+  return ends.map((end) => end - origin).find((span) => span >= seconds * minShare);
+}
+
+function normOf(seconds: readonly number[]): Norm | undefined {
+  if (seconds.length < minTimings) return undefined;
+  const sorted = [...seconds].sort((a, b) => a - b);
+  const half = sorted.length >> 1;
+  const upper = sorted[half] ?? 0;
+  const median = sorted.length % 2 === 1 ? upper : ((sorted[half - 1] ?? 0) + upper) / 2;
+  return { seconds: median, attempts: sorted.length };
+}
+
+/** The note that shares a timing, as `parseTiming` reads it. */
+function encodeTiming({ seconds, marks }: EpochTiming): string {
+  return JSON.stringify([...marks.map((mark) => [mark.at, rounded(mark.seconds)]), rounded(seconds)]);
+}
+
+/** The timing in a note; undefined if it holds none: any job of the user may have written it. */
+function parseTiming(text: string | undefined): EpochTiming | undefined {
+  const parts = parsed(text);
+  const seconds = parts.pop();
+  if (!isDuration(seconds)) return undefined;
+  const marks: Mark[] = [];
+  for (const part of parts) {
+    const [at, after] = Array.isArray(part) ? (part as unknown[]) : [];
+    if (typeof at !== 'number' || typeof after !== 'number' || !(after >= 0 && after <= seconds))
+      return undefined;
+    marks.push({ at, seconds: after });
+  }
+  return { seconds, marks };
+}
+
+function parsed(text: string | undefined): unknown[] {
+  const value = tried(() => JSON.parse(text ?? '') as unknown);
+  return Array.isArray(value) ? (value as unknown[]) : [];
+}
+
+const isDuration = (value: unknown): value is number =>
+  typeof value === 'number' && Number.isFinite(value) && value > 0;
+
+const rounded = (seconds: number): number => Math.round(seconds * 1000) / 1000;
+
+/** How far a training said it was in its first epoch (a step, or a fraction), and after how many seconds. */
+interface Mark {
+  at: number;
+  seconds: number;
+}
+
+/** A mark is kept if the time has grown by this factor since the last one: a few say as much as all. */
+const markGrowth = 1.25;
+
+/** Follows a training through its first epoch by the progress it reports. */
+class FirstEpoch {
+  #first: number | undefined;
+  #isOver = false;
+  /** The furthest position reported. */
+  reached: number | undefined;
+  readonly marks: Mark[] = [];
+
+  /** True if the epoch reported, `seconds` after the start, is the first after the one the training began with. */
+  onProgress({ epoch, step }: Progress, seconds: number): boolean {
+    if (this.#isOver) return false;
+    if (epoch !== undefined && Number.isFinite(epoch)) {
+      // Some report fractions of epochs: 0.25, 0.5 …
+      const wholeEpoch = Math.floor(epoch);
+      this.#first ??= wholeEpoch;
+      this.#isOver = wholeEpoch > this.#first;
+      if (this.#isOver) return true;
+    }
+    // Steps before any epoch belong to something else, such as reading the data.
+    if (this.#first !== undefined) this.#reach(step ?? partOf(epoch), seconds);
+    return false;
+  }
+
+  #reach(at: number | undefined, seconds: number): void {
+    if (at === undefined || !(at > (this.reached ?? -Infinity))) return;
+    this.reached = at;
+    if (seconds >= (this.marks.at(-1)?.seconds ?? 0) * markGrowth) this.marks.push({ at, seconds });
+  }
+
+  /** Whether it has started, as far as is known, and is not over. */
+  get isOpen(): boolean {
+    return this.#first !== undefined && !this.#isOver;
+  }
+}
+
+const partOf = (epoch: number | undefined): number | undefined =>
+  Number.isInteger(epoch) ? undefined : epoch;

@@ -1,4 +1,4 @@
-import { Fault } from '../../fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
 import { formatSize } from '@updraft/base';
 import {
   describeSpace,
@@ -25,8 +25,9 @@ const patterns = {
   write: /PytorchStreamWriter failed writing|unexpected pos \d+ vs \d+|\d+ requested and \d+ written/,
   fileSize: /\[Errno 27\]|\bEFBIG\b|: File too large$|File size limit exceeded/,
   memory:
-    /\bMemoryError\b|Cannot allocate memory|\bErrno 12\b|std::bad_alloc|can't allocate memory|Unable to allocate [\d.]+ [KMGT]iB/i,
-  killed: /worker \(pid\(?s?\)? [\d, ]+\) (?:is killed by signal: Killed|exited unexpectedly)/,
+    /\bMemoryError\b|(?:cannot|can't) allocate memory|\bErrno 12\b|std::bad_alloc|Unable to allocate [\d.]+ [KMGT]iB/i,
+  killed:
+    /\(SIGKILL\) received|worker \(pid\(?s?\)? [\d, ]+\) (?:is killed by signal: Killed|exited unexpectedly)/,
 };
 
 /** Signals that come from outside; others, like SIGSEGV, are the program's own. */
@@ -47,14 +48,13 @@ function killedBy({ status, signal }: CommandEnd, lines: readonly string[]): str
 
 const has = (pattern: RegExp) => (line: string) => pattern.test(line);
 
-const rank = String.raw`^(?:\[rank\d+\]:\s*)?`;
-const frame = new RegExp(String.raw`${rank}File ".*", line \d+`);
-const traceback = new RegExp(`${rank}Traceback \\(most recent call last\\)|${frame.source}`);
-const exceptionLine = new RegExp(String.raw`${rank}[\w.]*(?:Error|Exception)(?::|$)`);
+const frame = /^File ".*", line \d+/;
+const traceback = /^(?:Traceback \(most recent call last\)|File ".*", line \d+)/;
+const exceptionLine = /^[\w.]*(?:Error|Exception)(?::|$)/;
 /** Exceptions that only the program itself can cause. */
-const programError = new RegExp(
-  String.raw`${rank}(?:Assertion|Attribute|Import|Index|Key|ModuleNotFound|Name|Type|UnboundLocal|Value|ZeroDivision)Error(?::|$)`,
-);
+const ownErrors =
+  'Assertion|Attribute|Import|Index|Key|ModuleNotFound|Name|Type|UnboundLocal|Value|ZeroDivision';
+const programError = new RegExp(`^(?:${ownErrors})Error(?::|$)`);
 
 /**
  * The lines that may say what a training died of. Code quoted in a traceback says nothing, and a program that ended
@@ -156,7 +156,8 @@ function killFault(memory: MemoryReadings, asked: RequestedMemory, said: string)
     return outOfMemory(`was killed after it had used all the memory it requested${figures}${kernel}${said}`);
   if (isOut)
     return killed(
-      `the training was killed when the machine ran out of memory, although it had stayed within its request${figures}${kernel}`,
+      'the training was killed when the machine ran out of memory, ' +
+        `although it had stayed within its request${figures}${kernel}`,
       said.slice(2),
     );
   return killed(`the training was killed (SIGKILL), apparently not for memory${figures}`, said.slice(2));

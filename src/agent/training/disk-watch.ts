@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { defined, formatSize, freeBytes, tried } from '@updraft/base';
-import { isFull } from '../../job/full-disk.ts';
+import { isFull } from '@updraft/account/run-folder';
 import type { Attempt } from '../attempt.ts';
 
 /** Free space on the disk of a folder, in bytes. */

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Fault } from '../../fault/fault.ts';
-import { kinds, type FaultKind } from '../../fault/kinds.ts';
+import { Fault, type FaultKind, kinds } from '@updraft/account/fault';
 import { exitCodeOf, outcomeOf, trainingFault } from './ending.ts';
 
 const asked = { memoryBytes: 1e9 };

@@ -1,13 +1,9 @@
 import os from 'node:os';
 import { lastSaid, raisedAt } from '@updraft/base/training';
-import { Fault } from '../../fault/fault.ts';
-import { kinds, agentExits } from '../../fault/kinds.ts';
-import type { Outcome } from '../../journal/entry.ts';
+import { agentExits, Fault, kinds } from '@updraft/account/fault';
+import type { Outcome } from '@updraft/account/journal';
 import { deathFault, type RequestedMemory } from './death.ts';
-import type { CommandEnd } from './shell.ts';
-
-/** With this exit code, a training or the agent says that it saved a checkpoint and wants to be restarted. */
-export const checkpointExit = 85;
+import { checkpointExit, type CommandEnd } from './shell.ts';
 
 /** The agent's exit code: 0 for a valid result, the training's own if it failed, otherwise that of the fault. */
 export function exitCodeOf(fault: Fault | undefined, ended: CommandEnd | undefined): number {
@@ -55,6 +51,7 @@ export function trainingFault(
   }
   const death = ended.readings && deathFault(ended, lines, asked, ended.readings);
   if (death !== undefined) return death;
+  const rank = ended.rank === undefined ? '' : ` (rank ${ended.rank})`;
   const how =
     ended.signal === undefined
       ? `failed with exit code ${ended.status ?? 0}`
@@ -62,10 +59,12 @@ export function trainingFault(
   const place = raisedAt(lines);
   const about = [place ?? '', lastSaid(lines)].filter((part) => part !== '').join(': ');
   const where = about === '' ? '' : `${place === undefined ? ':' : ' in'} ${about}`;
-  return new Fault('training-failed', `the training ${how}${where}`, {
+  return new Fault('training-failed', `the training ${how}${rank}${where}`, {
     ...(about !== '' && { about }),
     ...(ended.status === checkpointExit && {
-      fix: `name the checkpoint folder with \`checkpoint\` in [train]: exit code ${checkpointExit} means that it saved a checkpoint`,
+      fix:
+        'name the checkpoint folder with `checkpoint` in [train]: ' +
+        `exit code ${checkpointExit} means that it saved a checkpoint`,
     }),
   });
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Fault } from '../../fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import { withAdvice } from './failure-advice.ts';
 

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { firstFew, nearest } from '@updraft/base';
-import { Fault } from '../../fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
 import { isWithin } from '../results/copy-tree.ts';
 
 /** How programs name a file or folder that they did not find. */
@@ -30,7 +30,9 @@ export async function withAdvice(fault: Fault, lines: readonly string[], work: s
   // What follows the first such line are handlers and retries of the same error.
   if (lines.some((line) => unreachable.test(line)))
     return new Fault(fault.kind, fault.message, {
-      fix: 'many workers have no network, and a hundred jobs may be too many for a server: download it once, name it in a [data] table, and let the script read it from there',
+      fix:
+        'many workers have no network, and a hundred jobs may be too many for a server: ' +
+        'download it once, name it in a [data] table, and let the script read it from there',
       ...about,
       cause: fault,
     });
@@ -54,8 +56,15 @@ function streamFault(fault: Fault, message: string): Fault {
 }
 
 /** How Python, curl and wget say that a server could not be reached. */
-const unreachable =
-  /Name or service not known|Temporary failure in name resolution|nodename nor servname|Could not resolve host|unable to resolve host|Network is unreachable|\bURLError\b|\bMaxRetryError\b|\bConnectTimeout|requests\.exceptions\.ConnectionError|Failed to establish a new connection|couldn't connect to '?https?:/i;
+const unreachable = new RegExp(
+  [
+    'Name or service not known|Temporary failure in name resolution|nodename nor servname',
+    String.raw`Could not resolve host|unable to resolve host|requests\.exceptions\.ConnectionError`,
+    String.raw`Network is unreachable|\bURLError\b|\bMaxRetryError\b|\bConnectTimeout`,
+    "Failed to establish a new connection|couldn't connect to '?https?:",
+  ].join('|'),
+  'i',
+);
 
 /** If the training looked for something that is not there, with what is there instead. */
 async function withNeighbors(fault: Fault, lines: readonly string[], work: string): Promise<Fault> {
@@ -73,7 +82,8 @@ async function withNeighbors(fault: Fault, lines: readonly string[], work: strin
   // Nothing of its path arrived: probably it was not sent.
   const send =
     folder === work && close === undefined
-      ? `if ${wanted} is beside the job file, add it to \`files\` in [train], then \`updraft retry --with-new-files\`; if not, `
+      ? `if ${wanted} is beside the job file, add it to \`files\` in ` +
+        '[train], then `updraft retry --with-new-files`; if not, '
       : '';
   return new Fault(fault.kind, `${fault.message}; ${shown} has ${names === '' ? 'nothing in it' : names}`, {
     fix: `${send}name what is there${hint}, or change \`into\` of its [data] table`,

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { ManualClock } from '../../../test/agent/manual-clock.ts';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import type { Context } from '../attempt.ts';
-import { GpuMeter } from './gpu-meter.ts';
+import { GpuMeter } from './training-watch.ts';
 
 test("the attempt's own GPU is measured, and not more often than asked", async (t) => {
   const answer =

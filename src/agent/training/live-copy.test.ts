@@ -4,7 +4,7 @@ import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { livePageBytes, readLivePage } from '../../job/live-page.ts';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
-import { LiveCopy } from './live-copy.ts';
+import { LiveCopy } from './training-watch.ts';
 
 async function open(t: TestContext) {
   const folder = await temporaryFolder(t);

@@ -2,8 +2,9 @@ import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { StringDecoder } from 'node:string_decoder';
 import { tried } from '@updraft/base';
+import { ofFailingRank } from '@updraft/base/training';
 import type { WorkOrder } from '../../job/job.ts';
-import { attemptFiles } from '../../job/layout.ts';
+import { attemptFiles } from '@updraft/account/run-folder';
 
 /** What is read at once: to understand it takes a tenth of a second, which must not delay the agent's other work. */
 export const maxRead = 1 << 20;
@@ -72,9 +73,10 @@ export class LogTail {
 /** Enough for the end of a traceback. */
 const maxErrorLines = 12;
 
-/** The last lines that the training wrote to stderr, which usually say why it failed, or to stdout. */
-export function lastErrorLines(order: WorkOrder, stream: 'err' | 'out' = 'err'): string[] {
+/** The last lines that the training, or its `rank`, wrote to stderr, which usually say why it failed, or to stdout. */
+export function lastErrorLines(order: WorkOrder, stream: 'err' | 'out' = 'err', rank?: number): string[] {
   const tail = new LogTail(path.join(order.attemptFolder, attemptFiles[stream]), false, endBytes);
-  const lines = [...tail.read().lines, tail.rest()].map((line) => line.trim()).filter((line) => line !== '');
+  const printed = ofFailingRank([...tail.read().lines, tail.rest()], rank);
+  const lines = printed.map((line) => line.trim()).filter((line) => line !== '');
   return lines.slice(-maxErrorLines).map((line) => line.slice(0, 300));
 }

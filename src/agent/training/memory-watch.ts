@@ -63,20 +63,20 @@ export class MemoryWatch {
     this.#files = files;
     this.#cgroup = cgroupFolders(files.read('/proc/self/cgroup'));
     this.#killsBefore = this.#cgroupKills();
-    this.poll(undefined);
+    this.poll();
   }
 
-  /** `pid`: the training's shell, while it lives. */
-  poll(pid: number | undefined): void {
+  /** `pids`: the training's shells, while they live. */
+  poll(...pids: readonly number[]): void {
     const { read, uptime } = this.#files;
     const now = uptime();
     const kills = numberAfter(read('/proc/vmstat'), 'oom_kill');
     const since = this.#recent.findLastIndex(({ at }) => at <= now - recentSeconds);
     this.#recent = [...this.#recent.slice(Math.max(since, 0)), { at: now, kills }];
-    const resident = pid === undefined ? 0 : this.#residentBytes(pid);
+    const resident = pids.reduce((sum, pid) => sum + this.#residentBytes(pid), 0);
     this.residentBytes = resident;
     // A dead process shows nothing: what counts is what the machine had while it lived.
-    if (resident === 0 && pid !== undefined) return;
+    if (resident === 0 && pids.length > 0) return;
     this.#peak = Math.max(this.#peak, resident);
     const available = numberAfter(read('/proc/meminfo'), 'MemAvailable:');
     if (available > 0) this.#available = available * 1024;

@@ -1,4 +1,4 @@
-import type { Progress } from '../../journal/entry.ts';
+import type { Progress } from '@updraft/account/journal';
 import { mergeProgress } from './reports.ts';
 
 export const passWord = String.raw`(train(?:ing)?|val(?:id(?:ation)?)?|dev|eval(?:uation)?|test(?:ing)?)`;

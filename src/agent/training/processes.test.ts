@@ -14,7 +14,7 @@ test('processes are found by session or environment, and their memory can be rea
   await new Promise((resolve) => child.stdout.once('data', resolve));
   assert.deepEqual(attemptProcesses(scratch), [child.pid]);
   assert.deepEqual(attemptProcesses(`${scratch}-other`), []);
-  assert.deepEqual(attemptProcesses(`${scratch}-other`, child.pid), [child.pid]);
+  assert.deepEqual(attemptProcesses(`${scratch}-other`, child.pid ?? 0), [child.pid]);
   assert.ok(memoryOf([child.pid ?? 0]) > 10_000);
   assert.equal(memoryOf([2 ** 22 + 1]), 0);
 });

@@ -9,18 +9,18 @@ const ticksPerSecond = 100;
 
 /**
  * The living processes of an attempt: those with its scratch folder in their environment or as their working folder,
- * and those of its own session. Ask for a session only while it lives or has just ended: its number gets reused.
+ * and those of its own sessions. Ask for a session only while it lives or has just ended: its number gets reused.
  */
-export function attemptProcesses(scratch: string, session?: number): number[] {
+export function attemptProcesses(scratch: string, ...sessions: readonly number[]): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
     .map(Number)
-    .filter((pid) => belongs(pid, scratch, session));
+    .filter((pid) => belongs(pid, scratch, sessions));
 }
 
 /** Kills them; true if there was none. */
-export function killProcesses(scratch: string, context: Context, session?: number): boolean {
-  const left = attemptProcesses(scratch, session).filter((pid) => pid !== context.pid);
+export function killProcesses(scratch: string, context: Context, ...sessions: readonly number[]): boolean {
+  const left = attemptProcesses(scratch, ...sessions).filter((pid) => pid !== context.pid);
   for (const pid of left) context.kill(pid, 'SIGKILL');
   return left.length === 0;
 }
@@ -59,10 +59,10 @@ function statOf(pid: number): string[] {
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
 }
 
-function belongs(pid: number, scratch: string, session: number | undefined): boolean {
+function belongs(pid: number, scratch: string, sessions: readonly number[]): boolean {
   const [state, , , sessionId] = statOf(pid);
   if (state === undefined || state === '' || state === 'Z' || state === 'X') return false;
-  if (session !== undefined && Number(sessionId) === session) return true;
+  if (sessions.includes(Number(sessionId))) return true;
   return textOf(`/proc/${pid}/environ`).includes(`UPDRAFT_SCRATCH=${scratch}\0`) || worksIn(pid, scratch);
 }
 

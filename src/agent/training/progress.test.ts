@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { maxMetrics, type Progress } from '../../journal/entry.ts';
+import { maxMetrics, type Progress } from '@updraft/account/journal';
 import { progressOfLine, progressOfRecord } from './progress.ts';
 import { MetricNames } from './reported-progress.ts';
 import { mergeProgress } from './reports.ts';

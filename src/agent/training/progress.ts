@@ -1,6 +1,6 @@
 import { hundredth, isAccuracy } from '@updraft/base/training';
-import { jsonTable } from '@updraft/base';
-import { maxMetricName, type MetricScale, progressFields, type Progress } from '../../journal/entry.ts';
+import { anyOf, jsonTable } from '@updraft/base';
+import { maxMetricName, type MetricScale, type Progress, progressFields } from '@updraft/account/journal';
 import { hasMeans, passOf, passWord, PrintedPass } from './printed-pass.ts';
 
 const numeral = String.raw`([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|nan|[-+]?inf(?:inity)?)\b`;
@@ -12,7 +12,8 @@ const epochOf = new RegExp(
 );
 const stepOf =
   /\b(?:steps?|iters?|(?:training_)?iterations?|batch(?:es)?)\b["']?\s*[:=]?\s*[[(]?(\d+)(?:\s*(?:\/|of)\s*(\d+))?/i;
-// PyTorch's examples write `[640/60000 (1%)]`, progress bars `45/100 [00:10<00:12` or `1.5k/60k [`; `1/6 [640/60000 (1%)]` is of the former.
+// PyTorch's examples write `[640/60000 (1%)]` or `1/6 [640/60000 (1%)]`,
+// progress bars `45/100 [00:10<00:12` or `1.5k/60k [`.
 // torchvision writes `Epoch: [0]  [  10/5004]`, PyTorch's quickstart `loss: 2.3  [   64/60000]`.
 const fractionsOf = [
   /\[\s*(\d+)\/(\d+)\s*\(/,
@@ -29,7 +30,11 @@ const twoWords =
   /\b(?:(?:f1|r2)[ -]score|(?:roc|pr)[ -]auc|log[ -]loss|balanced[ -]accuracy|average[ -]precision)\b/gi;
 /** `Accuracy of the network on the 10000 test images: 55 %`; but not of a class, or of another model. */
 const ofModel = new RegExp(
-  String.raw`\b(accuracy|loss|perplexity) (?:of|for) (?:(?:the|our|this) )?(?:trained |final )?(?:model|network|net|classifier)(?: on (?:the )?(?:\d+ )?${passWord}(?: (?!class)\w+)?)?(?=\s*[:=]|\s+is\b)`,
+  [
+    String.raw`\b(accuracy|loss|perplexity) (?:of|for) (?:(?:the|our|this) )?(?:trained |final )?`,
+    String.raw`(?:model|network|net|classifier)(?: on (?:the )?(?:\d+ )?${passWord}(?: (?!class)\w+)?)?`,
+    String.raw`(?=\s*[:=]|\s+is\b)`,
+  ].join(''),
   'gi',
 );
 /** `CV score: 0.91 (+/- 0.02)`. */
@@ -47,11 +52,15 @@ const joinWords = (text: string): string =>
 const trialOf = new RegExp(String.raw`\bTrial \d+ finished with value: ${numeral}`);
 
 /** Metrics that count after a pass, as in `val_f1`, or in a line that has nothing but figures. */
-const otherFigures = String.raw`top-?\d|error|f1(?:_score)?|(?:roc_|pr_)?auc|r2(?:_score)?|log_loss|balanced_accuracy|average_precision|precision|recall|ppl|perplexity|bleu|rmse|m[as]e|m?iou|dice|[wc]er|mcc|cv_score`;
+const otherFigures = anyOf(String.raw`
+  top-?\d error f1(?:_score)? (?:roc_|pr_)?auc r2(?:_score)? log_loss balanced_accuracy
+  average_precision precision recall ppl perplexity bleu rmse m[as]e m?iou dice [wc]er mcc cv_score
+`);
 
 /** `loss: 0.3`, `acc = 91 %`, `Accuracy: 9909/10000`, `Acc@1 71.2`; whose they are is written before them. */
 const figureOf = new RegExp(
-  String.raw`((?:total_)?loss(?:_step)?|acc(?:uracy|@?\d)?(?:_step)?|prec@\d|${otherFigures})\b\.?(${assign})${numeral}(?:\s*/\s*(\d+))?\s*(%)?`,
+  String.raw`((?:total_)?loss(?:_step)?|acc(?:uracy|@?\d)?(?:_step)?|prec@\d|${otherFigures})` +
+    String.raw`\b\.?(${assign})${numeral}(?:\s*/\s*(\d+))?\s*(%)?`,
   'gi',
 );
 const anyPass = /train|val|dev|test/i;
@@ -137,16 +146,25 @@ function isOnlyFigures(text: string): boolean {
   return !/[\p{L}\p{N}]/u.test(rest);
 }
 
+const wordIn = (words: string): RegExp => new RegExp(`(?:^|[^a-z])(?:${anyOf(words)})(?![a-z])`, 'i');
+
 /** Words that a metric's name has, and those that only settings have. */
-const metricWord =
-  /(?:^|[^a-z])(?:loss|acc(?:uracy)?|err(?:or)?|m[as]p?e|rmse|msle|mape|f1|f_?beta|p?r?auc|auroc|ap|map|precision|recall|specificity|sensitivity|m?iou|dice|bleu|rouge[12l]?|meteor|wer|cer|perplexity|ppl|nll|elbo|kld?|bp[bcd]|r2|r²|ndcg|mrr|hits|psnr|ssim|lpips|fid|mcc|kappa|corr(?:elation)?|pearsonr?|spearmanr?|score|reward|return|entropy|top_?\d)(?![a-z])/i;
-const settingWord =
-  /(?:^|[^a-z])(?:best|scale|scaler|weights?|coeff?|coefficient|factor|threshold|lambda|alpha|type|fn|lr|rate|norm|per_second|runtime|time|steps?|delta|num|n)(?![a-z])/i;
+const metricWord = wordIn(String.raw`
+  loss acc(?:uracy)? err(?:or)? m[as]p?e rmse msle mape f1 f_?beta p?r?auc auroc ap map precision recall
+  specificity sensitivity m?iou dice bleu rouge[12l]? meteor wer cer perplexity ppl nll elbo kld?
+  bp[bcd] r2 r² ndcg mrr hits psnr ssim lpips fid mcc kappa corr(?:elation)? pearsonr? spearmanr? score
+  reward return entropy top_?\d
+`);
+const settingWord = wordIn(`
+  best scale scaler weights? coeff? coefficient factor threshold lambda alpha type fn lr rate norm
+  per_second runtime time steps? delta num n
+`);
 const isMetricName = (name: string): boolean => metricWord.test(name) && !settingWord.test(name);
 
 /** A key with its number, or with a table of its own, or that table's end. */
 const itemOf = new RegExp(
-  String.raw`["']([^"']{1,60})["']\s*:\s*(?:(\{)|["']?(?:(?:np|torch|numpy)\.)?(?:\w+\()?${numeral}(?=["',)}\s]|$))|(\})`,
+  String.raw`["']([^"']{1,60})["']\s*:\s*` +
+    String.raw`(?:(\{)|["']?(?:(?:np|torch|numpy)\.)?(?:\w+\()?${numeral}(?=["',)}\s]|$))|(\})`,
   'gi',
 );
 
@@ -280,7 +298,7 @@ const safeName = (name: string): string =>
 
 const ofPass = new RegExp(String.raw`^(?:${passWord}[ ._/-]+)?(loss|acc|accuracy)$`, 'i');
 
-/** What a metric is called here: a loss or accuracy by its pass, another as it calls itself; undefined if that is no name. */
+/** What a metric is called here: a loss or accuracy by its pass, another as it calls itself, if that is a name. */
 function knownName(name: string): string | undefined {
   const [, pass, what] = ofPass.exec(name.replace('. ', ' ')) ?? [];
   if (what !== undefined)
@@ -291,7 +309,7 @@ function knownName(name: string): string | undefined {
   return safe in Object.prototype ? `${safe}_` : safe;
 }
 
-/** One line of the file that `$UPDRAFT_PROGRESS` names: a JSON object with any of the fields; other numbers are metrics. */
+/** One line of the file that `$UPDRAFT_PROGRESS` names: a JSON object with some fields; other numbers are metrics. */
 export function progressOfRecord(line: string, names = new TrainNames()): Progress {
   // Python writes NaN and Infinity, which are not JSON.
   const text = line.replace(/:\s*(-?)(NaN|Infinity)\b/g, ': "$1$2"');

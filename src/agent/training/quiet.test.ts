@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hangFault, quietLimit, type QuietPeriod } from './quiet.ts';
+import { hangFault, quietLimit, type QuietPeriod } from './training-watch.ts';
 
 const quiet = (changes: Partial<QuietPeriod>): QuietPeriod => ({
   seconds: 1800,

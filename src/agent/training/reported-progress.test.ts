@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { AgentBody, ProgressEntry } from '../../journal/entry.ts';
-import { metricsOf } from '../../journal/metrics.ts';
-import { type Curve, CurveStitcher } from '../../journal/training-curve.ts';
+import { type AgentBody, type Curve, CurveStitcher, metricsOf } from '@updraft/account/journal';
+import type { ProgressEntry } from '@updraft/account/testing';
 import { ReportedProgress } from './reported-progress.ts';
 
 /** The curves that a reader makes of it: steps and values of each metric. */

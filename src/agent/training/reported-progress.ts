@@ -4,10 +4,10 @@ import {
   maxMetricName,
   maxMetrics,
   type MetricScale,
+  metricsOf,
   type Progress,
   type RefusedMetrics,
-} from '../../journal/entry.ts';
-import { metricsOf } from '../../journal/metrics.ts';
+} from '@updraft/account/journal';
 import { isTableRow, progressOfLine, progressOfRecord, TrainNames } from './progress.ts';
 import { PrintedPass } from './printed-pass.ts';
 import { mergeProgress, Reports } from './reports.ts';
@@ -119,7 +119,7 @@ export class ReportedProgress {
     ];
   }
 
-  /** What was a loss so far was `train_loss`, if the training has both; what was taken for fractions is void if it is percentages. */
+  /** A loss so far was `train_loss`, if the training has both; fractions are void if they are percentages. */
   #part(names: TrainNames, reports: Reports): void {
     for (const name of names.takeParted()) {
       for (const { [name]: value, metrics, ...report } of reports.take()) {

@@ -1,6 +1,5 @@
 import { defined } from '@updraft/base';
-import type { Progress } from '../../journal/entry.ts';
-import { metricsOf } from '../../journal/metrics.ts';
+import { metricsOf, type Progress } from '@updraft/account/journal';
 
 /** Reports of a metric that are kept of each doubling of their number; twice as many at first. */
 const keptPerDoubling = 128;

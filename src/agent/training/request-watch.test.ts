@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ManualClock } from '../../../test/agent/manual-clock.ts';
-import type { AgentBody } from '../../journal/entry.ts';
-import { RequestWatch } from './request-watch.ts';
+import type { AgentBody } from '@updraft/account/journal';
+import { RequestWatch } from '../run-attempt.ts';
 
 function watching(timeSeconds: number | undefined) {
   const clock = new ManualClock();

@@ -3,9 +3,9 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { tried } from '@updraft/base';
 import { createRedact, type Redact } from '@updraft/base/secrets';
-import { Fault } from '../../fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
 import type { WorkOrder } from '../../job/job.ts';
-import { attemptFiles, sandboxFiles } from '../../job/layout.ts';
+import { attemptFiles, sandboxFiles } from '@updraft/account/run-folder';
 
 /** Shorter ones could be ordinary text. */
 const minLength = 4;
@@ -64,7 +64,9 @@ export class LogRedactor {
 
   constructor({ attemptFolder }: WorkOrder, secrets: readonly string[] = []) {
     this.#files = [attemptFiles.out, attemptFiles.err].map((name) => path.join(attemptFolder, name));
-    this.#secrets = secrets.filter((value) => value.length >= minLength).map((value) => Buffer.from(value));
+    // By line: another rank's lines have its mark between them.
+    const parts = secrets.flatMap((value) => value.split('\n'));
+    this.#secrets = parts.filter((value) => value.length >= minLength).map((value) => Buffer.from(value));
     this.#overlap = Math.max(0, ...this.#secrets.map(({ length }) => length - 1));
   }
 
@@ -72,7 +74,7 @@ export class LogRedactor {
     if (this.#secrets.length > 0) for (const file of this.#files) this.#redactFile(file);
   }
 
-  /** How much of a log may be shown after `redact`: not the start of a secret whose rest may follow, nor newer bytes. */
+  /** How much of a log may be shown after `redact`: not the start of a secret that may go on, nor newer bytes. */
   settled(file: string): number {
     return this.#secrets.length === 0 ? Infinity : (this.#settled.get(file) ?? 0);
   }

@@ -35,3 +35,11 @@ test('a scratch path too long for socket names keeps the TMPDIR of the machine',
   const far = { ...scratch, tmp: `/${'long/'.repeat(20)}` };
   assert.equal(trainingEnv(order, far, { TMPDIR: '/var/tmp' })['TMPDIR'], '/var/tmp');
 });
+
+test('processes share the cores, whatever the pool says of all of them', () => {
+  const own = { ...order, job: { ...order.job, train: { env: {} } } } as unknown as WorkOrder;
+  const rank = { RANK: '1', LOCAL_RANK: '1', LOCAL_WORLD_SIZE: '2' };
+  assert.equal(trainingEnv(own, scratch, { OMP_NUM_THREADS: '4' }, rank)['OMP_NUM_THREADS'], '2');
+  assert.equal(trainingEnv(own, scratch, { OMP_NUM_THREADS: '4' })['OMP_NUM_THREADS'], '4');
+  assert.equal(trainingEnv(order, scratch, {}, rank)['OMP_NUM_THREADS'], '7');
+});

@@ -1,101 +1,188 @@
 import { spawn } from 'node:child_process';
-import { closeSync, openSync } from 'node:fs';
+import { once } from 'node:events';
+import { appendFileSync, closeSync, openSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import path from 'node:path';
-import type { Env } from '@updraft/base';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import { type Env, tried } from '@updraft/base';
 import { appendHere } from '@updraft/base/disk';
-import { Fault } from '../../fault/fault.ts';
-import type { WorkOrder } from '../../job/job.ts';
-import { attemptFiles } from '../../job/layout.ts';
+import { Fault } from '@updraft/account/fault';
+import { processesOf, type WorkOrder } from '../../job/job.ts';
+import { attemptFiles } from '@updraft/account/run-folder';
 import type { Attempt, Context } from '../attempt.ts';
 import type { Scratch } from '../scratch.ts';
 import type { ExitReadings } from './memory-watch.ts';
 import { attemptProcesses, killProcesses } from './processes.ts';
 
+/** With this exit code, a training or the agent says that it saved a checkpoint and wants to be restarted. */
+export const checkpointExit = 85;
+
 /** How a command ended: by its exit code, or by a signal. */
 export interface CommandEnd {
   status: number | null;
   signal?: NodeJS.Signals;
+  /** Of several processes, the one that failed first. */
+  rank?: number;
   /** Taken when it ended, unless it succeeded. */
   readings?: ExitReadings;
 }
 
 export interface Shell {
-  /** Also the id of its process group and session. */
-  pid: number;
-  /** Resolves when the command has ended and no process of its session is left. */
+  /** Of each of its processes; also the ids of their process groups and sessions. */
+  pids: readonly number[];
+  /** Resolves when the command has ended and no process of its sessions is left. */
   ended: Promise<CommandEnd>;
   /** Its processes may end by themselves, until this aborts, even after the shell is gone. */
   lenient: { until?: AbortSignal };
 }
 
-const pollMs = 50;
+/** What a process of several finds in its environment. */
+export type RankEnv = Record<'RANK' | 'LOCAL_RANK', string> & Record<string, string>;
 
-/** Starts a command in its own session; the kernel appends its output to the logs, even if the agent is dead. */
-export async function startShell(command: string, { order, scratch, context }: Attempt): Promise<Shell> {
-  const log = (name: string): number => openSync(path.join(order.attemptFolder, name), appendHere, 0o600);
+const pollMs = 50;
+/** Once a process has failed or left, the others have this long to end. */
+const partingMs = 15_000;
+/** A process that nothing could end may hold what the others printed to. */
+const drainMs = 1000;
+
+/**
+ * Starts a command in its own session; the kernel appends its output to the logs, even if the agent is dead. With
+ * `ranks` it starts one for each, and what the others than rank 0 print has their rank before each line.
+ */
+export async function startShell(
+  command: string,
+  attempt: Attempt,
+  ranks: readonly (RankEnv | undefined)[] = [undefined],
+): Promise<Shell> {
+  const { scratch, context } = attempt;
+  const started = await Promise.all(ranks.map((rank) => startOne(command, attempt, rank)));
+  const pids = started.map(({ pid }) => pid);
+  const lenient: Shell['lenient'] = {};
+  const finish = async (): Promise<CommandEnd> => {
+    const end = await endOfAll(started, lenient, context);
+    await waitForGroups(lenient, scratch.root, pids, context);
+    killProcesses(scratch.root, context, ...pids);
+    await Promise.race([Promise.all(started.map(({ drained }) => drained)), context.clock.sleep(drainMs)]);
+    return end;
+  };
+  return { pids, ended: finish(), lenient };
+}
+
+interface Started {
+  pid: number;
+  rank: number;
+  exit: Promise<CommandEnd>;
+  /** All that it printed is in the logs. */
+  drained: Promise<unknown>;
+}
+
+async function startOne(
+  command: string,
+  { order, scratch, context }: Attempt,
+  rank: RankEnv | undefined,
+): Promise<Started> {
+  const number = Number(rank?.RANK ?? 0);
+  const out = path.join(order.attemptFolder, attemptFiles.out);
+  const err = path.join(order.attemptFolder, attemptFiles.err);
+  // A save may take as long as the grace, and each line names its rank.
+  const seconds = String(Math.max(30, Math.ceil(context.graceMs() / 1000)));
+  const ofTorchrun = { TORCH_ELASTIC_SHUTDOWN_TIMEOUT: seconds, PET_TEE: '3' };
   // An empty file as input instead of /dev/null: minimal containers have no /dev.
-  const files = [
-    openSync(path.join(scratch.root, 'no-input'), 'a+', 0o600),
-    log(attemptFiles.out),
-    log(attemptFiles.err),
-  ];
+  const input = openSync(path.join(scratch.root, 'no-input'), 'a+', 0o600);
+  const files = number > 0 ? [] : [out, err].map((log) => openSync(log, appendHere, 0o600));
   try {
     const child = spawn('/bin/sh', ['-c', command], {
       cwd: scratch.work,
-      env: trainingEnv(order, scratch, context.env),
+      env: trainingEnv(order, scratch, { ...ofTorchrun, ...context.env }, rank),
       detached: true,
-      stdio: files,
+      stdio: [input, ...(number > 0 ? (['pipe', 'pipe'] as const) : files)],
     });
-    return await new Promise<Shell>((resolve, reject) => {
-      child.once('error', (error) => reject(shellMissing(error)));
-      const lenient: Shell['lenient'] = {};
-      const ended = new Promise<CommandEnd>((end) => {
-        child.once('exit', (status, signal) => {
-          void waitForGroup(lenient, scratch.root, child.pid ?? 0, context).then(() => {
-            killProcesses(scratch.root, context, child.pid);
-            end({ status, ...(signal === null ? {} : { signal }) });
-          });
-        });
-      });
-      child.once('spawn', () => resolve({ pid: child.pid ?? 0, ended, lenient }));
+    const exit = new Promise<CommandEnd>((end) => {
+      child.once('exit', (status, signal) => end({ status, ...(signal === null ? {} : { signal }) }));
     });
+    const drained = once(child, 'close').catch(() => undefined);
+    copyMarked(child.stdout, out, `[rank ${number}] `);
+    copyMarked(child.stderr, err, `[rank ${number}] `);
+    await once(child, 'spawn').catch((error: unknown) => {
+      throw shellMissing(error as NodeJS.ErrnoException);
+    });
+    return { pid: child.pid ?? 0, rank: number, exit, drained };
   } finally {
-    for (const file of files) closeSync(file);
+    for (const file of [input, ...files]) closeSync(file);
   }
 }
 
+/** Appends what a process prints to a log, with a mark before each line. */
+function copyMarked(stream: Readable | null, log: string, mark: string): void {
+  if (stream === null) return;
+  // A log that cannot grow does not end the training.
+  const append = (line: string): unknown =>
+    tried(() => appendFileSync(log, `${mark}${line}\n`, { mode: 0o600 }));
+  createInterface(stream).on('line', append);
+}
+
+/** How several processes ended: as the one that failed first, unless rank 0 had left by then to be resumed. */
+async function endOfAll(
+  started: readonly Started[],
+  lenient: Shell['lenient'],
+  { clock, kill, signal }: Context,
+): Promise<CommandEnd> {
+  const left = new Set(started.map(({ pid }) => pid));
+  const [parting, over] = [[] as CommandEnd[], new AbortController()];
+  const part = (name: NodeJS.Signals): void => {
+    // All were asked to end, and have their grace.
+    if (lenient.until === undefined && !signal.aborted) for (const pid of left) kill(-pid, name);
+  };
+  const ends = await Promise.all(
+    started.map(async ({ pid, rank, exit }) => {
+      const end = await exit;
+      left.delete(pid);
+      const saved = end.status === checkpointExit;
+      if (started.length === 1 || parting.length > 0 || end.status === 0 || (saved && rank > 0)) return end;
+      parting.push(saved ? end : { ...end, rank });
+      part('SIGTERM');
+      clock.sleep(partingMs, over.signal).then(() => part('SIGKILL'), Boolean);
+      return end;
+    }),
+  );
+  over.abort();
+  const [first = { status: null }] = ends;
+  return parting[0] ?? ends.find(({ status }) => status === checkpointExit) ?? first;
+}
+
 /** A shell that was asked to end is gone at once, while the program in it may still save. */
-async function waitForGroup(
+async function waitForGroups(
   { until }: Shell['lenient'],
   root: string,
-  session: number,
+  sessions: readonly number[],
   { clock }: Context,
 ): Promise<void> {
-  while (until?.aborted === false && attemptProcesses(root, session).length > 0)
+  while (until?.aborted === false && attemptProcesses(root, ...sessions).length > 0)
     await clock.sleep(pollMs, until).catch(() => undefined);
 }
 
-/** Asks the group to save and end, and waits until it has, or the timeout expires, or the attempt must end. */
+/** Asks the groups to save and end, and waits until they have, or the timeout expires, or the attempt must end. */
 export async function requestSave(shell: Shell, context: Context, timeoutMs: number): Promise<void> {
   const { late } = await askToEnd(shell, context, timeoutMs, context.signal);
   // If the attempt must end meanwhile, the usual grace applies.
   if (!context.signal.aborted) late.abort();
 }
 
-/** Asks the group to end, and kills it after the grace. */
+/** Asks the groups to end, and kills them after the grace. */
 export async function stopShell(shell: Shell, context: Context): Promise<CommandEnd> {
   const { over, late } = await askToEnd(shell, context, context.graceMs(), context.forceStop);
   late.abort();
-  if (!over.signal.aborted) context.kill(-shell.pid, 'SIGKILL');
+  if (!over.signal.aborted) for (const pid of shell.pids) context.kill(-pid, 'SIGKILL');
   return await shell.ended;
 }
 
-/** Returns when the group is `over`, or the time, or the signal aborts; it may still end by itself until it is `late`. */
+/** Returns when the groups or the time are over, or the signal aborts; they may still end until it is `late`. */
 async function askToEnd(shell: Shell, { clock, kill }: Context, ms: number, signal: AbortSignal) {
   const [over, late] = [new AbortController(), new AbortController()];
   void shell.ended.then(() => over.abort());
   shell.lenient.until = late.signal;
-  kill(-shell.pid, 'SIGTERM');
+  for (const pid of shell.pids) kill(-pid, 'SIGTERM');
   await clock.sleep(ms, AbortSignal.any([signal, over.signal])).catch(() => undefined);
   return { over, late };
 }
@@ -112,14 +199,23 @@ function shellMissing(error: NodeJS.ErrnoException): Fault {
 const maxTmpLength = 70;
 
 /** The machine's environment, then Updraft's, then the user's; the chosen Python stays first on the PATH. */
-export function trainingEnv(order: WorkOrder, scratch: Scratch, env: Env): Record<string, string> {
+export function trainingEnv(
+  order: WorkOrder,
+  scratch: Scratch,
+  env: Env,
+  rank?: RankEnv,
+): Record<string, string> {
   const { job, run, attempt, resources } = order;
+  const share = resources.cpus / Number(rank?.['LOCAL_WORLD_SIZE'] ?? 1);
+  const threads = { OMP_NUM_THREADS: String(Math.max(1, Math.floor(share))) };
   const reported: Record<string, string | undefined> = {
     // Attempts may share a machine: each keeps to the cores it asked for, unless the pool says otherwise.
-    OMP_NUM_THREADS: String(Math.max(1, Math.floor(resources.cpus))),
+    ...threads,
     // Lines must arrive when they are printed, or a busy training looks hung.
     PYTHONUNBUFFERED: '1',
     ...env,
+    // A pool knows of all cores only.
+    ...(rank === undefined ? {} : threads),
     ...(scratch.tmp.length > maxTmpLength ? {} : { TMPDIR: scratch.tmp }),
     UPDRAFT_RUN: run,
     UPDRAFT_JOB: job.id,
@@ -135,13 +231,41 @@ export function trainingEnv(order: WorkOrder, scratch: Scratch, env: Env): Recor
     reported['UPDRAFT_CHECKPOINT'] = path.join(scratch.work, job.train.checkpoint);
   for (const { name, into } of order.data)
     reported[`UPDRAFT_DATA_${upperCase(name)}`] = path.join(scratch.work, into);
-  Object.assign(reported, job.train.env);
+  Object.assign(reported, job.train.env, rank);
   // Last: a module of the same name that the user brings is the user's.
   reported['PYTHONPATH'] = [reported['PYTHONPATH'], scratch.python].filter(Boolean).join(':');
   reported['PATH'] = [scratch.bin, reported['PATH'] ?? '/usr/local/bin:/usr/bin:/bin'].join(':');
   return Object.fromEntries(
     Object.entries(reported).filter((pair): pair is [string, string] => pair[1] !== undefined),
   );
+}
+
+/** What each process of a training finds in its environment, as torchrun names it; nothing if there is only one. */
+export async function ranksOf({ order, scratch }: Attempt): Promise<(RankEnv | undefined)[]> {
+  const local = processesOf(order.job.train, order.resources);
+  if (local === 1) return [undefined];
+  const same = {
+    WORLD_SIZE: `${local}`,
+    LOCAL_WORLD_SIZE: `${local}`,
+    GROUP_RANK: '0',
+    MASTER_ADDR: '127.0.0.1',
+    MASTER_PORT: `${await freePort()}`,
+    UPDRAFT_LAUNCHER: 'agent',
+  };
+  return Array.from({ length: local }, (_, rank) => ({
+    ...same,
+    RANK: `${rank}`,
+    LOCAL_RANK: `${rank}`,
+    ...(rank > 0 && { UPDRAFT_PROGRESS: `${scratch.progress}.${rank}` }),
+  }));
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0);
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  return port;
 }
 
 const upperCase = (name: string): string => name.toUpperCase().replace(/[^A-Z0-9]+/g, '_');

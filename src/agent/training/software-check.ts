@@ -2,7 +2,7 @@ import { chmod, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { shellQuote } from '@updraft/base';
 import { failingImport, findPython, type TriedPython } from '../../environment/find-python.ts';
-import { Fault } from '../../fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
 import type { OrderedEnvironment } from '../../job/job.ts';
 import type { Attempt } from '../attempt.ts';
 import type { SelfTests } from '../self-test/test-machine.ts';
@@ -31,7 +31,7 @@ export class SoftwareCheck {
     return check;
   }
 
-  /** The training is about to start, and imports the same modules: that is proof enough, and the machine is the training's. */
+  /** The training is about to start, and imports the same modules: proof enough, and the machine is its own. */
   leaveToTraining(): void {
     this.#enough.abort();
   }
@@ -135,7 +135,8 @@ function whereAndFix({ image, pack, python, workspace }: OrderedEnvironment): [s
   const packages = python.map(debianPackage).join(' ');
   return [
     'on this machine',
-    `install them for one of these interpreters (Debian: apt-get install ${packages}), or name an \`image\` in [environment]`,
+    'install them for one of these interpreters (Debian: ' +
+      `apt-get install ${packages}), or name an \`image\` in [environment]`,
   ];
 }
 

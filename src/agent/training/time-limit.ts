@@ -1,6 +1,6 @@
-import { Fault } from '../../fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
 import { formatDuration, timeToRequest } from '@updraft/base';
-import type { AgentBody } from '../../journal/entry.ts';
+import type { AgentBody } from '@updraft/account/journal';
 import type { Context } from '../attempt.ts';
 
 /** Timers cannot be set further ahead than about 24 days. */

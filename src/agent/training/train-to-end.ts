@@ -1,12 +1,15 @@
-import { Fault } from '../../fault/fault.ts';
+import { readFileSync, rmSync } from 'node:fs';
+import path from 'node:path';
+import { tried } from '@updraft/base';
+import { Fault } from '@updraft/account/fault';
 import type { Attempt } from '../attempt.ts';
 import type { CheckpointSaver } from '../checkpoint/checkpoint-saver.ts';
+import { leftMark } from '../checkpoint/settled-folder.ts';
 import { orFullDisk } from './death.ts';
 import type { DiskWatch } from './disk-watch.ts';
-import { checkpointExit } from './ending.ts';
 import { lastErrorLines } from './log-tail.ts';
 import { MemoryWatch } from './memory-watch.ts';
-import { requestSave, startShell, stopShell, type CommandEnd } from './shell.ts';
+import { checkpointExit, ranksOf, requestSave, startShell, stopShell, type CommandEnd } from './shell.ts';
 import { withGrace } from './time-limit.ts';
 import { TrainingWatch } from './training-watch.ts';
 
@@ -29,7 +32,9 @@ export async function trainToEnd(
       throw thrown;
     });
     if (trained === undefined) return 'paused';
-    if (saver === undefined || !wantsRestart(trained) || (trained.asked && (await isDone()))) return trained;
+    // It may have been about to end when it was asked; one that our own signal killed has not ended.
+    const hasEnded = !wantsRestart(trained) || (trained.status === 0 && (await isDone()));
+    if (saver === undefined || hasEnded) return trained;
     if (!trained.asked) saver.standstills = saver.hasMoved ? 0 : saver.standstills + 1;
     // Asked early, it may have nothing new yet; by itself, once.
     const mayRestart =
@@ -40,12 +45,11 @@ export async function trainToEnd(
       throw saver.trouble ?? orFullDisk(nothingSaved(attempt, saver), lastErrorLines(attempt.order), disks);
     // A training that saves nothing on request would lose everything each time.
     saveRequestMs = Infinity;
-    attempt.record({ kind: 'checkpoint-refused', reason: ignoredSaveRequest });
+    const reason =
+      'the training was asked to save and end (SIGTERM) and left no new checkpoint; this attempt does not ask again';
+    attempt.record({ kind: 'checkpoint-refused', reason });
   }
 }
-
-const ignoredSaveRequest =
-  'the training was asked to save and end (SIGTERM) and left no new checkpoint; it is not asked again in this attempt';
 
 /** Whether its time is up and a pause would give it more. */
 const isTimeUp = ({ context }: Attempt): boolean =>
@@ -96,15 +100,11 @@ const maxStandstills = 2;
 function nothingSaved({ order }: Attempt, { hasNew }: CheckpointSaver): Fault {
   const about = order.job.train.checkpoint ?? '';
   const exited = `the training exited with ${checkpointExit}, which means that it saved a checkpoint, but`;
-  const [what, fix] = hasNew
-    ? [
-        `what is in ${about} is the same as when it started, ${maxStandstills} times in a row`,
-        'let the training move on between its start and this exit, and exit with 0 when it is complete',
-      ]
-    : [
-        `there is nothing new in ${about}`,
-        'write the checkpoint to the folder in UPDRAFT_CHECKPOINT before the training exits with this code',
-      ];
+  const what = hasNew
+    ? `what is in ${about} is the same as when it started, ${maxStandstills} times in a row`
+    : `there is nothing new in ${about}`;
+  const fix =
+    'write a new checkpoint to the folder in UPDRAFT_CHECKPOINT before this exit, and exit with 0 when it is complete';
   return new Fault('training-failed', `${exited} ${what}`, { fix, about });
 }
 
@@ -130,9 +130,12 @@ async function train(
   const { order, context, record } = attempt;
   const { command } = order.job.train;
   const memory = new MemoryWatch();
-  const shell = await startShell(command, attempt);
-  watch.started(shell.pid);
-  record({ kind: 'training-started', pid: shell.pid, command });
+  const mark = path.join(attempt.scratch.work, order.job.train.checkpoint ?? '', leftMark);
+  rmSync(mark, { force: true });
+  const shell = await startShell(command, attempt, await ranksOf(attempt));
+  const { pids } = shell;
+  watch.started(...pids);
+  record({ kind: 'training-started', pid: pids[0] ?? 0, command });
 
   const over = new AbortController();
   void shell.ended.then(() => over.abort());
@@ -141,7 +144,7 @@ async function train(
   let asked = false;
   while (!over.signal.aborted && fault === undefined && !asked) {
     await context.clock.sleep(pollMs, wake).catch(() => undefined);
-    memory.poll(shell.pid);
+    memory.poll(...pids);
     disks.poll();
     watch.poll();
     saver?.poll();
@@ -153,7 +156,11 @@ async function train(
   if (asked && context.signal.aborted) fault = context.signal.reason as Fault;
   const endedEarlyBy = over.signal.aborted ? undefined : fault;
   if (!over.signal.aborted) saver?.readAhead(over.signal);
-  const ended = over.signal.aborted ? await shell.ended : await stopShell(shell, context);
+  const own = over.signal.aborted ? await shell.ended : await stopShell(shell, context);
+  // Launchers also ask rank 0 to leave when another process has failed.
+  const left = asked || context.signal.aborted ? /./ : /"asked": *false/;
+  const said = tried(() => readFileSync(mark, 'utf8')) ?? '';
+  const ended = own.status !== 0 && left.test(said) ? { status: checkpointExit } : own;
   // Right away: the memory of the dead training is soon in use by others.
   const readings =
     ended.status === 0 ? {} : { readings: { memory: memory.readings(), disks: disks.readings() } };

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { ManualClock } from '../../../test/agent/manual-clock.ts';
 import type { WorkOrder } from '../../job/job.ts';
-import type { AgentBody } from '../../journal/entry.ts';
+import type { AgentBody } from '@updraft/account/journal';
 import type { Attempt } from '../attempt.ts';
 import { openSharedNotes } from '../notes/shared-notes.ts';
 import { Throttled, TrainingWatch } from './training-watch.ts';

@@ -1,22 +1,21 @@
-import { readdirSync } from 'node:fs';
 import path from 'node:path';
+import { readdirSync, closeSync, fstatSync, ftruncateSync, openSync, readSync, writeSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
-import { type Clock, defined, formatSize, memoryToRequest, tried } from '@updraft/base';
-import { Fault } from '../../fault/fault.ts';
-import { attemptFiles } from '../../job/layout.ts';
-import type { Progress } from '../../journal/entry.ts';
-import type { Attempt } from '../attempt.ts';
-import { isArriving } from '../data/arriving-data.ts';
-import { describeMachine } from '../machine/machine.ts';
+import { type Clock, defined, formatSize, memoryToRequest, tried, formatDuration } from '@updraft/base';
+import { Fault } from '@updraft/account/fault';
+import { ofRankZero } from '@updraft/base/training';
+import { attemptFiles } from '@updraft/account/run-folder';
+import type { Progress } from '@updraft/account/journal';
+import type { Attempt, Context } from '../attempt.ts';
+import { isArriving } from '../data/shard-stream.ts';
+import { describeMachine, ownGpus, queryNvidiaSmi } from '../machine/machine.ts';
 import type { Recorder } from '../notes/journal-writer.ts';
 import { SlowSlot } from '../slow-slot/slow-slot.ts';
-import { GpuMeter } from './gpu-meter.ts';
-import { LiveCopy } from './live-copy.ts';
 import { endBytes, LogTail, maxRead } from './log-tail.ts';
 import { attemptProcesses, cpuSecondsOf, memoryOf } from './processes.ts';
-import { hangFault, type QuietPeriod, quietLimit } from './quiet.ts';
 import { ReportedProgress } from './reported-progress.ts';
 import { LogRedactor } from './secrets.ts';
+import { livePageBytes, livePageHead } from '../../job/live-page.ts';
 
 /** `nvidia-smi` costs a tenth of a second of CPU, and more on a machine with many GPUs. */
 const gpuPollMs = 60_000;
@@ -179,7 +178,7 @@ export class TrainingWatch {
   readonly #slow: SlowSlot;
   readonly #wait = new DataWait();
   readonly #memory: Throttled<number>;
-  #session: number | undefined;
+  #sessions: readonly number[] = [];
   readonly #reported = new ReportedProgress();
   /** Whether all that the ended training reported is recorded. */
   finished: Promise<void> = Promise.resolve();
@@ -215,9 +214,9 @@ export class TrainingWatch {
     this.#aliveAt = this.#beatAt;
   }
 
-  /** The training has started in this session. */
-  started(session: number): void {
-    this.#session = session;
+  /** The training has started in these sessions. */
+  started(...sessions: readonly number[]): void {
+    this.#sessions = sessions;
   }
 
   /** Seconds since the last sign of life. */
@@ -300,7 +299,7 @@ export class TrainingWatch {
   }
 
   #processes(): number[] {
-    return attemptProcesses(this.#attempt.scratch.root, this.#session);
+    return attemptProcesses(this.#attempt.scratch.root, ...this.#sessions);
   }
 
   #take(tail: LogTail): void {
@@ -310,7 +309,9 @@ export class TrainingWatch {
   }
 
   #add(tail: LogTail, line: string): void {
-    const report = tail === this.#records ? this.#reported.addRecord(line) : this.#reported.addPrinted(line);
+    const said = ofRankZero(line);
+    if (said === '') return;
+    const report = tail === this.#records ? this.#reported.addRecord(line) : this.#reported.addPrinted(said);
     this.#slow.onProgress(report);
     this.#wait.onProgress(report);
   }
@@ -351,4 +352,144 @@ export class Throttled<T> {
     this.#last = { value, until: ended + (ended - began) / this.#share };
     return value;
   }
+}
+
+/** Asks `nvidia-smi` now and then how busy the attempt's own GPUs are. */
+export class GpuMeter {
+  readonly #context: Context;
+  #askedAt = -Infinity;
+  #sum = 0;
+  #count = 0;
+  /** The last sample: percent of the busiest GPU, and when it was taken. */
+  latest: { percent: number; at: number } | undefined;
+
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  /** Takes a sample if the last one is older than that; do not wait for it, a driver may hang. */
+  async poll(everyMs: number): Promise<void> {
+    const { clock, env } = this.#context;
+    if (clock.monotonic() - this.#askedAt < everyMs) return;
+    this.#askedAt = clock.monotonic();
+    const answer = await queryNvidiaSmi(this.#context).catch(() => undefined);
+    if (answer?.kind !== 'gpus') return;
+    const percents = ownGpus(env, answer.gpus).flatMap(({ percent }) => percent ?? []);
+    if (percents.length === 0) return;
+    this.#sum += percents.reduce((sum, percent) => sum + percent) / percents.length;
+    this.#count += 1;
+    this.latest = { percent: Math.max(...percents), at: clock.monotonic() };
+  }
+
+  /** The mean over all GPUs and samples since the last call; undefined if there is none. */
+  take(): number | undefined {
+    const mean = this.#count === 0 ? undefined : Math.round(this.#sum / this.#count);
+    [this.#sum, this.#count] = [0, 0];
+    return mean;
+  }
+}
+
+/**
+ * Keeps the end of a growing log as a page in a file that the pool shows while the job runs. Failures here do not
+ * affect the attempt: the log itself is returned in the end.
+ */
+export class LiveCopy {
+  readonly log: string;
+  readonly #to: number;
+  #offset = 0;
+  #room = 0;
+  #pages = 0;
+  #failed = false;
+
+  /** `to` is open for appending. */
+  constructor(log: string, to: number) {
+    this.log = log;
+    this.#to = to;
+  }
+
+  /** Copies what the log gained, within its first `maxBytes` bytes. */
+  copy(maxBytes = Infinity): void {
+    if (this.#failed) return;
+    let log: number | undefined;
+    try {
+      log = openSync(this.log, 'r');
+      this.#copyFrom(log, maxBytes);
+    } catch (error) {
+      // Removed by the training: it may come back. Otherwise the disk is full, or the page is not a file.
+      this.#failed = (error as NodeJS.ErrnoException).code !== 'ENOENT';
+    } finally {
+      if (log !== undefined) closeSync(log);
+    }
+  }
+
+  #copyFrom(log: number, maxBytes: number): void {
+    const size = Math.min(fstatSync(log).size, maxBytes);
+    if (size === this.#offset) return;
+    if (size < this.#offset || size - this.#offset > this.#room) this.#startPage(size);
+    const bytes = Buffer.allocUnsafe(size - this.#offset);
+    const read = readSync(log, bytes, 0, bytes.length, this.#offset);
+    this.#write(bytes.subarray(0, read));
+    this.#offset += read;
+    this.#room -= read;
+  }
+
+  /** Starts a page, half full if the log is long enough: a reader wants to see the lines before. */
+  #startPage(size: number): void {
+    try {
+      ftruncateSync(this.#to, 0);
+    } catch (error) {
+      // A pipe cannot be emptied: it gets one page.
+      if (this.#pages > 0) throw error;
+    }
+    this.#pages += 1;
+    this.#offset = Math.max(0, size - livePageBytes / 2);
+    this.#room = livePageBytes;
+    this.#write(Buffer.from(livePageHead(this.#offset)));
+  }
+
+  #write(bytes: Buffer): void {
+    for (let done = 0; done < bytes.length;) done += writeSync(this.#to, bytes, done);
+  }
+}
+
+/** What a training did while it showed no sign of life. */
+export interface QuietPeriod {
+  /** Without any output or progress report. */
+  seconds: number;
+  processes: number;
+  /** CPU time of its processes meanwhile. */
+  cpuSeconds: number;
+  /** The highest utilization of its GPUs that was sampled; undefined if it cannot be read. */
+  gpuPercent: number | undefined;
+}
+
+/** If the user set no limit: a training that neither prints nor does anything for this long has hung. */
+const idleLimitSeconds = 3600;
+/** A training that works silently gets this multiple of the limit: libraries that wait for each other spin, too. */
+const busyFactor = 3;
+/** Waiting costs less than this share of a core. */
+const quietShare = 0.05;
+const quietPercent = 5;
+
+/** Seconds of silence after which this training counts as hung; Infinity for a busy one, if the user set no limit. */
+export function quietLimit(quiet: QuietPeriod, asked: number | undefined): number {
+  if (isBusy(quiet)) return asked === undefined ? Infinity : asked * busyFactor;
+  return asked ?? idleLimitSeconds;
+}
+
+const isBusy = ({ seconds, cpuSeconds, gpuPercent = 0 }: QuietPeriod): boolean =>
+  cpuSeconds > seconds * quietShare || gpuPercent > quietPercent;
+
+/** The training hangs: what was seen, and where. */
+export function hangFault(job: string, host: string, quiet: QuietPeriod): Fault {
+  const { seconds, processes, cpuSeconds, gpuPercent } = quiet;
+  const used = `its ${processes === 1 ? 'process' : `${processes} processes`} used ${cpuSeconds.toFixed(1)} s of CPU`;
+  const gpu = gpuPercent === undefined ? '' : ` and at most ${gpuPercent} % of the GPU`;
+  const silent =
+    `the training of job ${job} on ${host} printed nothing and ` +
+    `reported no progress for ${formatDuration(Math.round(seconds))}`;
+  const fix = isBusy(quiet)
+    ? 'print or report progress in the training, which is busy, or raise `quiet_limit`'
+    : 'see its last lines in err.log; if it has to wait this long, raise `quiet_limit`';
+  return new Fault('training-hung', `${silent}; meanwhile ${used}${gpu}`, { fix, about: job });
 }

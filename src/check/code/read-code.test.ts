@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { makeCode } from '../../../test/check/facts.ts';
 import { applyRules } from '@updraft/base';
 import { downloadRules } from '../rules/downloads.ts';
-import { usesOf } from './uses.ts';
+import { usesOf } from './read-code.ts';
 
 const files = (sent: Record<string, string>, command?: string): string[] =>
   makeCode(sent, command).files.map(({ file, kind }) => `${file} ${kind}`);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeCode } from '../../../test/check/facts.ts';
-import { usesOf } from './uses.ts';
+import { usesOf } from './read-code.ts';
 
 function uses(sent: Record<string, string>, command?: string) {
   const { tools, modules, pythons } = usesOf(makeCode(sent, command), Object.keys(sent));

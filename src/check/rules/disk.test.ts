@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { someFacts } from '../../../test/check/facts.ts';
-import { sizeEnvironment } from '../../environment/size-environment.ts';
+import { sizeEnvironment } from '../../environment/describe-environment.ts';
 import { packName } from '../../job/plan.ts';
 import type { PlanFacts } from '../facts.ts';
 import { applyRules } from '@updraft/base';
-import { diskRules } from './disk.ts';
+import { diskRules } from './limits.ts';
 
 function found(bytes: number | undefined, disk: string, more: Partial<PlanFacts> = {}, name = 'd.tar.gz') {
   const expect = bytes === undefined ? '' : `expect = { bytes = ${bytes} }\n`;

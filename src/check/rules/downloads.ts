@@ -1,7 +1,7 @@
 import { type Download, runTimeDownload, shownCommand } from '@updraft/htcondor/lint';
 import type { Found, Rule } from '@updraft/base';
-import type { ScriptFetch } from '../../script/script-downloads.ts';
-import type { JobCode } from '../code/code.ts';
+import type { ScriptFetch } from '../../script/read-script.ts';
+import type { JobCode } from '../code/read-code.ts';
 import type { CodeFacts } from '../facts.ts';
 
 /** The code, and what shows that a download will not happen. */
@@ -17,7 +17,8 @@ export const downloadRules: Rule<DownloadFacts>[] = [
     name: 'run-time-download',
     level: 'warning',
     about:
-      'A command or a Python file downloads software, weights or data while the job runs: it fails on workers without network.',
+      'A command or a Python file downloads software, weights or ' +
+      'data while the job runs: it fails on workers without network.',
     check: (facts) => [...inShell(facts.code), ...inPython(facts)],
   },
 ];
@@ -37,7 +38,9 @@ function inShell({ commands }: JobCode): Found[] {
     const what = runTimeDownload(words);
     if (what === undefined) return [];
     return {
-      message: `\`${shownCommand(words)}\` fetches ${what === 'files' ? 'a file' : what} in every job: it fails on workers without network`,
+      message:
+        `\`${shownCommand(words)}\` fetches ${what === 'files' ? 'a file' : what} ` +
+        'in every job: it fails on workers without network',
       fix: shellFix[what],
       place,
     };

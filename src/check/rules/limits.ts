@@ -1,9 +1,20 @@
-import { formatSize, type Found, isShardList, type Rule, type RuleResult } from '@updraft/base';
-import { deliveredName } from '../../job/layout.ts';
-import { isOnDemand } from '../../job/on-demand.ts';
+import {
+  formatSize,
+  type Found,
+  isShardList,
+  type Rule,
+  type RuleResult,
+  counted,
+  withHeadroom,
+} from '@updraft/base';
+import { deliveredName } from '@updraft/account/run-folder';
+import { isSecretName } from '@updraft/base/secrets';
+import { isOnDemand, heldBytes } from '../../job/on-demand.ts';
 import { fetchedBy, packName, type PlannedData } from '../../job/plan.ts';
 import { poolTraits, type PoolTraits } from '../../job/pool-traits.ts';
-import type { PlanFacts } from '../facts.ts';
+import type { PlanFacts, HereFacts, SecretFacts } from '../facts.ts';
+import { estimateDisk } from '../../job/estimate-disk.ts';
+import { secretFix } from '../../job/secrets.ts';
 
 /** Rules about the limits of a pool. */
 export const limitRules: Rule<PlanFacts>[] = [
@@ -40,7 +51,9 @@ export const limitRules: Rule<PlanFacts>[] = [
       !traitsOf(plan).pathsInLines || !/[\n\r]/.test(plan.folder)
         ? undefined
         : {
-            message: `the folder ${JSON.stringify(plan.folder)} has a line break in its name, which ${traitsOf(plan).title} refuses`,
+            message:
+              `the folder ${JSON.stringify(plan.folder)} has a line ` +
+              `break in its name, which ${traitsOf(plan).title} refuses`,
             fix: 'rename the folder, or move the job elsewhere',
             place: where(),
           },
@@ -56,7 +69,9 @@ export const limitRules: Rule<PlanFacts>[] = [
       !/^\/(?:tmp|var\/tmp|dev\/shm|run|local|scratch\/local)(?:\/|$)/.test(plan.folder)
         ? undefined
         : {
-            message: `the folder ${plan.folder} seems to be on this machine's own disk, but jobs on ${traitsOf(plan).title} write results and logs into it from their nodes`,
+            message:
+              `the folder ${plan.folder} seems to be on this machine's own disk, ` +
+              `but jobs on ${traitsOf(plan).title} write results and logs into it from their nodes`,
             fix: 'work in a folder that all nodes share, such as your home or project folder',
             place: where(),
           },
@@ -69,7 +84,9 @@ export const limitRules: Rule<PlanFacts>[] = [
       const { memoryBytes } = plan.spec.resources;
       if (traitsOf(plan).runsHere || memoryBytes >= agentMemory) return [];
       return {
-        message: `memory = ${formatSize(memoryBytes)}: the agent uses up to ${formatSize(agentMemory)} while data arrives, and pools that enforce memory limits stop jobs with less`,
+        message:
+          `memory = ${formatSize(memoryBytes)}: the agent uses up to ${formatSize(agentMemory)} ` +
+          'while data arrives, and pools that enforce memory limits stop jobs with less',
         fix: `set memory = "${formatSize(agentMemory)}" or more in [resources]`,
         place: where('resources', 'memory'),
       };
@@ -109,7 +126,9 @@ export const limitRules: Rule<PlanFacts>[] = [
       limits?.wantsProject !== true || plan.spec.run.project !== undefined
         ? undefined
         : {
-            message: `${limits.title} accounts by project, but the job file names none: your default project is charged`,
+            message:
+              `${limits.title} accounts by project, but the job ` +
+              'file names none: your default project is charged',
             fix: 'set project = "YOUR_PROJECT" in [run]',
             place: where('run'),
           },
@@ -145,10 +164,13 @@ function tooMuchNative(facts: PlanFacts): RuleResult {
   const isPack = !isImage && largest.name === packName;
   const name = isImage ? 'the image' : isPack ? 'the archive' : `data.${largest.name}`;
   return {
-    message: `${megabytes(total)} would be sent from the access point with every job; ${limits?.title ?? ''} holds jobs above ${megabytes(limit)} (hold code 32). Splitting does not help: the total counts`,
+    message:
+      `${megabytes(total)} would be sent from the access point with every job; ${limits?.title ?? ''} ` +
+      `holds jobs above ${megabytes(limit)} (hold code 32). Splitting does not help: the total counts`,
     fix: isImage
       ? 'put the image into the federation with `updraft put` and name it by its osdf:// URL'
-      : `put ${name} into the federation with \`updraft ${isPack ? 'env stage' : 'stage'}\` and use its osdf:// URL: method "stream" has no such limit`,
+      : `put ${name} into the federation with \`updraft ${isPack ? 'env stage' : 'stage'}\` ` +
+        'and use its osdf:// URL: method "stream" has no such limit',
     place: isImage
       ? where('environment', 'image')
       : isPack
@@ -163,7 +185,9 @@ function largeNative(facts: PlanFacts): Found[] {
   return facts.plan.data
     .filter((source) => isNative(source) && sizeOf(source) > nativeFileBytes)
     .map((source) => ({
-      message: `data.${source.name} has ${formatSize(sizeOf(source))}; on ${title}, files above ${formatSize(nativeFileBytes)} belong in the federation`,
+      message:
+        `data.${source.name} has ${formatSize(sizeOf(source))}; on ${title}, ` +
+        `files above ${formatSize(nativeFileBytes)} belong in the federation`,
       fix: 'put it into the federation with `updraft stage` and use its osdf:// URL',
       place: facts.where('data', source.name, 'url'),
     }));
@@ -206,3 +230,153 @@ function sameNames({ plan, where }: PlanFacts): Found[] {
       };
     });
 }
+
+/** Rules about the disk of a job. */
+export const diskRules: Rule<PlanFacts>[] = [
+  {
+    name: 'disk-too-small',
+    level: 'error',
+    about: 'The data, the image and the packed environment alone are larger than the requested disk.',
+    check: (facts) => {
+      const { least, asked } = needs(facts);
+      return asked >= least.bytes ? undefined : tooSmall(facts, 'cannot hold', least);
+    },
+  },
+  {
+    name: 'disk-tight',
+    level: 'warning',
+    about:
+      'The requested disk is less than data, unpacking, image, checkpoints and outputs are expected to take.',
+    check: (facts) => {
+      const { least, likely, asked } = needs(facts);
+      return asked < least.bytes || asked >= likely.bytes ? undefined : tooSmall(facts, 'is tight', likely);
+    },
+  },
+];
+
+interface Need {
+  bytes: number;
+  why: string;
+}
+
+/** What the job needs at least, and what it is likely to need. */
+function needs(facts: PlanFacts): { least: Need; likely: Need; asked: number } {
+  const { plan, image: sent, fetchedImageBytes = 0 } = facts;
+  const imageBytes = (sent?.bytes ?? 0) + fetchedImageBytes;
+  const isKnown = (source: PlannedData): boolean => heldBytes(source) !== undefined;
+  const fetched = fetchedBy(plan).filter(isKnown);
+  const files = plan.files.reduce((sum, { bytes }) => sum + bytes, 0);
+  const estimate = estimateDisk('auto', plan.data.filter(isKnown), files, plan.environment?.size);
+  const image = imageBytes > 0 ? [`${formatSize(imageBytes)} of image`] : [];
+  return {
+    least: {
+      bytes: fetched.reduce((sum, source) => sum + heldOf(source), imageBytes),
+      why: [...fetched.map((source) => `${formatSize(heldOf(source))} of ${labelOf(source)}`), ...image].join(
+        ' + ',
+      ),
+    },
+    // The estimate already includes an image described by a lock.
+    likely:
+      plan.environment?.size === undefined
+        ? { bytes: estimate.bytes + imageBytes, why: [estimate.why, ...image].join(' + ') }
+        : estimate,
+    asked: plan.disk.bytes,
+  };
+}
+
+const heldOf = (source: PlannedData): number => heldBytes(source) ?? 0;
+const labelOf = ({ name }: PlannedData): string => (name === packName ? packName : `data.${name}`);
+
+/** Shards on demand need not all be there. */
+function toKeep(data: readonly PlannedData[]): string {
+  const whole = data.find((source) => isOnDemand(source) && source.keepBytes === undefined);
+  return whole === undefined ? '' : `, or keep fewer shards: keep = "20 GB" in [data.${whole.name}]`;
+}
+
+function tooSmall({ plan, where }: PlanFacts, what: string, need: Need): Found {
+  const { diskBytes } = plan.spec.resources;
+  const rounded = formatSize(Math.ceil(withHeadroom(need.bytes) / 1e9) * 1e9);
+  const asked = formatSize(plan.disk.bytes);
+  const disk = diskBytes === 'auto' ? `disk = "auto" is ${asked} and` : `disk = ${asked}`;
+  return {
+    message: `${disk} ${what}: ${formatSize(need.bytes)} needed (${need.why})`,
+    fix: `set disk = "${rounded}" in [resources]${toKeep(plan.data)}`,
+    place: where('resources', 'disk'),
+  };
+}
+
+/** Rules about the folder that keeps the run and its results. */
+export const folderRules: Rule<PlanFacts & HereFacts>[] = [
+  {
+    name: 'folder-unwritable',
+    level: 'error',
+    about: 'The folder of the run cannot be written, so no run can be created in it.',
+    check: ({ here: { folder }, where }) =>
+      folder?.unwritable === undefined
+        ? undefined
+        : {
+            message: `${folder.path} cannot be written (${folder.unwritable}): the run and its results are kept there`,
+            fix: 'copy the job file and its files to a folder of your own, or make this one writable',
+            place: where(),
+          },
+  },
+  {
+    name: 'folder-full',
+    level: 'warning',
+    about:
+      'The disk or the quota of the folder has less space, or fewer files left, than the run will bring home.',
+    check: ({ here: { folder }, plan, where }) => {
+      if (folder?.unwritable !== undefined) return [];
+      return (folder?.rooms ?? [])
+        .filter(({ freeBytes = Infinity, freeFiles = Infinity }) => {
+          const { bytes = 0, files = 0 } = folder?.needs ?? {};
+          return freeBytes < bytes || freeFiles < files;
+        })
+        .map(({ name, freeBytes = Infinity, freeFiles = Infinity }) => {
+          const { bytes = 0, files = 0, why = '' } = folder?.needs ?? {};
+          const free =
+            freeBytes < bytes
+              ? `${formatSize(freeBytes)} left, ` +
+                `but ${counted(plan.jobs.length, 'job')} may bring home ${formatSize(bytes)}`
+              : `room for ${counted(freeFiles, 'file')}, ` +
+                `but ${counted(plan.jobs.length, 'job')} may bring home ${files}`;
+          return {
+            message: `${name}, where ${folder?.path ?? ''} is, has ${free} (${why})`,
+            fix: 'free some space, keep the run on another file system, or declare fewer outputs',
+            place: where(),
+          };
+        });
+    },
+  },
+];
+
+export const secretRules: Rule<PlanFacts & SecretFacts>[] = [
+  {
+    name: 'secret-missing',
+    level: 'error',
+    about: 'A secret of [train.secrets] is missing: the run cannot be submitted.',
+    check: ({ secrets, where }) =>
+      secrets
+        .filter(({ value }) => value === undefined)
+        .map(({ name, from }) => ({
+          message: `the secret ${name} is not in ${from}`,
+          fix: secretFix(from),
+          place: where('train', 'secrets', name),
+        })),
+  },
+  {
+    name: 'secret-in-env',
+    level: 'warning',
+    about: 'A variable of [train.env] looks like a secret: its value is written into the files of the run.',
+    check: ({ plan, where }) =>
+      Object.entries(plan.spec.train.env)
+        .filter(([name, value]) => isSecretName(name) && value !== '')
+        .map(([name]) => ({
+          message:
+            `${name} in [train.env] looks like a secret, but its value ` +
+            'is written into the plan and the work orders of the run',
+          fix: `write ${name} = { from = "env" } in [train.secrets] instead`,
+          place: where('train', 'env', name),
+        })),
+  },
+];

@@ -41,7 +41,9 @@ export const objectRules: Rule<ObjectFacts>[] = [
       untrusted === undefined
         ? undefined
         : {
-            message: `${label}: jobs do not trust the certificate of ${untrusted}: this machine does by X509_CERT_DIR or NODE_EXTRA_CA_CERTS, which are not sent with them`,
+            message:
+              `${label}: jobs do not trust the certificate of ${untrusted}: this machine ` +
+              'does by X509_CERT_DIR or NODE_EXTRA_CA_CERTS, which are not sent with them',
             fix: 'put the certificate of its authority into a PEM file and name that in SSL_CERT_FILE, which is sent',
           },
     ),
@@ -59,7 +61,9 @@ export const objectRules: Rule<ObjectFacts>[] = [
       if (first === undefined || differing.length < answers.length) return undefined;
       return {
         message: `${object.label}: ${first.said}, but ${object.declared.by ?? 'the job file'} says ${first.declared}`,
-        fix: 'if the object was replaced on purpose, update what is declared; better give each version its own name: caches keep the old one',
+        fix:
+          'if the object was replaced on purpose, update what is declared; ' +
+          'better give each version its own name: caches keep the old one',
       };
     }),
   },
@@ -141,7 +145,9 @@ export const objectRules: Rule<ObjectFacts>[] = [
       const bytes = servers.find(hasObject)?.bytes;
       if (isProven || bytes === undefined || /^file:/i.test(url)) return undefined;
       return {
-        message: `${label}: no size, hash or manifest is declared, so a truncated or replaced object would go unnoticed`,
+        message:
+          `${label}: no size, hash or manifest is declared, ` +
+          'so a truncated or replaced object would go unnoticed',
         fix: label.startsWith('data.')
           ? `add expect = { bytes = ${bytes} } to [${label}], or better sha256 or a manifest (\`updraft stage\`)`
           : `add bytes = ${bytes} to [${label}], or better sha256`,
@@ -197,7 +203,9 @@ function differing(object: ObjectFact): Omit<Found, 'place'> | undefined {
   const size = good.bytes === undefined ? 'has it' : `has ${good.bytes} bytes`;
   return {
     message: `${label}: ${named(good)} ${size}, but ${odd.join(', ')}`,
-    fix: `report it to the server's operator; jobs switch to another server, which costs time${isProven ? '' : ', and only sha256 or a manifest shows them which bytes are right'}`,
+    fix:
+      "report it to the server's operator; jobs switch to another server, which costs " +
+      `time${isProven ? '' : ', and only sha256 or a manifest shows them which bytes are right'}`,
   };
 }
 
@@ -250,7 +258,9 @@ export const warmRules: Rule<Pick<Facts, 'objects' | 'plan'>>[] = [
         const isCold = caches.length > 0 && caches.every(({ copy }) => copy !== 'whole');
         if (!isCold || jobs < manyJobs || bytes < largeBytes) return [];
         return {
-          message: `${label}: ${jobs} jobs will fetch ${formatSize(bytes)} each, but none of the ${counted(caches.length, 'cache')} asked has it`,
+          message:
+            `${label}: ${jobs} jobs will fetch ${formatSize(bytes)} each, ` +
+            `but none of the ${counted(caches.length, 'cache')} asked has it`,
           fix: 'fill them first with `updraft warm`; for distant sites, name their caches with --cache',
           place,
         };
@@ -293,8 +303,12 @@ export const tokenRules: Rule<TokenFacts>[] = [
         const left = expires === undefined ? Infinity : (expires - now) / 1000;
         if (left >= needed || left <= 0) return [];
         return {
-          message: `the token for ${label} expires in ${formatDuration(Math.floor(left))}; ${takes} ${formatDuration(needed)}`,
-          fix: "get a longer-lived token, or use the pool's credential service (`updraft docs login`): each attempt gets what the file contains then",
+          message:
+            `the token for ${label} expires in ${formatDuration(Math.floor(left))}; ` +
+            `${takes} ${formatDuration(needed)}`,
+          fix:
+            "get a longer-lived token, or use the pool's credential service " +
+            '(`updraft docs login`): each attempt gets what the file contains then',
           place,
         };
       });

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { lintWrapper } from '@updraft/htcondor/lint';
-import { type JobCode, mentions } from '../code/code.ts';
+import { type JobCode, mentions } from '../code/read-code.ts';
 import { type CodeFacts, type PlanFacts, durationClasses } from '../facts.ts';
 import { type Finding, formatDuration, type Rule, type RuleResult } from '@updraft/base';
 
@@ -28,7 +28,9 @@ export const timeRules: Rule<PlanFacts & CodeFacts>[] = [
       if (first === undefined || timeSeconds !== undefined) return [];
       const others = longer.map(({ name, seconds }) => `"${name}" up to ${formatDuration(seconds)}`);
       return {
-        message: `no \`time\`: ${limits?.title ?? ''} uses the class "${first.name}", for jobs up to ${formatDuration(first.seconds)}${others.length === 0 ? '' : ` (there is also ${others.join(', ')})`}`,
+        message:
+          `no \`time\`: ${limits?.title ?? ''} uses the class "${first.name}", for jobs up to ` +
+          `${formatDuration(first.seconds)}${others.length === 0 ? '' : ` (there is also ${others.join(', ')})`}`,
         fix: 'set time = "…" in [resources] to what an attempt needs, with a margin',
         place: where('resources', 'time'),
       };
@@ -42,7 +44,9 @@ export const timeRules: Rule<PlanFacts & CodeFacts>[] = [
       const { timeSeconds = 0 } = plan.spec.resources;
       if (plan.spec.train.checkpoint !== undefined || timeSeconds <= longSeconds) return [];
       return {
-        message: `an attempt may take ${formatDuration(timeSeconds)} without \`checkpoint\`: each eviction or time limit loses all of it`,
+        message:
+          `an attempt may take ${formatDuration(timeSeconds)} without ` +
+          '`checkpoint`: each eviction or time limit loses all of it',
         fix: 'set checkpoint = "checkpoints" in [train], save into that folder and resume from it',
         place: where('train', 'checkpoint'),
       };
@@ -63,7 +67,9 @@ function tooLong({ plan, limits, where }: PlanFacts): RuleResult {
   if (longest === undefined || timeSeconds === undefined || timeSeconds <= longest.seconds) return [];
   const kept = plan.spec.train.checkpoint === undefined ? 'set `checkpoint` in [train] and ' : 'set ';
   return {
-    message: `time = "${formatDuration(timeSeconds)}" is longer than the limit of ${formatDuration(longest.seconds)} on ${limits?.title ?? ''}`,
+    message:
+      `time = "${formatDuration(timeSeconds)}" is longer than the limit ` +
+      `of ${formatDuration(longest.seconds)} on ${limits?.title ?? ''}`,
     fix: `${kept}time = "${formatDuration(longest.seconds)}" or less: the next attempt resumes from the checkpoint`,
     place: where('resources', 'time'),
   };
@@ -74,8 +80,12 @@ function unusedCheckpoint({ plan, code, where }: PlanFacts & CodeFacts): RuleRes
   if (checkpoint === undefined || !code.isKnown) return [];
   if ([checkpoint, 'UPDRAFT_CHECKPOINT', 'updraft.training'].some((word) => mentions(code, word))) return [];
   return {
-    message: `neither the command nor the ${code.files.length === 1 ? 'file' : `${code.files.length} files`} it runs mention the folder "${checkpoint}": nothing would be saved`,
-    fix: 'wrap the loop in `updraft.training`, or save into it (its path is also in UPDRAFT_CHECKPOINT) and resume from it at the start',
+    message:
+      `neither the command nor the ${code.files.length === 1 ? 'file' : `${code.files.length} files`} ` +
+      `it runs mention the folder "${checkpoint}": nothing would be saved`,
+    fix:
+      'wrap the loop in `updraft.training`, or save into it (its path ' +
+      'is also in UPDRAFT_CHECKPOINT) and resume from it at the start',
     place: where('train', 'checkpoint'),
   };
 }
@@ -93,8 +103,13 @@ export const resultRules: Rule<PlanFacts & CodeFacts>[] = [
         if (mayWrite(output, code, similar.length > 0)) return [];
         const saves = similar.length > 0 ? similar : savesIn(code);
         return {
-          message: `nothing seems to write the output "${output}", and every job would fail without it${describeSaves(saves)}`,
-          fix: `declare what the training writes${saves[0] === undefined ? ', by its path in the work folder' : `, such as "${saves[0].name}"`}, or let it write "${output}"`,
+          message:
+            `nothing seems to write the output "${output}", ` +
+            `and every job would fail without it${describeSaves(saves)}`,
+          fix:
+            'declare what the training ' +
+            `writes${saves[0] === undefined ? ', by its path in the work folder' : `, such as "${saves[0].name}"`}, ` +
+            `or let it write "${output}"`,
           place: where('train', 'outputs'),
         };
       });

@@ -1,12 +1,11 @@
 import path from 'node:path';
-import { counted, type Found, nearest, type Rule } from '@updraft/base';
-import { programsOf } from '../code/uses.ts';
+import { anyOf, counted, type Found, nearest, type Rule } from '@updraft/base';
+import { programsOf, machinePaths, type MachinePath, mentions } from '../code/read-code.ts';
 import type { CodeFacts, HereFacts, PlanFacts } from '../facts.ts';
 import { parameterVariable } from '../../job/expand.ts';
+import { processesOf } from '../../job/job.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
-import { machinePaths, type MachinePath } from '../code/machine-paths.ts';
 import { parametersOf } from '../../job/matrix.ts';
-import { mentions } from '../code/code.ts';
 
 /** Rules about the scripts that a job sends and runs. */
 export const scriptFileRules: Rule<PlanFacts & CodeFacts & HereFacts>[] = [
@@ -47,11 +46,60 @@ export const scriptFileRules: Rule<PlanFacts & CodeFacts & HereFacts>[] = [
     about: 'A command runs a script that is neither sent nor beside the job file.',
     check: missingScripts,
   },
+  {
+    name: 'processes',
+    level: 'warning',
+    about:
+      'The processes of a training do not fit its GPUs or cores, or its command starts processes of its own.',
+    check: misfitOfProcesses,
+  },
 ];
 
+const launcher =
+  /\b(?:torchrun|torch\.distributed\.(?:run|launch)|accelerate launch|deepspeed|(?:mp|multiprocessing)\.spawn\b)/;
+/** What uses several GPUs from one process, or starts the others itself. */
+const usesSeveral = /\bDataParallel\(|\bdevice_map\b|\bpipeline\.? ?parallel\b|\bdevices\s*=|\bcuda:1\b/;
+
+function misfitOfProcesses({ plan, code, where }: PlanFacts & CodeFacts): Found[] {
+  const { train, resources } = plan.spec;
+  const { cpus, gpus } = resources;
+  const count = processesOf(train, resources);
+  const found = code.texts.map((text) => launcher.exec(text)?.[0]).find((name) => name !== undefined);
+  const say = (message: string, fix: string): Found[] => [
+    { message, fix, place: where('train', train.processes === undefined ? 'command' : 'processes') },
+  ];
+  if (count > 1 && found !== undefined)
+    return say(
+      `\`${found}\` starts processes of its own, in each of the ${count} that the agent starts`,
+      'let the command start the script itself (python3 train.py), or remove `processes`',
+    );
+  if (train.processes === 'gpus' && gpus === 0)
+    return say(
+      'no GPU is requested: there will be one process',
+      'write gpus = 2 in [resources], or a number',
+    );
+  if (gpus > 0 && count > gpus)
+    return say(`${count} processes share ${counted(gpus, 'GPU')}`, 'write processes = "gpus"');
+  if (count > cpus)
+    return say(
+      `${count} processes share ${counted(cpus, 'core')}`,
+      `write cpus = ${count} in [resources], or more`,
+    );
+  if (gpus < 2 || count > 1 || found !== undefined || code.texts.some((text) => usesSeveral.test(text)))
+    return [];
+  return say(
+    `the training has ${gpus} GPUs and one process, and most scripts use one GPU`,
+    'if the script uses torch.distributed, write processes = "gpus" in [train]; if not, gpus = 1',
+  );
+}
+
 /** Commands before a script that neither make files nor change the folder. */
-const makesNoFiles =
-  /^(?:python[\d.]*|torchrun|(?:ba|da|k|z)?sh|export|set|echo|printf|date|hostname|pwd|ls|mkdir|nvidia-smi|module|ulimit|sleep|true|test)$/;
+const makesNoFiles = new RegExp(
+  `^(?:${anyOf(String.raw`
+    python[\d.]* torchrun (?:ba|da|k|z)?sh export set echo printf date hostname pwd ls mkdir nvidia-smi
+    module ulimit sleep true test
+  `)})$`,
+);
 
 function missingScripts({ plan, code, here: { unsent = [] } }: PlanFacts & CodeFacts & HereFacts): Found[] {
   const sent = plan.files.map((file) => file.path);
@@ -67,7 +115,9 @@ function missingScripts({ plan, code, here: { unsent = [] } }: PlanFacts & CodeF
     const close = nearest(script, sent);
     return [
       {
-        message: `the command runs ${script}, which is neither in train.files nor here${close === undefined ? '' : `; did you mean ${close}?`}`,
+        message:
+          `the command runs ${script}, which is neither in train.files ` +
+          `nor here${close === undefined ? '' : `; did you mean ${close}?`}`,
         fix:
           close === undefined ? 'put it here, and name it in train.files' : `write ${close} in the command`,
         place,
@@ -137,7 +187,9 @@ function notExecutable({ plan, code, here }: PlanFacts & CodeFacts & HereFacts):
       if (here.notExecutable.has(file))
         return [
           {
-            message: `${file} is not executable and has no \`#!\` line: the shell answers "Permission denied" (exit code 126)`,
+            message:
+              `${file} is not executable and has no \`#!\` line: ` +
+              'the shell answers "Permission denied" (exit code 126)',
             fix: `add a \`#!\` line, run \`chmod +x ${file}\`, or ${how} in the command`,
             place,
           },
@@ -182,7 +234,8 @@ export const localPathRules: Rule<PathFacts>[] = [
     name: 'local-path-perhaps',
     level: 'warning',
     about:
-      'Code names a path that workers hardly have, but in a line that may never run, or of a machine that is not this one.',
+      'Code names a path that workers hardly have, but in a line ' +
+      'that may never run, or of a machine that is not this one.',
     check: (facts) => localPaths(facts, false),
   },
 ];
@@ -257,8 +310,13 @@ function unusedParameters({ plan, code, where }: PlanFacts & CodeFacts): Found[]
       const names = parametersOf(group, values);
       const [name = group] = names;
       return {
-        message: `neither the command nor the files sent use the parameter ${names.map((one) => `"${one}"`).join(' or ')}: ${counted(values.length, 'identical job')}${plan.jobs.length > values.length ? ' of each kind' : ''}`,
-        fix: `pass it in the command, as in \`${name.includes('.') ? `${name}=` : `--${name} `}{${name}}\`, or read $${parameterVariable(name)}`,
+        message:
+          'neither the command nor the files sent use the parameter ' +
+          `${names.map((one) => `"${one}"`).join(' or ')}: ` +
+          `${counted(values.length, 'identical job')}${plan.jobs.length > values.length ? ' of each kind' : ''}`,
+        fix:
+          `pass it in the command, as in \`${name.includes('.') ? `${name}=` : `--${name} `}{${name}}\`, ` +
+          `or read $${parameterVariable(name)}`,
         place: where('run', 'matrix', group),
       };
     });

@@ -5,7 +5,7 @@ import { applyRules } from '@updraft/base';
 import { checkSpec } from '../../job/read-spec.ts';
 import { isSecretName } from '@updraft/base/secrets';
 import { findSecrets } from '../../job/secrets.ts';
-import { secretRules } from './secrets.ts';
+import { secretRules } from './limits.ts';
 
 const secrets =
   '[train.secrets]\nA_KEY = { from = "env", name = "MINE" }\nB = { from = "file", path = "no/such" }\n';

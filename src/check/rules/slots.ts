@@ -42,7 +42,9 @@ export const slotRules: Rule<SlotRuleFacts>[] = [
       slots?.isUnreadable === true
         ? {
             message: 'HTCondor cannot parse `requirements`: it is not a valid ClassAd expression',
-            fix: 'check for unclosed brackets and quotes, and for = instead of ==; try it with: condor_status -constraint EXPRESSION',
+            fix:
+              'check for unclosed brackets and quotes, and for = instead of ==; ' +
+              'try it with: condor_status -constraint EXPRESSION',
             place: where('run', 'requirements'),
           }
         : undefined,
@@ -68,7 +70,9 @@ export const slotRules: Rule<SlotRuleFacts>[] = [
       if (matching === 0 || matching * 4 > total || worst === undefined) return [];
       const place = slots.conditions[worst.index]?.place;
       return {
-        message: `${matching} of ${counted(total, 'machine')} ${matching === 1 ? 'matches' : 'match'}; without \`${worst.words}\`, ${worst.without} would`,
+        message:
+          `${matching} of ${counted(total, 'machine')} ${matching === 1 ? 'matches' : 'match'}; ` +
+          `without \`${worst.words}\`, ${worst.without} would`,
         fix: 'request less there, if the training allows it',
         place,
       };
@@ -94,7 +98,9 @@ function nothingMatches(slots: SlotFacts, total: number, where: SlotRuleFacts['w
       ? 'no single condition excludes them all: relax those that few machines meet'
       : `without \`${worst.words}\`, ${worst.without} would match`;
   return {
-    message: `none of the ${counted(total, 'machine')} in the pool matches now; machines that meet each condition: ${each}${largestOf(slots, each)}`,
+    message:
+      `none of the ${counted(total, 'machine')} in the pool matches now; ` +
+      `machines that meet each condition: ${each}${largestOf(slots, each)}`,
     fix,
     place: cause === undefined ? where('resources') : slots.conditions[cause.index]?.place,
   };

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { counted, editDistance, type Found, nearest, type Rule, type RuleResult } from '@updraft/base';
 import { poolTraits } from '../../job/pool-traits.ts';
-import type { Use } from '../code/uses.ts';
+import type { Use } from '../code/read-code.ts';
 import type { Facts, PlanFacts, SoftwareFact, SoftwareFacts } from '../facts.ts';
 
 /** `pytorch/pytorch:latest` is the name that `docker pull` takes. */
@@ -141,10 +141,15 @@ function missingModules({ uses: { modules }, software }: SoftwareFacts): (Use & 
 }
 
 /** Modules that trainings import, and the names under which some of them are installed. */
-const known =
-  'torch torchvision torchaudio torchtext torchmetrics lightning pytorch_lightning numpy scipy pandas sklearn matplotlib seaborn PIL cv2 skimage tqdm yaml h5py transformers datasets tokenizers accelerate diffusers timm einops tensorboard wandb hydra omegaconf tensorflow keras jax flax optax xgboost lightgbm catboost joblib nltk spacy gensim safetensors sentencepiece albumentations webdataset monai networkx requests psutil zarr pyarrow polars numba cupy'.split(
-    ' ',
-  );
+const known = `
+  torch torchvision torchaudio torchtext torchmetrics lightning pytorch_lightning numpy scipy pandas
+  sklearn matplotlib seaborn PIL cv2 skimage tqdm yaml h5py transformers datasets tokenizers accelerate
+  diffusers timm einops tensorboard wandb hydra omegaconf tensorflow keras jax flax optax xgboost lightgbm
+  catboost joblib nltk spacy gensim safetensors sentencepiece albumentations webdataset monai networkx
+  requests psutil zarr pyarrow polars numba cupy
+`
+  .trim()
+  .split(/\s+/);
 const installedAs = new Map(
   Object.entries({
     'scikit-learn': 'sklearn',
@@ -219,7 +224,9 @@ export const cudaRules: Rule<CudaFacts>[] = [
       const build = buildOf(facts);
       if (build === undefined || build.cuda === 'none' || gpus === 0 || gpu?.cuda !== undefined) return [];
       return {
-        message: `PyTorch ${build.where} is built with CUDA ${build.cuda}, but the job accepts any driver: on an older one it fails after its data has been fetched`,
+        message:
+          `PyTorch ${build.where} is built with CUDA ${build.cuda}, but the job ` +
+          'accepts any driver: on an older one it fails after its data has been fetched',
         fix: `set gpu = { cuda = "${build.cuda}" } in [resources]`,
         place: facts.where('resources', 'gpu'),
       };

@@ -1,11 +1,14 @@
+import path from 'node:path';
 import type { Finding } from '@updraft/base';
-import { type DagFacts, lintDag, type Rescue, rescueLines, shownDag } from '@updraft/htcondor/dag';
-import { Fault } from '../../fault/fault.ts';
+import { groupedProblems } from '@updraft/view/document';
+import { type DagFacts, lintDag, type Rescue, rescueLines, shownDag, surveyDag } from '@updraft/htcondor/dag';
+import { diskFiles } from '@updraft/htcondor/submit';
+import { Fault } from '@updraft/account/fault';
 import type { ProfileName } from '../../job/spec.ts';
 import type { Cli } from '../cli.ts';
-import { nextCommands, textWidth } from '../text/phrases.ts';
-import { surveyDagFile } from './dag-file.ts';
-import { errorsFound, findingsText } from './findings-text.ts';
+import { adoptErrors, errorsIn } from '../text/findings-page.ts';
+import { nextCommands, printPage } from '../text/phrases.ts';
+import { surveyContext } from '../../preflight/survey-file.ts';
 
 /** Prints what is wrong with a DAG and its nodes' submit files, and what its rescue file would run again. */
 export async function adoptDag(
@@ -18,20 +21,18 @@ export async function adoptDag(
     throw new Fault('usage', 'Updraft does not submit DAGs', { fix: `condor_submit_dag ${argument}` });
   const facts = await surveyDagFile(cli, file, options.pool);
   const findings = lintDag(facts);
-  const isBad = findings.some(({ level }) => level === 'error');
-  if (options.json === true) cli.out(`${JSON.stringify(toJson(file, facts, findings, !isBad))}\n`);
-  else cli.out(text(facts, findings, textWidth(cli)));
-  if (isBad) throw errorsFound(file, argument, options);
-  if (options.json === true) return;
+  const errors = errorsIn(findings);
+  const { json = false } = options;
+  const { headline, groups } = shownDag(facts, findings);
+  const rescues = facts.rescues.flatMap(rescueLines);
+  const page = [headline, ...groupedProblems(groups), ...(rescues.length === 0 ? [] : ['', ...rescues])];
+  printPage(cli, page, [], json && toJson(file, facts, findings, errors === 0));
+  if (errors > 0) throw adoptErrors(file, { errors, argument, json });
+  if (json) return;
   nextCommands(cli, [
     [`condor_submit_dag ${argument}`, 'submit it'],
     [`updraft report ${argument}`, 'where the time went, by node'],
   ]);
-}
-
-function text(facts: DagFacts, findings: readonly Finding[], width: number): string {
-  const { headline, groups } = shownDag(facts, findings);
-  return findingsText(headline, groups, facts.rescues.flatMap(rescueLines), width);
 }
 
 const rescueJson = (rescue: Rescue | undefined): Record<string, unknown> | null =>
@@ -60,3 +61,18 @@ function toJson(
     innerRescues: rescues.filter(({ dagman }) => dagman.node !== undefined).map(rescueJson),
   };
 }
+
+/** Reads a DAG and its nodes' submit files, by the version and limits of this access point or of the given pool. */
+async function surveyDagFile(cli: Cli, file: string, pool?: ProfileName): Promise<DagFacts> {
+  const folder = path.dirname(file);
+  const files = diskFiles(folder);
+  const text = files.read(path.basename(file));
+  if (text === undefined) throw notADag(`the DAG ${file} cannot be read`, file);
+  return surveyDag({ file: path.basename(file), text, folder, files, ...(await surveyContext(cli, pool)) });
+}
+
+export const notADag = (message: string, word: string): Fault =>
+  new Fault('file-invalid', message, {
+    about: word,
+    fix: 'name the file that you pass to condor_submit_dag',
+  });

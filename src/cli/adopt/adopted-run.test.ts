@@ -6,13 +6,13 @@ import { runCommand } from '../../../test/cli/run-command.ts';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import { systemClock } from '@updraft/base';
 import { parseSubmit, type SubmitFacts } from '@updraft/htcondor/submit';
-import { Fault } from '../../fault/fault.ts';
-import type { LogReport } from '../../report/log-report.ts';
+import { Fault } from '@updraft/account/fault';
+import type { LogReport } from '@updraft/account/report';
 import { readRunState } from '../../run/run-states.ts';
 import * as logs from '../commands/logs.ts';
 import * as report from '../commands/report.ts';
 import type { Cli } from '../cli.ts';
-import { adoptedPlan, plannedRun } from './submit-adopted.ts';
+import { adoptedPlan, plannedRun } from '../../run/submit-adopted.ts';
 
 const description = `executable = run.sh
 output = logs/$(Cluster).$(Process).out

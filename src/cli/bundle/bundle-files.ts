@@ -12,14 +12,12 @@ import {
   type LogSource,
   scanLog,
 } from '@updraft/htcondor/eventlog';
-import { parseLongAds } from '../../history/ad-history.ts';
-import { isJobAds } from '../../history/read-ads.ts';
-import { machineOf, siteOf } from '../../history/worker.ts';
+import { isJobAds, machineOf, parseLongAds, siteOf } from '@updraft/account/history';
 import type { Plan } from '../../job/plan.ts';
-import { attemptFiles, runFiles } from '../../job/layout.ts';
-import { decode, decodeLive } from '../../journal/codec.ts';
+import { attemptFiles, runFiles } from '@updraft/account/run-folder';
+import { decode, decodeLive } from '@updraft/account/journal';
 import { poolKinds } from '../../pool/open-pool.ts';
-import { surveyFile } from '../adopt/survey-file.ts';
+import { surveyFile } from '../../preflight/survey-file.ts';
 import type { Cli } from '../cli.ts';
 import type { KnownWords } from './known-words.ts';
 

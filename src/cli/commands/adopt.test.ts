@@ -8,7 +8,7 @@ import { cliMain } from '../../../test/programs.ts';
 import { compileCache } from '../../../test/compile-cache.ts';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import type { Finding } from '@updraft/base';
-import { Fault } from '../../fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
 import { loadPlan } from '../../job/load-plan.ts';
 import * as adopt from './adopt.ts';
 
@@ -55,7 +55,7 @@ test('an error is shown with its line and its fix, and ends with exit code 3', a
     stdout,
     / job\.sub:9 {2}bad-value\n {6}\| notification = Sometimes\n.*refuses the file\n {6}fix: use NEVER, COMPLETE, ERROR, ALWAYS or START\n/,
   );
-  assert.match(stderr, /fix: apply the fixes above, then run: updraft adopt 'sub dir\/job\.sub'/);
+  assert.match(stderr, /fix: apply the fix above, then run: updraft adopt 'sub dir\/job\.sub'/);
 });
 
 test('every line to write is shown whole, on a line of its own', async (t) => {

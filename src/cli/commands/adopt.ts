@@ -9,19 +9,25 @@ import {
   lintSubmission,
   quotedTexts,
 } from '@updraft/htcondor/lint';
-import type { SubmitFacts, WrapperText } from '@updraft/htcondor/submit';
-import { type Finding, shellQuote, sortFindings } from '@updraft/base';
-import { Fault } from '../../fault/fault.ts';
+import type { Submission, SubmitFacts } from '@updraft/htcondor/submit';
+import { type Document, groupedProblems } from '@updraft/view/document';
+import { type Finding, printable, shellQuote, sortFindings } from '@updraft/base';
+import { Fault } from '@updraft/account/fault';
 import { profiles } from '../../job/choices.ts';
 import type { ProfileName } from '../../job/spec.ts';
-import type { AdoptedRun } from '../adopt/submit-adopted.ts';
-import { isDagFile } from '../adopt/dag-file.ts';
-import { askCondor, type CondorAnswer } from '../adopt/ask-condor.ts';
-import { readUsage, surveyFile, surveyToWrite } from '../adopt/survey-file.ts';
-import { readSubmitCode } from '../check/submit-code.ts';
-import { condorLines, errorsFound, findingsText } from '../adopt/findings-text.ts';
+import type { AdoptedRun } from '../../run/submit-adopted.ts';
+import { isDagFile } from '../named-logs.ts';
+import { askCondor, type CondorAnswer } from '../../preflight/ask-condor.ts';
+import { readUsage, surveyFile, surveyToWrite } from '../../preflight/survey-file.ts';
+import { readSubmitCode } from '../../preflight/submit-code.ts';
 import type { Cli } from '../cli.ts';
-import { askYesNo, nextCommands, textWidth } from '../text/phrases.ts';
+import { addHelp } from '../help.ts';
+import { draftSubmitted } from '../../draft/draft-submitted.ts';
+import { renderJob } from '../../draft/render-job.ts';
+import { jobFileArgument } from '../job-file-argument.ts';
+import { refuseSecondFile, schemaLine, writeJobFile } from '../write-job-file.ts';
+import { adoptErrors, errorsIn } from '../text/findings-page.ts';
+import { askYesNo, nextCommands, printJson, printPage } from '../text/phrases.ts';
 
 interface Options {
   json?: true;
@@ -35,6 +41,13 @@ interface Options {
 }
 
 export function configure(command: Command, cli: Cli): void {
+  addHelp(command, {
+    page: 'coming-from-a-submit-file.md',
+    examples: [
+      ['updraft adopt train.sub --pool ospool', 'check it by the rules of the OSPool'],
+      ['updraft adopt train.sub --submit', 'submit it, with a run folder'],
+    ],
+  });
   command
     .argument('<file>', 'an HTCondor submit file, or a DAG')
     .option('--json', 'print JSON')
@@ -59,6 +72,7 @@ export function configure(command: Command, cli: Cli): void {
 
 async function adopt(cli: Cli, file: string, argument: string, options: Options): Promise<void> {
   const since = cli.clock.now();
+  const { json = false } = options;
   const usage =
     options.usage === undefined
       ? undefined
@@ -68,32 +82,24 @@ async function adopt(cli: Cli, file: string, argument: string, options: Options)
   const hide = hideSecretsOf(quotedTexts(facts));
   const findings = sortFindings([...lintSubmission(facts, hide), ...hideInFindings(code.findings, hide)]);
   const condor = { ...answer, messages: answer.messages.map(hide) };
-  if (options.json !== true)
-    cli.out(
-      findingsText(
-        findingsHeadline(path.basename(file), facts.submission, findings),
-        groupFindings(findings, await textsOf(file, facts)),
-        condorLines(condor),
-        textWidth(cli),
-      ),
-    );
+  if (!json) printPage(cli, await pageOf(file, facts, findings, condor));
   if (options.write === true) {
-    const { writeAdopted } = await import('../adopt/write-adopted.ts');
     await writeAdopted(cli, file, await surveyToWrite(cli, file, options.pool));
     return;
   }
-  const isBad = condor.accepted === false || findings.some(({ level }) => level === 'error');
+  const errors = errorsIn(findings);
+  const isBad = condor.accepted === false || errors > 0;
   const adopted =
     options.submit === true || options.withPlugin === true
       ? await submit(cli, file, facts, { ...options, since }, isBad)
       : undefined;
-  if (options.json === true)
-    cli.out(
-      `${JSON.stringify({ format: 1, ok: !isBad, ...toJson(file, facts, findings, condor, hide), ...(adopted === undefined ? {} : { submitted: adopted }) })}\n`,
-    );
+  if (json) {
+    const checked = toJson(file, facts, findings, condor, hide);
+    printJson(cli, { format: 1, ok: !isBad, ...checked, submitted: adopted });
+  }
   if (adopted !== undefined) printNext(cli, adopted);
-  else if (isBad) throw errorsFound(file, argument, options);
-  else if (options.json !== true)
+  else if (isBad) throw adoptErrors(file, { errors, argument, json });
+  else if (!json)
     nextCommands(cli, [[`updraft adopt ${argument} --submit`, 'submit it unchanged, with a run folder']]);
 }
 
@@ -104,7 +110,7 @@ async function submit(
   options: Options & { since: number },
   isBad: boolean,
 ): Promise<AdoptedRun> {
-  const { additionsDiff, plannedRun, submitAdopted } = await import('../adopt/submit-adopted.ts');
+  const { plannedRun, submitAdopted } = await import('../../run/submit-adopted.ts');
   const withPlugin = options.withPlugin === true;
   const wanted = { withPlugin, isNew: options.new === true, since: options.since };
   const planned = await plannedRun(cli, file, facts, wanted);
@@ -113,7 +119,8 @@ async function submit(
     return submitAdopted(cli, file, facts, planned);
   }
   cli.err(
-    `\nthe file is not changed; condor_submit gets these statements in addition:\n${additionsDiff(file, facts.submission, planned.added)}`,
+    '\nthe file is not changed; condor_submit gets these statements in ' +
+      `addition:\n${additionsDiff(file, facts.submission, planned.added)}`,
   );
   if (options.yes !== true && (isBad || withPlugin)) await confirm(cli, file, isBad);
   return submitAdopted(cli, file, facts, planned);
@@ -155,8 +162,73 @@ function toJson(
   };
 }
 
-/** What findings are about: the file and its script. */
-async function textsOf(file: string, { wrapper }: SubmitFacts): Promise<WrapperText[]> {
-  const text = await readFile(file, 'utf8');
-  return [...(wrapper === undefined ? [] : [wrapper]), { file: path.basename(file), text }];
+async function pageOf(
+  file: string,
+  { submission, wrapper }: SubmitFacts,
+  findings: Finding[],
+  condor: CondorAnswer,
+): Promise<Document> {
+  const name = path.basename(file);
+  const texts = [
+    ...(wrapper === undefined ? [] : [wrapper]),
+    { file: name, text: await readFile(file, 'utf8') },
+  ];
+  return [
+    findingsHeadline(name, submission, findings),
+    ...groupedProblems(groupFindings(findings, texts)),
+    '',
+    ...condorLines(condor),
+  ];
+}
+
+/** What HTCondor itself says of a submit file. */
+function condorLines({ asked, why, version, accepted, confined, messages }: CondorAnswer): string[] {
+  if (!asked) return [`HTCondor was not asked: ${why ?? ''}`];
+  const verdict = accepted === true ? 'accepts the file' : 'refuses the file';
+  return [
+    `HTCondor ${version ?? ''} ${verdict}${messages.length === 0 ? '' : ':'}`,
+    ...messages.map((message) => `  ${printable(message)}`),
+    ...(confined === true
+      ? []
+      : [
+          '  (the kernel did not confine it: condor_submit is a script here, or there are no user namespaces)',
+        ]),
+  ];
+}
+
+/** Writes `updraft.toml` beside a submit file, and says what it could not carry over. Never replaces a job file. */
+async function writeAdopted(cli: Cli, file: string, facts: SubmitFacts): Promise<void> {
+  const { folder = path.dirname(file) } = facts;
+  await refuseSecondFile(folder, undefined);
+  const draft = draftSubmitted(file, facts);
+  if (draft === undefined)
+    throw new Fault('file-invalid', `${path.basename(file)} has no job with an executable`, {
+      fix: 'add `executable` and `queue`, then write the job file',
+      about: file,
+    });
+  const target = path.join(folder, 'updraft.toml');
+  const schema = await schemaLine(cli.env);
+  const script = path.relative(folder, file);
+  await writeJobFile(target, renderJob(draft, { script, pool: 'condor', schema, isRemote: true }));
+  cli.out(`${path.relative(cli.cwd, target)}\n`);
+  const open = draft.open.map(({ what, why }) => `to fill in: ${what}: ${why}\n`);
+  const left = draft.hints.map((hint) => `not carried over: ${hint}\n`);
+  const needless = draft.submitted?.needless ?? [];
+  const done = needless.length === 0 ? [] : [`not needed, Updraft does it itself: ${needless.join(', ')}\n`];
+  const hide = hideSecretsOf(quotedTexts(facts));
+  cli.err([...open, ...left, ...done].map(hide).join(''));
+  const here = jobFileArgument(path.relative(cli.cwd, folder) || '.');
+  nextCommands(cli, [
+    [`updraft check${here}`, 'find what would fail'],
+    [`updraft plan${here}`, 'show what would be sent and run, and why'],
+    [`updraft run${here}`, 'submit it and watch'],
+  ]);
+}
+
+/** The additions as a diff of the file: they come before its first queue statement. */
+function additionsDiff(file: string, { queues }: Submission, added: readonly string[]): string {
+  const name = path.basename(file);
+  const line = queues[0]?.place.line ?? 1;
+  const head = `--- ${name}\n+++ ${name} as submitted\n@@ -${line} +${line},${added.length + 1} @@\n`;
+  return `${head}${added.map((statement) => `+${statement}\n`).join('')} ${queues[0]?.text ?? 'queue'}\n`;
 }

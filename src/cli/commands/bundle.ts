@@ -1,22 +1,29 @@
-import { readFile, stat } from 'node:fs/promises';
-import { arch, hostname, release, userInfo } from 'node:os';
+import { mkdir, mkdtemp, open, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises';
+import { arch, hostname, release, tmpdir, userInfo } from 'node:os';
 import path from 'node:path';
+import { createReadStream, createWriteStream } from 'node:fs';
+import { pipeline } from 'node:stream/promises';
+import { createGzip } from 'node:zlib';
 import type { Command } from 'commander';
 import { formatSize, printable, printableLines, shellQuote, unlessGone } from '@updraft/base';
-import { textTable } from '@updraft/base/tables';
+import type { Document } from '@updraft/view/document';
 import { textWithoutSecrets } from '@updraft/base/secrets';
 import { type DagRun, submitFile } from '@updraft/htcondor/dag';
 import { logFile } from '@updraft/htcondor/eventlog';
-import { Fault } from '../../fault/fault.ts';
-import type { ReadLogs } from '../../report/read-logs.ts';
-import { isDagFile } from '../adopt/dag-file.ts';
-import { kindOfFile, type BundleFile, namedBundleFiles, runBundleFiles } from '../bundle/bundle-files.ts';
+import { removeTree } from '@updraft/base/disk';
+import { Fault } from '@updraft/account/fault';
+import type { ReadLogs } from '@updraft/account/report';
+import { describeFolder } from '../../stage/folder.ts';
+import { writeShard } from '../../stage/shards.ts';
+import { isDagFile } from '../named-logs.ts';
+import { type BundleFile, kindOfFile, namedBundleFiles, runBundleFiles } from '../bundle/bundle-files.ts';
 import { KnownWords } from '../bundle/known-words.ts';
-import { writeBundle } from '../bundle/write-bundle.ts';
 import type { Cli } from '../cli.ts';
+import { addHelp } from '../help.ts';
 import { examine } from '../doctor/examine.ts';
 import { readSource, reportSource, type ReportSource } from '../report/report-source.ts';
-import { askYesNo, nextCommands } from '../text/phrases.ts';
+import { askYesNo, printPage } from '../text/phrases.ts';
+import { cannotWrite } from '../write-named.ts';
 
 interface BundleOptions {
   output?: string;
@@ -26,6 +33,17 @@ interface BundleOptions {
 }
 
 export function configure(command: Command, cli: Cli): void {
+  addHelp(command, {
+    page: 'bundle.md',
+    examples: [
+      ['updraft bundle', 'the latest run: plan, journals, report, versions'],
+      ['updraft bundle my.log job.sub -o for-support.tar.gz', 'event logs and submit files'],
+      [
+        'updraft bundle my.log --with-log job.err',
+        'with the end of what a program printed, which you see first',
+      ],
+    ],
+  });
   command
     .argument('[run | file...]', 'a run (default: the latest), or event logs, submit files and a DAG')
     .option('-o, --output <file>', 'the archive (default: updraft-bundle-TIME.tar.gz)')
@@ -71,12 +89,9 @@ async function bundle(cli: Cli, named: readonly string[], options: BundleOptions
   const madeAt = new Date(cli.clock.now()).toISOString().replaceAll(/[-:]|\..*/g, '');
   const file = path.resolve(cli.cwd, options.output ?? `updraft-bundle-${madeAt}.tar.gz`);
   const bytes = await writeBundle(file, texts(), cli.signal);
-  if (options.json === true) {
-    cli.out(`${JSON.stringify({ file, bytes, files: sizes })}\n`);
-    return;
-  }
-  cli.out(`${aboutText(sizes)}\n${file} (${formatSize(bytes)}, readable by you only)\n`);
-  nextCommands(cli, [[`tar -xzOf ${shellQuote(file)} | less`, 'read all of it before you send it']]);
+  const page = [...about(sizes), `${file} (${formatSize(bytes)}, readable by you only)`];
+  const next = [`tar -xzOf ${shellQuote(file)} | less`, 'read all of it before you send it'] as const;
+  printPage(cli, page, [next], options.json && { file, bytes, files: sizes });
 }
 
 /** The logs, or the run, and the submit files: those that are named, or that a DAG has. */
@@ -169,14 +184,57 @@ async function confirm(cli: Cli, { file, text }: LogEnd): Promise<void> {
   throw new Fault('usage', 'no bundle was made', { fix });
 }
 
-const aboutText = (sizes: readonly { name: string; bytes: number }[]): string =>
-  [
-    ...textTable(
-      [{ title: 'FILE' }, { title: 'SIZE', align: 'right' }],
-      sizes.map(({ name, bytes }) => [name, formatSize(bytes)]),
-    ),
-    '',
-    "Of texts, only numbers and the words of Updraft's own pages are in it; … is in place of all others.",
-    'Names are replaced: user-1, host-1, site-1, node-1, log-1.',
-    '',
-  ].join('\n');
+const about = (sizes: readonly { name: string; bytes: number }[]): Document => [
+  {
+    columns: [{ title: 'FILE' }, { title: 'SIZE', align: 'right' }],
+    rows: sizes.map(({ name, bytes }) => [name, formatSize(bytes)]),
+  },
+  '',
+  "Of texts, only numbers and the words of Updraft's own pages are in it; … is in place of all others.",
+  'Names are replaced: user-1, host-1, site-1, node-1, log-1.',
+  '',
+];
+
+/** Packs texts into a new archive that only the user can read; returns its size. */
+async function writeBundle(
+  target: string,
+  texts: AsyncIterable<{ name: string; text: string }>,
+  signal: AbortSignal,
+): Promise<number> {
+  await create(target);
+  const scratch = await mkdtemp(path.join(await realpath(tmpdir()), 'updraft-bundle-'));
+  try {
+    const folder = path.join(scratch, 'files');
+    for await (const { name, text } of texts) {
+      const file = path.join(folder, name);
+      await mkdir(path.dirname(file), { recursive: true });
+      await writeFile(file, text, { mode: 0o600 });
+    }
+    const { shard } = await describeFolder(folder);
+    const tar = path.join(scratch, 'bundle.tar');
+    await writeShard(shard, tar, { signal, onBytes: () => undefined });
+    await pipeline(createReadStream(tar), createGzip(), createWriteStream(target), { signal });
+    return (await stat(target)).size;
+  } catch (error) {
+    await rm(target, { force: true });
+    throw error;
+  } finally {
+    await removeTree(scratch);
+  }
+}
+
+/** Nothing is overwritten, and nobody else can read it, not even while it is written. */
+async function create(target: string): Promise<void> {
+  try {
+    await using archive = await open(target, 'wx', 0o600);
+    await archive.chmod(0o600);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST')
+      throw cannotWrite(target, error, 'name a file in a folder that you can write to: --output FILE');
+    throw new Fault('usage', `${target} exists already`, {
+      about: target,
+      cause: error,
+      fix: 'move it away, or name another file with --output',
+    });
+  }
+}

@@ -1,15 +1,10 @@
 import type { Command } from 'commander';
-import { Fault } from '../../fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
 import { fetchToStream } from '@updraft/pelican/transfer';
 import type { Cli } from '../cli.ts';
-import {
-  accessTo,
-  checkProof,
-  objectName,
-  openFederation,
-  type ProofOptions,
-  readProof,
-} from '../object/access.ts';
+import { addHelp } from '../help.ts';
+import { type ProofOptions, readProof } from '../../preflight/object-proof.ts';
+import { accessTo, checkProof, objectName, openFederation } from '../object/access.ts';
 import { cacheOptions, type CacheOptions } from '../object/cache-options.ts';
 import { packOf } from '../object/get-items.ts';
 import { setbackReporter, describeVerified } from '../object/describe-transfer.ts';
@@ -20,6 +15,13 @@ interface Options extends ProofOptions, CacheOptions {
 }
 
 export function configure(command: Command, cli: Cli): void {
+  addHelp(command, {
+    page: 'objects.md',
+    examples: [
+      ['updraft cat osdf:///demo/labels.csv | head', 'the first lines'],
+      ['updraft cat --staged osdf:///demo/a-1a2b3c4d.tar | tar t', 'verified chunk by chunk'],
+    ],
+  });
   cacheOptions(command)
     .argument('<url...>', 'objects')
     .option('--manifest <file|url>', 'verify every chunk with this manifest first')

@@ -6,7 +6,7 @@ import { osgLog } from '../../../scripts/osg-log.ts';
 import { growingRun } from '../../../test/growing-run.ts';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import { runCommand } from '../../../test/cli/run-command.ts';
-import type { GroupedReport } from '../../report/grouped-report.ts';
+import type { GroupedReport } from '@updraft/account/report';
 import * as compare from './compare.ts';
 
 const invalid = ['--invalid', '794569.4,794569.6,794569.14'];

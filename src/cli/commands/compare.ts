@@ -3,16 +3,21 @@ import path from 'node:path';
 import { type Command, Option } from 'commander';
 import { counted, shellQuote } from '@updraft/base';
 import { replaceFile } from '@updraft/base/disk';
-import { Fault } from '../../fault/fault.ts';
-import { comparisonCharts } from '../../report/compare/comparison-charts.ts';
-import { comparisonSections, sideBySideSection } from '../../report/compare/comparison-sections.ts';
-import { comparisonCsv, type GroupedReport, groupedReport } from '../../report/grouped-report.ts';
-import { variedParameters } from '../../report/groupings.ts';
-import type { ReadLogs } from '../../report/read-logs.ts';
-import { comparisonPage } from '../../report/report-page.ts';
-import { reportMarkdown, sectionText } from '../../report/report-text.ts';
-import { sectionsLatex } from '../../report/section-latex.ts';
+import { Fault } from '@updraft/account/fault';
+import {
+  comparisonCharts,
+  comparisonCsv,
+  comparisonPage,
+  comparisonSections,
+  type GroupedReport,
+  groupedReport,
+  type ReadLogs,
+  sideBySideSection,
+  variedParameters,
+} from '@updraft/account/report';
+import { sectionsLatex, sectionsMarkdown, sectionText } from '@updraft/view/document';
 import type { Cli } from '../cli.ts';
+import { addHelp } from '../help.ts';
 import { textPage, writePage } from '../report/print-report.ts';
 import {
   readSource,
@@ -21,7 +26,7 @@ import {
   separateSources,
   sourceName,
 } from '../report/report-source.ts';
-import { givenOptions, nextCommands } from '../text/phrases.ts';
+import { printJson, givenOptions, nextCommands } from '../text/phrases.ts';
 import { cannotWrite } from '../write-named.ts';
 
 interface Options {
@@ -43,6 +48,13 @@ const onlyOne = (option: Option): Option =>
   option.conflicts(forms.filter((form) => form !== option.attributeName()));
 
 export function configure(command: Command, cli: Cli): void {
+  addHelp(command, {
+    page: 'compare.md',
+    examples: [
+      ['updraft compare my.log --by site', 'time and cost of a valid result at each site'],
+      ['updraft compare cifar10 --by run --latex', 'tables for a paper'],
+    ],
+  });
   command
     .argument('[run | log...]', 'runs or HTCondor event logs (default: the latest run)')
     .option(
@@ -51,7 +63,8 @@ export function configure(command: Command, cli: Cli): void {
     )
     .option(
       '--metric <names...>',
-      'time, slot, gpu, transfer, useful, samples, epoch, gpu-use, setbacks, or a metric of the training, like accuracy',
+      'time, slot, gpu, transfer, useful, samples, epoch, gpu-use, setbacks, or a metric of the training, ' +
+        'like accuracy',
     )
     .addOption(onlyOne(new Option('--json', 'print JSON')))
     .addOption(onlyOne(new Option('--csv', 'print a row per metric and group')))
@@ -99,17 +112,17 @@ async function printComparison(
   const heading = `Comparison by ${grouped.title}: ${sourceName(source)}`;
   const { all = false } = options;
   const parts = () => [...comparisonSections(grouped, all), ...sideBySideSection(grouped)];
-  if (options.json) cli.out(`${JSON.stringify(grouped)}\n`);
+  if (options.json) printJson(cli, grouped);
   else if (options.csv) for (const line of comparisonCsv(grouped)) cli.out(line);
-  else if (options.markdown) cli.out(`${reportMarkdown(heading, parts())}\n`);
+  else if (options.markdown) cli.out(`${sectionsMarkdown(heading, parts())}\n`);
   else if (options.latex) cli.out(`${sectionsLatex(parts())}\n`);
   else if (options.svg !== undefined) await writeCharts(cli, options.svg, grouped);
   else if (options.html !== undefined)
     await writePage(cli, options.html, comparisonPage(heading, grouped, report, parts()));
-  else
-    cli.out(
-      `${sectionText(parts(), textPage(cli, options.by === undefined ? '`--by PARAMETER`, `--csv`, ' : '`--csv`, '))}\n`,
-    );
+  else {
+    const more = options.by === undefined ? '`--by PARAMETER`, `--csv`, ' : '`--csv`, ';
+    cli.out(`${sectionText(parts(), textPage(cli, more))}\n`);
+  }
 }
 
 async function writeCharts(cli: Cli, folder: string, grouped: GroupedReport): Promise<void> {

@@ -1,8 +1,15 @@
 import { Argument, type Command } from 'commander';
 import { shellQuote } from '@updraft/base';
 import type { Cli } from '../cli.ts';
+import { addHelp } from '../help.ts';
 
 export function configure(command: Command, cli: Cli): void {
+  addHelp(command, {
+    examples: [
+      ['eval "$(updraft completion bash)"', 'in ~/.bashrc; zsh: ~/.zshrc'],
+      ['updraft completion fish | source', 'in ~/.config/fish/config.fish'],
+    ],
+  });
   command
     .addArgument(new Argument('<shell>', 'your shell').choices(Object.keys(scripts)))
     .action(async (shell: keyof typeof scripts) => {
@@ -44,6 +51,8 @@ type Script = (tree: CommandWords[]) => string;
 
 const paths = (tree: CommandWords[]): string[] => tree.map(({ at }) => at).filter((at) => at !== '');
 const plain = (words: Word[]): string => shellQuote(words.map(({ word }) => word).join(' '));
+const bashCase = ({ at, subcommands, options }: CommandWords): string =>
+  `    '${at}') subcommands=${plain(subcommands)} options=${plain(options)} ;;`;
 
 const bash: Script = (tree) => `# bash completion of updraft: eval "$(updraft completion bash)"
 _updraft() {
@@ -52,7 +61,7 @@ _updraft() {
     case "$at/$word" in ${paths(tree).join('|')}) at="$at/$word" ;; esac
   done
   case "$at" in
-${tree.map((one) => `    '${one.at}') subcommands=${plain(one.subcommands)} options=${plain(one.options)} ;;`).join('\n')}
+${tree.map(bashCase).join('\n')}
   esac
   case "$current" in -*) subcommands=$options ;; esac
   COMPREPLY=($(compgen -W "$subcommands" -- "$current"))
@@ -63,6 +72,8 @@ complete -o default -F _updraft updraft
 /** `_describe` splits at the first colon that no backslash precedes. */
 const described = (words: Word[]): string =>
   words.map(({ word, about }) => shellQuote(`${word}:${about.replaceAll(':', '\\:')}`)).join(' ');
+const zshCase = ({ at, subcommands, options }: CommandWords): string =>
+  `    ('${at}') subcommands=(${described(subcommands)}) options=(${described(options)}) ;;`;
 
 const zsh: Script = (tree) => `#compdef updraft
 # zsh completion of updraft: eval "$(updraft completion zsh)"
@@ -73,7 +84,7 @@ _updraft() {
     case "$at/$word" in (${paths(tree).join('|')}) at="$at/$word" ;; esac
   done
   case "$at" in
-${tree.map((one) => `    ('${one.at}') subcommands=(${described(one.subcommands)}) options=(${described(one.options)}) ;;`).join('\n')}
+${tree.map(zshCase).join('\n')}
   esac
   if [[ "$PREFIX" == -* ]]; then _describe option options
   elif (( $#subcommands )); then _describe command subcommands

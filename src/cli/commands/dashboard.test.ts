@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { runCommand } from '../../../test/cli/run-command.ts';
 import { growingRun } from '../../../test/growing-run.ts';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
-import { Fault } from '../../fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
 import * as dashboard from './dashboard.ts';
 
 test('the static page is one file without external references', async (t) => {

@@ -8,20 +8,21 @@ import type { JobDescription } from '../../dashboard/job-row.ts';
 import { staticPage } from '../../dashboard/page.ts';
 import { readEnd, type RunSource } from '../../dashboard/run-source.ts';
 import { serveDashboard } from '../../dashboard/serve-dashboard.ts';
-import { Fault } from '../../fault/fault.ts';
-import type { JobState } from '../../journal/state.ts';
+import { Fault } from '@updraft/account/fault';
+import type { JobState } from '@updraft/account/journal';
 import { isAdopted } from '../../pool/htcondor.ts';
 import { openPool } from '../../pool/open-pool.ts';
-import { requestStop } from '../../run/request-stop.ts';
-import { retryRun } from '../../run/retry-run.ts';
-import { followRunStates, readRunState } from '../../run/run-states.ts';
-import { findOutput } from '../adopt/find-output.ts';
+import { requestStop, followRunStates, readRunState } from '../../run/run-states.ts';
+import { retryRun } from '../../run/rounds.ts';
+import { findOutput } from '../../run/find-output.ts';
+import { documentText } from '@updraft/view/document';
 import { type Cli, drawErr } from '../cli.ts';
+import { addHelp } from '../help.ts';
 import { findRun, type FoundRun } from '../find-run.ts';
 import { whileRefreshing } from '../run-view/current-state.ts';
-import { jobFigures, jobNotes, describeState, latestAttempt, displaySite } from '../run-view/describe-job.ts';
+import { jobFigures, jobNotes, describeState, placeOf } from '../run-view/describe-job.ts';
 import { integerOption } from '../submit/options.ts';
-import { commandLines, errWidth, nextCommands } from '../text/phrases.ts';
+import { errWidth, nextCommands } from '../text/phrases.ts';
 import { explainRun } from '../why/explain-run.ts';
 import { writeNamed } from '../write-named.ts';
 
@@ -34,6 +35,13 @@ interface Options {
 }
 
 export function configure(command: Command, cli: Cli): void {
+  addHelp(command, {
+    page: 'dashboard.md',
+    examples: [
+      ['updraft dashboard', 'the latest run'],
+      ['updraft dashboard cifar10 --static cifar10.html', 'a file to keep or send'],
+    ],
+  });
   command
     .argument('[run...]', 'folders, ids or names of runs (default: the latest)')
     .option('--port <number>', 'port on this machine (default: a free one)', integerOption(65_535, 0))
@@ -70,8 +78,8 @@ const sshRemoved = (): Fault =>
     '--ssh was removed: the dashboard shows only runs of the machine on which it is started',
     {
       fix:
-        'on the machine of the run, write `updraft dashboard RUN --static dashboard.html`, and copy that file; for the ' +
-        'live page, if the staff there agrees, run `ssh -L 8123:127.0.0.1:8123 HOST`, and in it ' +
+        'on the machine of the run, write `updraft dashboard RUN --static dashboard.html`, and copy that ' +
+        'file; for the live page, if the staff there agrees, run `ssh -L 8123:127.0.0.1:8123 HOST`, and in it ' +
         '`updraft dashboard RUN --here --port 8123 --no-open`',
     },
   );
@@ -85,12 +93,10 @@ async function refuseOnAccessPoint(cli: Cli, run: FoundRun | undefined): Promise
     [`updraft dashboard ${argument} --static dashboard.html`, 'the page as a file, to copy and open'],
     [`updraft dashboard ${argument} --here --port 8123 --no-open`, 'the live page through the tunnel below'],
   ]);
-  const elsewhere = commandLines(
-    [[`ssh -L 8123:127.0.0.1:8123 ${facts.hostname}`, 'a tunnel, if the staff agrees']],
-    errWidth(cli),
-  );
+  const tunnel = [`ssh -L 8123:127.0.0.1:8123 ${facts.hostname}`, 'a tunnel, if the staff agrees'] as const;
+  const elsewhere = documentText(['', 'on your own machine:', { commands: [tunnel] }], errWidth(cli));
   // Not renamed: this machine's path of Updraft means nothing there.
-  drawErr(cli, safeOutput(`\non your own machine:\n${elsewhere.join('\n')}\n`, false));
+  drawErr(cli, safeOutput(elsewhere, false));
   throw new Fault('usage', `this is an access point (${reason}): do not run servers on it`, {
     about: facts.hostname,
     fix: 'use one of the commands above',
@@ -132,7 +138,7 @@ async function outputOf(
 function describeJob(job: JobState, now: number): JobDescription {
   return {
     word: describeState(job),
-    where: printable(displaySite(latestAttempt(job))),
+    where: printable(placeOf(job)),
     figures: jobFigures(job),
     notes: jobNotes(job, now),
   };

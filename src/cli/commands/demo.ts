@@ -6,26 +6,31 @@ import type { Command } from 'commander';
 import { assetFile, readAsset } from '../../job/assets.ts';
 import { counted, isThere } from '@updraft/base';
 import { findPython, type TriedPython } from '../../environment/find-python.ts';
-import { Fault } from '../../fault/fault.ts';
-import { resultsFolder } from '../../job/layout.ts';
+import { Fault } from '@updraft/account/fault';
+import { resultsFolder } from '@updraft/account/run-folder';
 import { loadPlan } from '../../job/load-plan.ts';
 import { type MiniFederation, startFederation } from '@updraft/mini/federation';
-import { runReport } from '../../report/read-run.ts';
-import { runText } from '../../report/report-text.ts';
-import { sections } from '../../report/sections.ts';
-import { requestStop } from '../../run/request-stop.ts';
-import { readRunState } from '../../run/run-states.ts';
+import { runReport, runText, sections } from '@updraft/account/report';
+import { requestStop, readRunState } from '../../run/run-states.ts';
+import { documentText } from '@updraft/view/document';
 import type { Cli } from '../cli.ts';
+import { addHelp } from '../help.ts';
 import { aptInstall, type Installer, canInstall, progressLine } from '../debian.ts';
 import { textPage } from '../report/print-report.ts';
 import { assertSucceeded } from '../run-view/after-failure.ts';
 import { watchToEnd } from '../run-view/watch-run.ts';
-import { planText } from '../submit/plan-text.ts';
+import { planPage } from '../submit/plan-text.ts';
 import { submitPlan } from '../submit/submit-plan.ts';
 import { nextCommands } from '../text/phrases.ts';
 import { withSchemaHere } from '../text/schema-line.ts';
 
 export function configure(command: Command, cli: Cli): void {
+  addHelp(command, {
+    examples: [
+      ['updraft demo', 'in the new folder updraft-demo'],
+      ['cd updraft-demo && updraft report', 'where its time went'],
+    ],
+  });
   command.action(() => demo(cli));
 }
 
@@ -47,7 +52,7 @@ async function demo(cli: Cli): Promise<void> {
     cwd: project,
     env: { ...cli.env, ...(await clientSettings(federation, project)) },
   };
-  say(planText(await loadPlan(project, { cwd: project })));
+  say(documentText(planPage(await loadPlan(project, { cwd: project })), Infinity));
   await runAndReport(inside, cli);
 }
 
@@ -109,7 +114,9 @@ function missing(tried: TriedPython[]): Fault {
   const list = tried.map(({ path, lacks }) => `\n    ${path} lacks ${lacks}`).join('');
   const what = `no Python here can import torch and torchvision${list || ' (there is no python3)'}`;
   return new Fault('self-test-failed', what, {
-    fix: `as root on Debian or Ubuntu: apt-get install ${debianPackages.join(' ')}; elsewhere: python3 -m pip install torch torchvision numpy`,
+    fix:
+      `as root on Debian or Ubuntu: apt-get install ${debianPackages.join(' ')}; ` +
+      'elsewhere: python3 -m pip install torch torchvision numpy',
   });
 }
 

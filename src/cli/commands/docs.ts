@@ -3,14 +3,22 @@ import { once } from 'node:events';
 import type { Command } from 'commander';
 import { readAsset } from '../../job/assets.ts';
 import { findProgram, nearest, printable } from '@updraft/base';
-import { Fault } from '../../fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
 import type { Cli } from '../cli.ts';
+import { addHelp } from '../help.ts';
 import { withCommandName } from '../text/command-name.ts';
 
 /** The page that lists all others. */
 const index = 'README';
 
 export function configure(command: Command, cli: Cli): void {
+  addHelp(command, {
+    examples: [
+      ['updraft docs', 'the list of pages'],
+      ['updraft docs checkpoints', 'how a training resumes'],
+      ['updraft docs commands#plan', 'one section'],
+    ],
+  });
   command
     .argument('[page]', 'a page, or a section of it: checkpoints, commands#plan', index)
     .action(async (word: string) => show(cli, await readPage(word)));
@@ -18,6 +26,12 @@ export function configure(command: Command, cli: Cli): void {
 
 /** `updraft licenses`. */
 export function configureLicenses(command: Command, cli: Cli): void {
+  addHelp(command, {
+    examples: [
+      ['updraft licenses', 'Bun, its libraries, the npm packages'],
+      ['updraft licenses > LICENSES.txt', 'to hand on with a copy of the program'],
+    ],
+  });
   command.action(async () => show(cli, (await readAsset('LICENSES.txt')) ?? ''));
 }
 
@@ -60,7 +74,9 @@ function unknown(what: string, word: string, known: readonly string[], all: stri
   const meant = nearest(word, known);
   return new Fault('usage', `there is no ${what} "${printable(word)}"`, {
     about: word,
-    fix: `${meant === undefined ? '' : `did you mean ${meant}? `}${all} ${what === 'page' ? 'lists them' : 'prints the page'}`,
+    fix:
+      `${meant === undefined ? '' : `did you mean ${meant}? `}${all} ` +
+      (what === 'page' ? 'lists them' : 'prints the page'),
   });
 }
 

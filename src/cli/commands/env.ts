@@ -1,24 +1,59 @@
-import { stat } from 'node:fs/promises';
+import { rename, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import os from 'node:os';
 import type { Command } from 'commander';
 import { counted, findProgram, formatSize, shellQuote } from '@updraft/base';
-import { textTable } from '@updraft/base/tables';
+import type { Document } from '@updraft/view/document';
+import { sha256Of } from '@updraft/base/disk';
 import { describeEnvironment, type EnvironmentFacts } from '../../environment/describe-environment.ts';
-import { describeLocked, notLocked, type Workspace } from '../../environment/load-workspace.ts';
-import { inspectPack } from '../../environment/pack-inspector.ts';
-import { needProgram } from '../../environment/pixi-tools.ts';
-import { Fault } from '../../fault/fault.ts';
+import { describeLocked, lockName, notLocked, type Workspace } from '../../environment/load-workspace.ts';
+import { inspectPack } from '../../environment/pack-splitter.ts';
+import { hashName, needProgram, refuseSources } from '../../environment/pixi-tools.ts';
+import { Fault } from '@updraft/account/fault';
+import { describeFile, singleFile } from '../../stage/shards.ts';
+import type { StagedObject } from '../../stage/staged-record.ts';
+import { agentName } from '../../job/installation.ts';
+import { findAgent, packAgent } from '../../pool/find-agent.ts';
+import {
+  findSoftware,
+  readSoftware,
+  type SoftwareSource,
+  sourceOf,
+} from '../../environment/find-software.ts';
+import { environmentsOf, renderManifest } from '../../environment/wanted-software.ts';
+import { apptainerDefinition, dockerfile } from '../../environment/image-recipe.ts';
+import { lockedVirtual, selectLocked } from '../../environment/pixi-lock.ts';
+import { declaredCuda } from '../../environment/read-manifest.ts';
 import type { Cli } from '../cli.ts';
-import { archiveText, factsText } from '../environment/facts-text.ts';
-import { configureAgent, configureStage } from '../environment/stage.ts';
-import { configureImage } from '../environment/image.ts';
-import { configureMake } from '../environment/make.ts';
-import { configurePack } from '../environment/pack.ts';
-import { choiceArguments, manifestOf, openWorkspace, runTool } from '../environment/workspace.ts';
-import { nextCommands, textWidth } from '../text/phrases.ts';
+import { addHelp } from '../help.ts';
+import { archivePage, environmentPage } from '../environment/facts-text.ts';
+import { configurePack, packWorkspace } from '../environment/pack.ts';
+import {
+  addChoiceOptions,
+  type Choice,
+  choiceArguments,
+  environmentLines,
+  fileStem,
+  manifestOf,
+  openWorkspace,
+  runTool,
+  unpackerLines,
+  writeNew,
+} from '../environment/workspace.ts';
+import { type NextCommand, nextCommands, printPage } from '../text/phrases.ts';
+import { manifestSuffix } from '../../preflight/object-proof.ts';
+import { below, type ObjectFlags } from '../object/access.ts';
+import { checkFederated, stageAll } from '../object/stage-object.ts';
 
 export function configure(command: Command, cli: Cli): void {
-  configureMake(command.command('make'), cli, lock);
+  addHelp(command, {
+    page: 'environments.md',
+    examples: [
+      ['updraft env show', 'packages, size and needs'],
+      ['updraft env pack -e gpu', 'an archive for the workers'],
+    ],
+  });
+  configureMake(command.command('make'), cli);
   configureShow(command.command('show'), cli);
   configureLock(command.command('lock'), cli);
   configurePack(command.command('pack'), cli);
@@ -28,6 +63,14 @@ export function configure(command: Command, cli: Cli): void {
 }
 
 function configureLock(command: Command, cli: Cli): void {
+  addHelp(command, {
+    what: 'update the lock file of a workspace, or check it',
+    page: 'environments.md',
+    examples: [
+      ['updraft env lock', 'update pixi.lock'],
+      ['updraft env lock --check', 'compare it with the manifest'],
+    ],
+  });
   command
     .argument('[workspace]', 'pixi.toml, pyproject.toml, or the folder of one', '.')
     .option('--check', 'only check that the lock file matches the manifest')
@@ -103,6 +146,14 @@ interface Options {
 }
 
 function configureShow(command: Command, cli: Cli): void {
+  addHelp(command, {
+    what: 'show what an environment contains and needs',
+    page: 'environments.md',
+    examples: [
+      ['updraft env show -e gpu', 'one environment of the workspace here'],
+      ['updraft env show environment-1a2b3c4d.sh', 'an archive made by pixi-pack'],
+    ],
+  });
   command
     .argument('[workspace]', 'a Pixi manifest, its folder, or a pixi-pack archive', '.')
     .option('-e, --environment <name>', 'show only this environment')
@@ -131,17 +182,17 @@ async function show(cli: Cli, word: string, options: Options): Promise<void> {
     return;
   }
   const [only, second] = facts;
-  cli.out(second === undefined && only !== undefined ? factsText(only, textWidth(cli)) : overview(facts));
-  if (only !== undefined) printNext(cli, word, only, second !== undefined);
+  const page = second === undefined && only !== undefined ? environmentPage(only) : overview(facts);
+  printPage(cli, page, only && nextFor(word, only, second !== undefined));
 }
 
-function printNext(cli: Cli, word: string, first: EnvironmentFacts, areMore: boolean): void {
+function nextFor(word: string, first: EnvironmentFacts, areMore: boolean): NextCommand[] {
   const chosen = choiceArguments(word, first);
-  nextCommands(cli, [
+  return [
     areMore && [`updraft env show${chosen}`, 'show one environment in full'],
     [`updraft env pack${chosen}`, 'make an archive that needs nothing on the worker'],
     [`updraft env image${chosen}`, 'write a definition file for an image of it'],
-  ]);
+  ];
 }
 
 /** Every environment on the platform of that name, and on all platforms of that subdir. */
@@ -158,11 +209,13 @@ function noneForPlatform({ lock }: Workspace, platform: string): Fault {
   );
   return new Fault('file-invalid', `${lock.file}: no environment is locked for the platform "${platform}"`, {
     about: lock.file,
-    fix: `choose one of ${[...known].join(', ') || 'none'}, or add the platform to the manifest and run: updraft env lock`,
+    fix:
+      `choose one of ${[...known].join(', ') || 'none'}, or add the platform to the manifest and run: ` +
+      'updraft env lock',
   });
 }
 
-function overview(facts: EnvironmentFacts[]): string {
+function overview(facts: EnvironmentFacts[]): Document {
   const rows = facts.map(({ environment, platform, subdir, python, torch, cuda, packages, bytes, hash }) => [
     platform === subdir ? environment : `${environment} (${platform})`,
     python ?? '-',
@@ -180,7 +233,7 @@ function overview(facts: EnvironmentFacts[]): string {
     { title: 'size', align: 'right' as const },
     { title: 'hash' },
   ];
-  return `${textTable(columns, rows).join('\n')}\n`;
+  return [{ columns, rows }];
 }
 
 async function showArchive(cli: Cli, word: string, asJson: boolean): Promise<void> {
@@ -194,8 +247,290 @@ async function showArchive(cli: Cli, word: string, asJson: boolean): Promise<voi
     );
     return;
   }
-  cli.out(archiveText(word, found, { ...facts, hash }, textWidth(cli)));
-  nextCommands(cli, [
+  printPage(cli, archivePage(word, found, { ...facts, hash }), [
     [`updraft env stage ${shellQuote(word)} osdf:///…`, 'upload it under a name with its hash'],
+  ]);
+}
+
+function configureStage(command: Command, cli: Cli): void {
+  addHelp(command, {
+    what: 'upload an archive or image under a name with its hash',
+    page: 'environments.md',
+    examples: [
+      ['updraft env stage gpu-1a2b3c4d.sh osdf:///inbox/me/environments', 'an archive made by pixi-pack'],
+      ['updraft env stage gpu.sif osdf:///inbox/me/images', 'an Apptainer image'],
+    ],
+  });
+  command
+    .argument('<file>', 'a pixi-pack archive (.sh, .tar) or an image (.sif)')
+    .argument('<url>', 'the folder to upload to')
+    .option('--token-file <file>', 'read the token from this file')
+    .option('--json', 'print JSON')
+    .option('-q, --quiet', 'show no progress')
+    .action((file: string, url: string, options: ObjectFlags) => stage(cli, file, url, options));
+}
+
+async function stage(cli: Cli, word: string, url: string, options: ObjectFlags): Promise<void> {
+  checkFederated(cli, url);
+  const file = path.resolve(cli.cwd, word);
+  if ((await stat(file).catch(() => undefined))?.isDirectory() === true)
+    throw new Fault('file-invalid', `${word} is a folder, but an object is one file`, {
+      about: file,
+      fix:
+        'to make an image of an Apptainer sandbox: apptainer build ' +
+        `${shellQuote(`${path.basename(file)}.sif`)} ${shellQuote(word)}`,
+    });
+  const described = describeFile(file, path.basename(file));
+  const isImage = /\.(sif|img|sqsh|squashfs)$/i.test(file);
+  // A broken archive is found here, not by a hundred workers.
+  if (!isImage) await inspectPack(file, cli.signal);
+  const { tokenFile, json } = options;
+  const nameOf = (_: number, sha8: string): string => hashName(file, sha8);
+  const report = ({ name, sha256, bytes }: StagedObject): string => {
+    const place = below(url, name);
+    const staged = { url: place, sha256, bytes, manifest: `${place}${manifestSuffix}` };
+    return json ? JSON.stringify(staged) : isImage ? imageLines(place) : packLines(staged);
+  };
+  const shards = [singleFile(described)];
+  await stageAll(cli, { source: file, url, tokenFile, nameOf, asItIs: true }, shards, { ...options, report });
+  if (json === undefined) nextCommands(cli, [['updraft check', 'check updraft.toml with the lines above']]);
+}
+
+const imageLines = (url: string): string => `[environment]\nimage = ${JSON.stringify(url)}\n`;
+
+/** Strings and numbers look the same in TOML and JSON. */
+function packLines(pack: { url: string; sha256: string; bytes: number; manifest: string }): string {
+  const unpacker = unpackerLines(pack.url);
+  return [
+    ...(unpacker.length === 0 ? [] : ['[environment]', ...unpacker, '']),
+    '[environment.pack]',
+    ...Object.entries(pack).map(([key, value]) => `${key} = ${JSON.stringify(value)}`),
+    '',
+  ].join('\n');
+}
+
+interface AgentOptions extends ObjectFlags {
+  arch: string;
+}
+
+function configureAgent(command: Command, cli: Cli): void {
+  addHelp(command, {
+    what: 'upload the agent, so that workers fetch it through caches',
+    page: 'agent.md',
+    examples: [
+      ['updraft env agent osdf:///inbox/me/agents', 'prints the line for the job file'],
+      ['updraft env agent --arch arm64 osdf:///inbox/me/agents', 'for ARM machines'],
+    ],
+  });
+  command
+    .argument('<url>', 'the folder to upload to')
+    .option('--arch <name>', 'architecture of the workers: x64 or arm64', os.arch())
+    .option('--token-file <file>', 'read the token from this file')
+    .option('--json', 'print JSON')
+    .option('-q, --quiet', 'show no progress')
+    .action((url: string, options: AgentOptions) => stageAgent(cli, url, options));
+}
+
+/** Uploads the agent under its hash: another version is another object, and runs under way keep theirs. */
+async function stageAgent(cli: Cli, url: string, options: AgentOptions): Promise<void> {
+  checkFederated(cli, url);
+  const file = await packAgent(await findAgent(cli, options.arch), cli.env);
+  const sha256 = await sha256Of(file);
+  const name = `${agentName}-${cli.version}-linux-${options.arch}-${sha256}.gz`;
+  const described = describeFile(file, name);
+  const place = below(url, name);
+  const report = (): string =>
+    options.json
+      ? JSON.stringify({ url: place, sha256, bytes: described.bytes })
+      : `[pool]\nagent = ${JSON.stringify(place)}\n`;
+  const request = { source: file, url, tokenFile: options.tokenFile, nameOf: () => name, asItIs: true };
+  const shards = [singleFile(described)];
+  await stageAll(cli, request, shards, { ...options, report });
+  if (options.json === undefined)
+    nextCommands(cli, [['updraft plan', 'what is sent, with the lines above in updraft.toml']]);
+}
+
+interface MakeOptions {
+  environment?: string;
+  image?: true;
+  manifestOnly?: true;
+}
+
+const manifestName = 'pixi.toml';
+
+function configureMake(command: Command, cli: Cli): void {
+  addHelp(command, {
+    what: 'make a pack or image from requirements.txt, environment.yml or pyproject.toml',
+    page: 'environments.md',
+    examples: [
+      ['updraft env make requirements.txt -e gpu', 'a pack, with the CUDA build of PyTorch'],
+      ['updraft env make --image', 'an image of what is here, or of the active environment'],
+    ],
+  });
+  command
+    .argument('[source]', 'requirements.txt, environment.yml, pyproject.toml, or a virtual environment')
+    .option('-e, --environment <name>', 'cpu or gpu, where the software has PyTorch')
+    .option('--image', 'build an image with Apptainer instead of a pack')
+    .option('--manifest-only', `only write ${manifestName}`)
+    .action((word: string | undefined, options: MakeOptions) => make(cli, word, options));
+}
+
+/** From what describes the software to what a worker can use: manifest, lock, and pack or image. */
+async function make(cli: Cli, word: string | undefined, options: MakeOptions): Promise<void> {
+  const source = await chooseSource(cli, word);
+  const environments = await writeManifest(cli, source);
+  const environment = options.environment ?? environments[0] ?? 'default';
+  if (options.manifestOnly) return;
+  const folder = source.kind === 'pixi' ? path.dirname(source.place) : cli.cwd;
+  const workspace = path.relative(cli.cwd, folder) || '.';
+  const isLocked = await stat(path.join(folder, lockName)).catch(() => undefined);
+  if (isLocked === undefined) await lock(cli, workspace);
+  const choice = { environment, platform: 'linux-64' };
+  if (options.image) await imageOf(cli, workspace, { ...choice, build: true, force: true });
+  else await packWorkspace(cli, workspace, { ...choice, outputFolder: '.' });
+}
+
+async function chooseSource(cli: Cli, word: string | undefined): Promise<SoftwareSource> {
+  if (word !== undefined) {
+    const place = path.resolve(cli.cwd, word);
+    const found = await stat(place).catch(() => undefined);
+    return sourceOf(place, found?.isDirectory() === true);
+  }
+  const found = await findSoftware(cli.cwd, cli.env);
+  if (found !== undefined) return found;
+  throw new Fault(
+    'usage',
+    'nothing here describes the software, and no virtual or conda environment is active',
+    { fix: 'name it: updraft env make requirements.txt (pip freeze > requirements.txt writes one)' },
+  );
+}
+
+/** Writes the manifest, unless there is one, and says what it could not carry over; returns its environments. */
+async function writeManifest(cli: Cli, source: SoftwareSource): Promise<string[]> {
+  const shown = path.relative(cli.cwd, source.place);
+  if (source.kind === 'pixi') return [];
+  const software = await readSoftware(source);
+  const name =
+    path
+      .basename(cli.cwd)
+      .replaceAll(/[^A-Za-z0-9_-]+/g, '-')
+      .replace(/^-+/, '') || 'training';
+  const text = renderManifest(software, name, shown.startsWith('..') ? source.place : shown);
+  // A manifest of the user stays.
+  const fix = `use it with: updraft env make ${shellQuote(manifestName)}; or remove it first`;
+  await writeNew(cli, path.join(cli.cwd, manifestName), text, fix);
+  for (const { what, why } of software.lost) cli.err(`not carried over: ${what}: ${why}\n`);
+  if (software.python === undefined)
+    cli.err(`the Python version was guessed: change it in ${manifestName} if the training needs another\n`);
+  return environmentsOf(software);
+}
+
+interface ImageOptions extends Choice {
+  write?: true;
+  build?: true;
+  docker?: true;
+  force?: true;
+}
+
+const names = { docker: 'Dockerfile', apptainer: 'apptainer.def' } as const;
+
+function configureImage(command: Command, cli: Cli): void {
+  addHelp(command, {
+    what: 'write the recipe of an image with an environment, and build it',
+    page: 'guides/pixi-container.md',
+    examples: [
+      ['updraft env image -e gpu > apptainer.def', 'print the recipe'],
+      ['updraft env image -e gpu --build', 'build the image with Apptainer'],
+    ],
+  });
+  addChoiceOptions(command)
+    .option('--write', `write ${names.docker} and ${names.apptainer}`)
+    .option('--force', 'replace recipes that differ')
+    .option('--docker', 'print a Dockerfile, not an Apptainer definition')
+    .option('--build', 'build the image with Apptainer')
+    .action((word: string, options: ImageOptions) => imageOf(cli, word, options));
+}
+
+async function imageOf(cli: Cli, word: string, options: ImageOptions): Promise<void> {
+  const workspace = await openWorkspace(cli, word);
+  const facts = describeLocked(workspace, options.environment, options.platform);
+  for (const [what, name] of [
+    ['an environment', options.environment],
+    ['a platform', facts.platform],
+  ] as const)
+    checkName(workspace.manifestFile, what, name);
+  const folder = path.dirname(workspace.manifestFile);
+  const locked = selectLocked(workspace.lock, options.environment, options.platform);
+  refuseSources(locked, 'container', workspace.lockFile);
+  const { platform } = locked;
+  // Pixi requires the declared CUDA, whatever the packages need.
+  const cuda =
+    lockedVirtual(platform, '__cuda') ??
+    declaredCuda(workspace.manifest, options.environment, platform) ??
+    facts.needs.cuda;
+  const input = {
+    manifest: path.basename(workspace.manifestFile),
+    environment: options.environment,
+    // Of several platforms with one subdir, pixi takes the first that fits the build machine.
+    ...(facts.platform !== facts.subdir && { platform: facts.platform }),
+    ...(cuda !== undefined && { cuda: cuda.replace(/\.0$/, '') }),
+    hash: facts.hash,
+  };
+  const recipes = { docker: dockerfile(input), apptainer: apptainerDefinition(input) };
+  if (options.write || options.build) {
+    for (const kind of ['docker', 'apptainer'] as const)
+      await writeNew(
+        cli,
+        path.join(folder, names[kind]),
+        recipes[kind],
+        options.force ? undefined : 'add --force to replace it',
+      );
+    await writeIgnored(cli, path.join(folder, '.dockerignore'));
+  } else cli.out(options.docker ? recipes.docker : recipes.apptainer);
+  if (options.build) await build(cli, workspace, options);
+  else printImageNext(cli, choiceArguments(word, facts), options.write === true);
+}
+
+/** Names become part of the recipe's commands. */
+function checkName(file: string, what: string, name: string): void {
+  if (/^[A-Za-z0-9][\w.-]*$/.test(name)) return;
+  throw new Fault('file-invalid', `${file}: "${name}" is not a valid name for ${what}`, {
+    about: file,
+    fix: 'use only letters, digits and "-"',
+  });
+}
+
+/** Keeps installed environments out of Docker's build context; an existing .dockerignore stays. */
+async function writeIgnored(cli: Cli, file: string): Promise<void> {
+  try {
+    await writeFile(file, '.pixi\n', { flag: 'wx' });
+    cli.err(`wrote ${path.relative(cli.cwd, file)}\n`);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
+}
+
+async function build(cli: Cli, workspace: Workspace, choice: Choice): Promise<void> {
+  const folder = path.dirname(workspace.manifestFile);
+  const name = `${fileStem(workspace, choice.environment)}.sif`;
+  const apptainer = await needProgram('apptainer', 'building an image', cli.env);
+  const draft = path.join(folder, `.${name}.part`);
+  try {
+    await runTool(cli, apptainer, ['build', '--force', draft, names.apptainer], { cwd: folder });
+    const file = path.join(folder, hashName(name, await sha256Of(draft, cli.signal)));
+    await rename(draft, file);
+    const shown = path.relative(cli.cwd, file);
+    cli.out(environmentLines(cli, workspace, choice, [`image = ${JSON.stringify(shown)}`]));
+    nextCommands(cli, [[`updraft env stage ${shown} osdf:///…`, 'upload it for all jobs']]);
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
+
+function printImageNext(cli: Cli, chosen: string, areWritten: boolean): void {
+  nextCommands(cli, [
+    !areWritten && [`updraft env image${chosen} --write`, 'write both recipes beside the manifest'],
+    [`updraft env image${chosen} --build`, 'build the image with Apptainer'],
+    ['docker build -t REGISTRY/NAME:TAG .', 'or build it with Docker, and push it'],
   ]);
 }

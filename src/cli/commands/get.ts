@@ -1,21 +1,16 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { defined, mapLimited, shellQuote } from '@updraft/base';
-import { Fault } from '../../fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
 import { IdleConnections } from '@updraft/pelican/http';
 import { unpackModes } from '../../job/choices.ts';
 import type { UnpackerOptions } from '@updraft/archive';
 import type { Cli } from '../cli.ts';
+import { addHelp } from '../help.ts';
 import { cacheOptions, type CacheOptions } from '../object/cache-options.ts';
 import { TransferBoard, boardMode } from '../object/board.ts';
 import { parseGetArguments, listItems, packOf } from '../object/get-items.ts';
-import {
-  checkProof,
-  hasScheme,
-  manifestSuffix,
-  openFederation,
-  type ObjectFlags,
-  type ProofOptions,
-} from '../object/access.ts';
+import { hasScheme, manifestSuffix, type ProofOptions } from '../../preflight/object-proof.ts';
+import { checkProof, openFederation, type ObjectFlags } from '../object/access.ts';
 import { offerLogins } from '../object/offer-login.ts';
 import { throwWorstFault, printResult } from '../object/print-results.ts';
 import { integerOption } from '../submit/options.ts';
@@ -30,6 +25,13 @@ interface Options extends ObjectFlags, ProofOptions, CacheOptions {
 }
 
 export function configure(command: Command, cli: Cli): void {
+  addHelp(command, {
+    page: 'objects.md',
+    examples: [
+      ['updraft get osdf:///demo/a.tar osdf:///demo/b.tar data/', 'two objects, into data/'],
+      ['updraft get --unpack osdf:///demo/set.tar.gz --into data', 'unpack while it arrives'],
+    ],
+  });
   const swallowed: string[] = [];
   cacheOptions(command)
     // `--unpack URL` takes the URL as the mode, so the list of URLs may be empty.

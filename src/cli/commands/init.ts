@@ -1,21 +1,27 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { access, mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { type Command, Option } from 'commander';
-import { readAsset } from '../../job/assets.ts';
-import { isThere, shellQuote } from '@updraft/base';
+import { defined, errorReason, firstFew, isThere, shellQuote } from '@updraft/base';
 import { replaceFile } from '@updraft/base/disk';
-import { Fault } from '../../fault/fault.ts';
+import { readAsset } from '../../job/assets.ts';
+import { Fault } from '@updraft/account/fault';
 import { pools } from '../../job/choices.ts';
 import { readSpec } from '../../job/read-spec.ts';
 import type { PoolName } from '../../job/spec.ts';
+import { findSoftware } from '../../environment/find-software.ts';
+import { poolTraits } from '../../job/pool-traits.ts';
+import { type Document, documentText } from '@updraft/view/document';
 import type { Cli } from '../cli.ts';
-import { initScript } from '../init/init-script.ts';
-import { findScripts } from '../init/read-project.ts';
-import { refuseSecondFile, schemaLine } from '../init/write-job-file.ts';
+import { addHelp } from '../help.ts';
+import { findScripts, readProject } from '../../draft/read-project.ts';
+import { refuseSecondFile, schemaLine, writeJobFile } from '../write-job-file.ts';
 import { jobFileArgument } from '../job-file-argument.ts';
-import { nextCommands } from '../text/phrases.ts';
+import { errWidth, nextCommands } from '../text/phrases.ts';
 import { withSchemaHere } from '../text/schema-line.ts';
 import { cannotWrite } from '../write-named.ts';
+import type { Guess } from '../../draft/choose-values.ts';
+import { draftJob, type JobDraft } from '../../draft/draft-job.ts';
+import { renderJob } from '../../draft/render-job.ts';
 
 /** The job files that `init` can write, and what each is for. */
 export const jobTemplates: Record<string, string> = {
@@ -50,6 +56,14 @@ const names = Object.keys(jobTemplates);
 const list = Object.entries(jobTemplates).map(([name, what]) => `  ${name.padEnd(10)}${what}\n`);
 
 export function configure(command: Command, cli: Cli): void {
+  addHelp(command, {
+    page: 'job-file.md',
+    examples: [
+      ['updraft init train.py', 'read a training script, write updraft.toml for it'],
+      ['updraft init train.py --pool condor', 'for an HTCondor pool'],
+      ['updraft init --template cifar10 my-experiment', 'CIFAR-10, in its own folder'],
+    ],
+  });
   command
     .argument('[script|folder]', 'a training script to read, or where to write', '.')
     .argument('[files...]', 'more files and folders that the script needs')
@@ -162,4 +176,73 @@ async function copyStarter(names: string[], target: string): Promise<'copied' | 
     return 'copied';
   }
   return 'missing';
+}
+
+interface ScriptStart {
+  /** The folder of the job file. */
+  folder: string;
+  /** Relative to the folder, with `/`. */
+  script: string;
+  /** More files and folders to send. */
+  more: readonly string[];
+  pool: PoolName;
+  schema: string;
+}
+
+/** Writes a job file for a training script, and says what was guessed. */
+async function initScript(cli: Cli, { folder, script, more, pool, schema }: ScriptStart): Promise<void> {
+  await refuseUnreadable(path.join(folder, script));
+  const project = await readProject(folder, script, cli.env['HOME'] ?? '~');
+  const draft = await draftJob(project, more);
+  const environment = await environmentCommand(cli, folder, draft);
+  const isRemote = !poolTraits[pool].runsHere;
+  const text = renderJob(draft, { script, pool, schema, isRemote, ...defined({ environment }) });
+  const file = path.join(folder, 'updraft.toml');
+  await writeJobFile(file, text);
+  cli.out(`${path.relative(cli.cwd, file)}\n`);
+  cli.err(describe(cli, draft, [script, ...project.modules.map((module) => module.file)]));
+  const here = jobFileArgument(path.relative(cli.cwd, folder) || '.');
+  nextCommands(cli, [
+    environment !== undefined && [environment, 'pack the software for workers that lack it'],
+    [`updraft check${here}`, 'find what would fail'],
+    [`updraft run${here}`, 'submit it and watch'],
+  ]);
+}
+
+/** The command that makes the software for a pool, if the project says what it needs. */
+async function environmentCommand(
+  cli: Cli,
+  folder: string,
+  { python, gpu }: JobDraft,
+): Promise<string | undefined> {
+  const source = await findSoftware(folder, cli.env);
+  if (source === undefined || python.length === 0) return undefined;
+  const near = path.relative(folder, source.place);
+  const place = near.startsWith('..') ? source.place : near;
+  const device = python.includes('torch') ? ` -e ${gpu === undefined ? 'cpu' : 'gpu'}` : '';
+  return `updraft env make ${shellQuote(place)}${source.kind === 'pixi' ? '' : device}`;
+}
+
+async function refuseUnreadable(file: string): Promise<void> {
+  await access(file).catch((error: unknown) => {
+    throw new Fault('file-invalid', `cannot read ${file}: ${errorReason(error)}`, {
+      about: file,
+      fix: 'name the Python script that trains: updraft init train.py',
+    });
+  });
+}
+
+const maxShown = 12;
+
+function describe(cli: Cli, draft: JobDraft, read: readonly string[]): string {
+  const part = (title: string, guesses: readonly Guess[]): Document =>
+    guesses.length === 0 ? [] : ['', title, { facts: guesses.map(({ what, why }) => [what, why]) }];
+  const { guesses, open, hints } = draft;
+  const page = [
+    `read ${firstFew(read, 6)}; nothing was run`,
+    ...part('guessed:', guesses.slice(0, maxShown)),
+    ...part('to fill in:', open),
+    ...(hints.length === 0 ? [] : ['', 'worth knowing:', ...hints.map((hint) => `  ${hint}`)]),
+  ];
+  return documentText(page, errWidth(cli));
 }

@@ -1,10 +1,11 @@
 import type { Command } from 'commander';
 import { counted, formatDuration } from '@updraft/base';
-import { textTable } from '@updraft/base/tables';
-import { asFault, Fault } from '../../fault/fault.ts';
+import { asFault, Fault } from '@updraft/account/fault';
 import { createLocator } from '@updraft/pelican/federation';
 import { LoginStore, type StoredLogin } from '@updraft/pelican/login';
 import type { Cli } from '../cli.ts';
+import { printJson, printPage } from '../text/phrases.ts';
+import { addHelp } from '../help.ts';
 import {
   describePermissions,
   forgetLogin,
@@ -25,6 +26,13 @@ interface Options {
 }
 
 export function configure(command: Command, cli: Cli): void {
+  addHelp(command, {
+    page: 'login.md',
+    examples: [
+      ['updraft login osdf:///chtc/staging/me', 'for reading'],
+      ['updraft login --write osdf:///inbox/me', 'for uploads too'],
+    ],
+  });
   command
     .argument('[url]', 'a namespace or a folder in it, as osdf:///PATH')
     .option('--write', 'ask for a token that may also upload and replace')
@@ -54,7 +62,7 @@ async function login(cli: Cli, url: string | undefined, options: Options): Promi
   else {
     const write = options.write ? (['create', 'modify'] as const) : [];
     const made = await runLogin(cli, url, { write, federation, json: options.json === true });
-    if (options.json) cli.out(`${JSON.stringify(shown(made))}\n`);
+    if (options.json) printJson(cli, shown(made));
     else cli.err(`logged in; may ${describePermissions(made)}; ${describeExpiry(made, cli.clock.now())}\n`);
   }
 }
@@ -74,7 +82,7 @@ async function list(cli: Cli, { json }: Options): Promise<void> {
       one.issuer,
     ]);
     const federations = confirmed.map((url) => [new URL(url).host, 'get tokens that are found', '', '']);
-    cli.out(`${textTable(columns, [...rows, ...federations]).join('\n')}\n`);
+    printPage(cli, [{ columns, rows: [...rows, ...federations] }]);
   }
 }
 

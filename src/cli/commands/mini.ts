@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { findProgram, isThere, shellQuote } from '@updraft/base';
 import { identifyProcess, withLease } from '@updraft/base/processes';
 import { cacheFolder } from '@updraft/base/user-folders';
-import { asFault, Fault } from '../../fault/fault.ts';
+import { asFault, Fault } from '@updraft/account/fault';
 import { serverModels } from '@updraft/mini/federation';
 import {
   type MiniPoolState,
@@ -15,6 +15,7 @@ import {
   stopPool,
 } from '@updraft/mini/pool';
 import type { Cli } from '../cli.ts';
+import { addHelp } from '../help.ts';
 import { collect } from '../job-file-argument.ts';
 import { aptInstall, canInstall, progressLine } from '../debian.ts';
 import {
@@ -26,9 +27,16 @@ import {
 } from '../mini/federation-control.ts';
 import { federationUp, type UpOptions } from '../mini/federation-up.ts';
 import { miniFolder, poolFolder } from '../mini/state-folder.ts';
-import { nextCommands } from '../text/phrases.ts';
+import { printJson, nextCommands } from '../text/phrases.ts';
 
 export function configure(command: Command, cli: Cli): void {
+  addHelp(command, {
+    page: 'mini-federation.md',
+    examples: [
+      ['updraft mini pool up', 'a real HTCondor pool of three sites'],
+      ['updraft mini federation up --publish /demo=data', 'a Pelican federation'],
+    ],
+  });
   configureFederation(command.command('federation'), cli);
   configurePool(command.command('pool'), cli);
 }
@@ -52,18 +60,52 @@ function modelConfig(like: string | undefined): string[] {
 
 /** `updraft mini pool up | status | down`. */
 function configurePool(command: Command, cli: Cli): void {
-  common(command.command('up'))
+  addHelp(command, {
+    what: 'run a real HTCondor pool of three sites on this machine',
+    page: 'mini-pool.md',
+    examples: [
+      ['updraft mini pool up', 'start it; the first time it is built'],
+      ['updraft mini pool down', 'stop it'],
+    ],
+  });
+  common(
+    addHelp(command.command('up'), {
+      what: 'start the pool; the first time it is built',
+      page: 'mini-pool.md',
+      examples: [
+        ['updraft mini pool up', 'then: updraft run --pool condor'],
+        ['eval "$(updraft mini pool up)"', "HTCondor's commands in this shell"],
+        ['updraft mini pool up --like ospool', "with the OSPool's limits"],
+      ],
+    }),
+  )
     .option('--like <pool>', `with the limits of a real pool: ${Object.keys(poolModels).join(', ')}`)
     .action((options: UpPoolOptions) => up(cli, options));
-  common(command.command('status')).action((options: Options) => status(cli, options));
-  common(command.command('down')).action((options: Options) => down(cli, options));
+  common(
+    addHelp(command.command('status'), {
+      what: 'show whether the pool runs, and where',
+      examples: [
+        ['updraft mini pool status', 'sites, and how to use the pool'],
+        ['updraft mini pool status --json', 'for a program'],
+      ],
+    }),
+  ).action((options: Options) => status(cli, options));
+  common(
+    addHelp(command.command('down'), {
+      what: 'stop every process of the pool',
+      examples: [
+        ['updraft mini pool down', 'its files stay'],
+        ['updraft mini pool down --json', 'for a program'],
+      ],
+    }),
+  ).action((options: Options) => down(cli, options));
 }
 
 async function up(cli: Cli, options: UpPoolOptions): Promise<void> {
   const config = modelConfig(options.like);
   const own = await ownCondor(cli);
   if (own !== undefined) {
-    if (options.json === true) cli.out(`${JSON.stringify({ running: false, condor: own })}\n`);
+    if (options.json === true) printJson(cli, { running: false, condor: own });
     cli.err(`this machine already has HTCondor: ${own}; nothing to start\n`);
     return;
   }
@@ -102,7 +144,9 @@ async function build(cli: Cli, home: string, config: string[]): Promise<MiniPool
   } catch (error) {
     cli.signal.throwIfAborted();
     throw new Fault('pool-unreachable', `the pool cannot be started: ${asFault(error).message}`, {
-      fix: 'it needs user namespaces and, the first time, Debian with mmdebstrap (apt-get install mmdebstrap) and its mirror; elsewhere use a machine with HTCondor',
+      fix:
+        'it needs user namespaces and, the first time, Debian with mmdebstrap (apt-get install mmdebstrap) ' +
+        'and its mirror; elsewhere use a machine with HTCondor',
       cause: error,
     });
   }
@@ -129,7 +173,7 @@ async function status(cli: Cli, options: Options): Promise<void> {
 async function down(cli: Cli, options: Options): Promise<void> {
   const state = await runningPool(homeOf(cli, options));
   if (state !== undefined) await stopPool(state, cli);
-  if (options.json === true) cli.out(`${JSON.stringify({ stopped: state !== undefined })}\n`);
+  if (options.json === true) printJson(cli, { stopped: state !== undefined });
   else cli.err(state === undefined ? 'no pool is running\n' : 'the pool is stopped\n');
 }
 
@@ -147,32 +191,100 @@ const homeOf = (cli: Cli, { state }: Options): string => miniFolder(cli, poolFol
 
 /** The commands of `updraft mini federation`. */
 function configureFederation(command: Command, cli: Cli): void {
+  addHelp(command, {
+    what: 'run a small Pelican federation on this machine',
+    page: 'mini-federation.md',
+    examples: [
+      ['updraft mini federation up --publish /demo=data --detach', 'start it'],
+      ['updraft mini federation down', 'stop it'],
+    ],
+  });
   configureUp(command.command('up'), cli);
-  common(command.command('status')).action((options: Options) => federationStatus(cli, options));
-  common(command.command('token'))
-    .argument('[prefix]', 'a namespace (default: the first that needs tokens)')
-    .option('--scope <scopes>', 'WLCG scopes, with paths relative to the namespace')
-    .option('--expires <seconds>', 'seconds until it expires; negative: already expired', '1200')
-    .action((prefix: string | undefined, options: Parameters<typeof federationToken>[2]) =>
-      federationToken(cli, prefix, options),
-    );
-  common(command.command('approve'))
-    .argument('<code>', 'the code that `updraft login` shows')
-    .option('--deny', 'deny it')
-    .action((code: string, options: Parameters<typeof federationApprove>[2]) =>
-      federationApprove(cli, code, options),
-    );
-  common(command.command('trouble'))
+  common(
+    addHelp(command.command('status'), {
+      what: 'show addresses, what was served, and active trouble',
+      page: 'mini-federation.md',
+      examples: [
+        ['updraft mini federation status', 'the one started by `up --detach`'],
+        ['updraft mini federation status --json', 'for a program'],
+      ],
+    }),
+  ).action((options: Options) => federationStatus(cli, options));
+  configureTokens(command, cli);
+  common(
+    addHelp(command.command('trouble'), {
+      what: 'make servers misbehave; without rules, list active ones',
+      page: 'mini-federation.md',
+      examples: [
+        ["updraft mini federation trouble 'cache-1: stall after 1MB'", 'the first cache stalls'],
+        ['updraft mini federation trouble --clear', 'back to normal'],
+      ],
+    }),
+  )
     .argument('[rule...]', "as in 'cache-1: stall after 1MB on *.tar first 2'")
     .option('--clear', 'remove all rules first')
     .option('--end <number>', 'remove the rule of this number')
     .action((rules: string[], options: Parameters<typeof federationTrouble>[2]) =>
       federationTrouble(cli, rules, options),
     );
-  common(command.command('down')).action((options: Options) => federationDown(cli, options));
+  common(
+    addHelp(command.command('down'), {
+      what: 'stop the federation',
+      page: 'mini-federation.md',
+      examples: [
+        ['updraft mini federation down', 'the one started by `up --detach`'],
+        ['updraft mini federation down --state /tmp/fed', 'one that keeps its state there'],
+      ],
+    }),
+  ).action((options: Options) => federationDown(cli, options));
+}
+
+function configureTokens(command: Command, cli: Cli): void {
+  common(
+    addHelp(command.command('token'), {
+      what: 'print a new token for a protected namespace',
+      page: 'mini-federation.md',
+      examples: [
+        ['updraft mini federation token > token', 'for the first namespace that needs one'],
+        ['updraft mini federation token /demo --expires 60', 'valid for a minute'],
+      ],
+    }),
+  )
+    .argument('[prefix]', 'a namespace (default: the first that needs tokens)')
+    .option('--scope <scopes>', 'WLCG scopes, with paths relative to the namespace')
+    .option('--expires <seconds>', 'seconds until it expires; negative: already expired', '1200')
+    .action((prefix: string | undefined, options: Parameters<typeof federationToken>[2]) =>
+      federationToken(cli, prefix, options),
+    );
+  common(
+    addHelp(command.command('approve'), {
+      what: 'approve a pending login, as its web page would',
+      page: 'login.md',
+      examples: [
+        ['updraft mini federation approve ABCD-EFGH', 'the code that login shows'],
+        ['updraft mini federation approve ABCD-EFGH --deny', 'refuse it'],
+      ],
+    }),
+  )
+    .argument('<code>', 'the code that `updraft login` shows')
+    .option('--deny', 'deny it')
+    .action((code: string, options: Parameters<typeof federationApprove>[2]) =>
+      federationApprove(cli, code, options),
+    );
 }
 
 function configureUp(command: Command, cli: Cli): void {
+  addHelp(command, {
+    what: 'start the federation; Ctrl-C stops it',
+    page: 'mini-federation.md',
+    examples: [
+      ['updraft mini federation up --publish /demo=data --like xrootd', 'behave like XRootD servers'],
+      [
+        'updraft mini federation up --publish /demo=data --token-for /demo --detach',
+        'in the background; reading needs a token',
+      ],
+    ],
+  });
   common(command)
     .option('--publish <prefix=folder>', 'serve a folder (repeatable)', collect)
     .option('--token-for <prefix>', 'need a token to read it (repeatable)', collect)

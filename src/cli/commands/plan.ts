@@ -1,19 +1,27 @@
 import type { Command } from 'commander';
 import { counted } from '@updraft/base';
-import { asFault } from '../../fault/fault.ts';
+import { asFault } from '@updraft/account/fault';
 import { loadPlan } from '../../job/load-plan.ts';
 import type { Plan } from '../../job/plan.ts';
 import { openPool } from '../../pool/open-pool.ts';
 import type { Rendering } from '../../pool/pool.ts';
-import type { Policy } from '../../recovery/policy.ts';
-import { earlierInterruptions } from '../../run/earlier-interruptions.ts';
+import type { Policy } from '@updraft/account/recovery';
+import { earlierInterruptions } from '../../run/submit-run.ts';
 import type { Cli } from '../cli.ts';
+import { addHelp } from '../help.ts';
 import { jobFileOptions, type JobFileOptions, jobFileArgument, loadOptions } from '../job-file-argument.ts';
 import { findSecrets } from '../../job/secrets.ts';
-import { planText } from '../submit/plan-text.ts';
-import { nextCommands, textWidth } from '../text/phrases.ts';
+import { planPage } from '../submit/plan-text.ts';
+import { printPage } from '../text/phrases.ts';
 
 export function configure(command: Command, cli: Cli): void {
+  addHelp(command, {
+    page: 'job-file.md',
+    examples: [
+      ['updraft plan', 'jobs, files, data, disk, success rule'],
+      ['updraft plan experiments/resnet --json', 'every job, for a program'],
+    ],
+  });
   jobFileOptions(command)
     .option('--json', 'print the whole plan as JSON, with every job')
     .option('--submit-file', 'print what the scheduler would get: a submit file or batch script')
@@ -32,10 +40,10 @@ export function configure(command: Command, cli: Cli): void {
       }
       const isSaved = plan.spec.train.checkpoint !== undefined;
       const interruptions = isSaved ? await earlierInterruptions(plan) : undefined;
-      const more = { secrets: await findSecrets(plan, cli.env), sent: rendering?.sent ?? [], interruptions };
-      cli.out(planText(plan, await policiesFor(cli, plan), more, textWidth(cli)));
-      if (submitFile !== undefined) cli.out(`  submits   ${shown}, ${lineCount(submitFile)}, ${summary}\n`);
-      nextCommands(cli, [
+      const submits = submitFile && `${shown}, ${lineCount(submitFile)}, ${summary}`;
+      const secrets = await findSecrets(plan, cli.env);
+      const more = { secrets, sent: rendering?.sent ?? [], interruptions, submits };
+      printPage(cli, planPage(plan, await policiesFor(cli, plan), more), [
         [`updraft run${jobFileArgument(where, options)}`, 'submit it and watch'],
         [`updraft submit${jobFileArgument(where, options)}`, 'submit it and come back later'],
         submitFile !== undefined && [

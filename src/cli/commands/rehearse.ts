@@ -1,22 +1,37 @@
 import path from 'node:path';
 import type { Command } from 'commander';
-import { pad, printable, wrapLines } from '@updraft/base';
-import { Fault } from '../../fault/fault.ts';
+import { printable } from '@updraft/base';
+import type { Fact } from '@updraft/view/document';
+import { Fault } from '@updraft/account/fault';
 import { openPool } from '../../pool/open-pool.ts';
-import { formatMillis } from '../../report/format.ts';
-import { gatherRecord, rehearsalPlan, rehearse, startRehearsal } from '../../run/rehearse/rehearse-run.ts';
-import { type RehearsalStep, rehearsalSteps } from '../../run/rehearse/rehearsal-steps.ts';
+import { formatMillis } from '@updraft/view/format';
+import {
+  gatherRecord,
+  rehearsalPlan,
+  rehearse,
+  startRehearsal,
+  type RehearsalStep,
+  rehearsalSteps,
+} from '../../run/rehearse/rehearse-run.ts';
 import type { Cli } from '../cli.ts';
+import { addHelp } from '../help.ts';
 import { jobFileOptions, type JobFileOptions, jobFileArgument } from '../job-file-argument.ts';
 import { PrintedFault } from '../print-fault.ts';
 import { loadLocked } from '../submit/submit-plan.ts';
-import { nextCommands, textWidth } from '../text/phrases.ts';
+import { nextCommands, printJson, printPage } from '../text/phrases.ts';
 
 interface Options extends JobFileOptions {
   json?: true;
 }
 
 export function configure(command: Command, cli: Cli): void {
+  addHelp(command, {
+    page: 'checkpoints.md',
+    examples: [
+      ['updraft rehearse', 'one job of the job file here'],
+      ['updraft rehearse --pool local --set resources.gpus=0', 'on this machine, without a GPU'],
+    ],
+  });
   jobFileOptions(command)
     .option('--json', 'print JSON')
     .action((where: string, options: Options) => run(cli, where, options));
@@ -40,8 +55,8 @@ async function run(cli: Cli, where: string, options: Options): Promise<void> {
   });
   const proofs = rehearsalSteps(await gatherRecord(plan, rehearsal));
   const failed = proofs.filter(({ result }) => result === 'failed');
-  if (options.json) cli.out(`${JSON.stringify({ ok: failed.length === 0, run: name, folder, proofs })}\n`);
-  else cli.out(`${wrapLines(proofText(proofs), textWidth(cli))}\n`);
+  if (options.json) printJson(cli, { ok: failed.length === 0, run: name, folder, proofs });
+  else printPage(cli, [{ facts: proofs.map(proofFact), indent: '' }]);
   nextCommands(cli, [
     failed.length > 0 && [`updraft why ${name}`, 'what happened to its attempts'],
     [`updraft logs ${name}`, 'what the training printed'],
@@ -56,24 +71,17 @@ async function run(cli: Cli, where: string, options: Options): Promise<void> {
 
 const marks = { shown: '✓', failed: '✗', 'not shown': '–' } as const;
 
-/** A line for each proof, and a fix under each failed one. */
-function proofText(proofs: readonly RehearsalStep[]): string {
-  const width = Math.max(...proofs.map(({ name }) => name.length));
-  return proofs
-    .flatMap(({ name, result, said, fix, lostMillis }) => [
-      [
-        `${marks[result]} ${pad(name, width)}  ${printable(said)}`,
-        ...(result === 'not shown' ? [' (not shown)'] : []),
-        ...(lostMillis === undefined ? [] : [`; ${formatMillis(lostMillis)} lost`]),
-      ].join(''),
-      ...(fix === undefined ? [] : [`  ${pad('', width)}  fix: ${printable(fix)}`]),
-    ])
-    .join('\n');
-}
+/** What was proven, and the fix of what was not. */
+const proofFact = ({ name, result, said, fix, lostMillis }: RehearsalStep): Fact => {
+  const unshown = result === 'not shown' ? ' (not shown)' : '';
+  const lost = lostMillis === undefined ? '' : `; ${formatMillis(lostMillis)} lost`;
+  const proven = `${printable(said)}${unshown}${lost}`;
+  return [`${marks[result]} ${name}`, proven, ...(fix === undefined ? [] : [`fix: ${printable(fix)}`])];
+};
 
 function rehearsalFailed(failed: readonly RehearsalStep[]): Fault {
   const [first] = failed;
   return new Fault('jobs-failed', `not proven: ${failed.map(({ name }) => name).join(', ')}`, {
-    ...(first?.fix === undefined ? {} : { fix: first.fix }),
+    fix: first?.fix,
   });
 }

@@ -1,15 +1,14 @@
 import { type Command, Option } from 'commander';
-import { shellQuote } from '@updraft/base';
-import { runReport } from '../../report/read-run.ts';
-import { runText } from '../../report/report-text.ts';
-import { sections } from '../../report/sections.ts';
+import { runReport, runText, sections } from '@updraft/account/report';
 import type { Cli } from '../cli.ts';
+import { addHelp } from '../help.ts';
 import type { FoundRun } from '../find-run.ts';
-import { readSource, reportSource, runContext, sourceName } from '../report/report-source.ts';
+import { logsArgument } from '../named-logs.ts';
+import { loggedJobs, readSource, reportSource, sourceName } from '../report/report-source.ts';
 import { type ReportForm, printReport, sectionChoice, textPage } from '../report/print-report.ts';
 import { failureCommands } from '../run-view/after-failure.ts';
 import { currentState } from '../run-view/current-state.ts';
-import { givenOptions, nextCommands } from '../text/phrases.ts';
+import { printJson, givenOptions, nextCommands } from '../text/phrases.ts';
 
 interface Flags extends ReportForm {
   valid?: string;
@@ -17,6 +16,14 @@ interface Flags extends ReportForm {
 }
 
 export function configure(command: Command, cli: Cli): void {
+  addHelp(command, {
+    page: 'report.md',
+    examples: [
+      ['updraft report', 'the latest run'],
+      ['updraft report my.log --html report.html', 'any HTCondor event log, with charts'],
+      ['updraft report my.log --by site', 'which site, owner, log, machine, GPU or parameter lost most'],
+    ],
+  });
   command
     .argument(
       '[run | log...]',
@@ -52,7 +59,7 @@ export function configure(command: Command, cli: Cli): void {
       const read = await readSource(cli, source, { ...flags, wantsOwners });
       await printReport(cli, sourceName(source), read, flags);
       if (Object.keys(flags).length > 0 || words.includes('-')) return;
-      const named = words.length > maxNamed ? 'LOGS' : words.map(shellQuote).join(' ');
+      const named = logsArgument(words);
       nextCommands(cli, [
         [`updraft report ${named} --html report.html`, 'the same as a page with charts'],
         [`updraft report ${named} --jobs`, 'a row for every job'],
@@ -62,17 +69,13 @@ export function configure(command: Command, cli: Cli): void {
     });
 }
 
-/** The next commands repeat no more names than this. */
-const maxNamed = 3;
-
 const plainFlags = new Set(['json', 'all', 'jobs']);
 
 async function printRun(cli: Cli, run: FoundRun, form: ReportForm, given: string): Promise<void> {
   const state = await currentState(cli, run.folder);
-  const context = await runContext(run.folder, state);
-  const report = runReport(run.folder, state, context);
+  const report = runReport(run.folder, state, await loggedJobs(run.folder, state));
   if (form.json === true) {
-    cli.out(`${JSON.stringify(report)}\n`);
+    printJson(cli, report);
     return;
   }
   cli.out(`${runText(report, sections(report, sectionChoice(form, report.jobRows)), textPage(cli))}\n`);

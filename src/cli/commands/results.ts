@@ -2,18 +2,25 @@ import path from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { counted, shellQuote } from '@updraft/base';
 import { byImportance, isLowerBetter, type MetricDirections } from '@updraft/base/training';
-import { Fault } from '../../fault/fault.ts';
-import { resultsFolder } from '../../job/layout.ts';
-import { jobTable, valueNames } from '../../report/job-table.ts';
-import { readRun } from '../../report/read-run.ts';
-import { reportMarkdown, sectionText } from '../../report/report-text.ts';
-import { resultsCsv, resultsJson, resultsSection, sortResults } from '../../report/results-table.ts';
+import { Fault } from '@updraft/account/fault';
+import { resultsFolder } from '@updraft/account/run-folder';
+import {
+  jobTable,
+  readRun,
+  resultsCsv,
+  resultsJson,
+  resultsSection,
+  sortResults,
+  valueNames,
+} from '@updraft/account/report';
+import { sectionsMarkdown, sectionText } from '@updraft/view/document';
 import type { Cli } from '../cli.ts';
+import { addHelp } from '../help.ts';
 import { findRun } from '../find-run.ts';
 import { textPage } from '../report/print-report.ts';
-import { runContext } from '../report/report-source.ts';
+import { loggedJobs } from '../report/report-source.ts';
 import { currentState, printTrouble } from '../run-view/current-state.ts';
-import { nextCommands } from '../text/phrases.ts';
+import { printJson, nextCommands } from '../text/phrases.ts';
 
 interface Options {
   sort?: string;
@@ -25,6 +32,13 @@ interface Options {
 }
 
 export function configure(command: Command, cli: Cli): void {
+  addHelp(command, {
+    page: 'progress.md',
+    examples: [
+      ['updraft results --sort -accuracy --top 10', 'the ten best jobs of the latest run'],
+      ['updraft results cifar10 --csv > results.csv', 'all of it, for a spreadsheet'],
+    ],
+  });
   command
     .argument('[run]', 'folder, id or name of a run (default: the latest)')
     .option('--sort <column>', 'sort by a parameter or metric; -COLUMN: the largest first')
@@ -78,13 +92,13 @@ async function printResults(cli: Cli, word: string | undefined, options: Options
   const state = await currentState(cli, run.folder);
   printTrouble(cli, state);
   const directions = state.jobs[0]?.directions;
-  const { jobs, ledger } = readRun(run.folder, state, await runContext(run.folder, state));
+  const { jobs, ledger } = readRun(run.folder, state, await loggedJobs(run.folder, state));
   const all = jobTable(jobs, ledger.rows);
   const rows = sortResults(all, options);
   const section = () => resultsSection(rows, { sort: options.sort, all, directions });
   if (options.csv) for (const line of resultsCsv(rows, all)) cli.out(line);
-  else if (options.json) cli.out(`${JSON.stringify(resultsJson(rows))}\n`);
-  else if (options.markdown) cli.out(`${reportMarkdown(`Results of ${state.run}`, [section()])}\n`);
+  else if (options.json) printJson(cli, resultsJson(rows));
+  else if (options.markdown) cli.out(`${sectionsMarkdown(`Results of ${state.run}`, [section()])}\n`);
   else {
     cli.out(`${sectionText([section()], textPage(cli, '`--csv`, '))}\n`);
     if (valueNames(rows, 'metrics').length === 0) cli.err('no training has reported a metric yet\n');

@@ -1,23 +1,30 @@
+import path from 'node:path';
 import type { Command } from 'commander';
-import { counted, defined } from '@updraft/base';
+import { counted, defined, firstFew, printable } from '@updraft/base';
+import { type Document, documentText } from '@updraft/view/document';
 import { loadPlan } from '../../job/load-plan.ts';
 import type { Plan } from '../../job/plan.ts';
-import type { RunState } from '../../journal/state.ts';
+import type { JobState, RunState } from '@updraft/account/journal';
 import { openPool } from '../../pool/open-pool.ts';
-import { type RetryResult, retryRun } from '../../run/retry-run.ts';
+import {
+  type RetryResult,
+  retryRun,
+  unfinishedJobs,
+  type UnfinishedState,
+  compareJobFile,
+  type Correction,
+} from '../../run/rounds.ts';
+import { explainedLabel, type Explanation, maxLabels, type Need, whatMustChange } from '@updraft/account/why';
+import { type ResourceChange, readPlan, roundPlan } from '../../pool/pool.ts';
+import { findJob } from '../../run/run-states.ts';
 import type { Cli } from '../cli.ts';
+import { addHelp } from '../help.ts';
 import { findRun, type FoundRun, runAndJobs } from '../find-run.ts';
 import { loadOptions } from '../job-file-argument.ts';
-import {
-  type PlannedRetry,
-  planRetry,
-  type RetryPlan,
-  retryText,
-  type RetrySelection,
-} from '../retry/plan-retry.ts';
 import { currentState } from '../run-view/current-state.ts';
 import { durationOption, sizeOption } from '../submit/options.ts';
-import { askYesNo, nextCommands, textWidth } from '../text/phrases.ts';
+import { askYesNo, nextCommands, outWidth, printJson, printPage } from '../text/phrases.ts';
+import { explainRun } from '../why/explain-run.ts';
 
 interface Options {
   memory?: number;
@@ -30,6 +37,13 @@ interface Options {
 }
 
 export function configure(command: Command, cli: Cli): void {
+  addHelp(command, {
+    page: 'retry.md',
+    examples: [
+      ['updraft retry --dry-run', 'what would run again, and what must change'],
+      ['updraft retry cifar10 3 7 --memory "8 GB"', 'two jobs, with more memory'],
+    ],
+  });
   command
     .argument('[run]', 'folder, id or name of a run (default: the latest)')
     .argument('[job...]', 'jobs to retry (default: all without a valid result)')
@@ -57,13 +71,13 @@ async function retry(cli: Cli, first: string | undefined, more: string[], option
     say(noneRetried);
     return;
   }
-  const text = `${retryText(plan, state.jobs.length, textWidth(cli))}\n`;
+  const page = retryPage(plan, state.jobs.length);
   if (options.dryRun) {
     if (isJson) say(noneRetried);
-    else cli.out(text);
+    else printPage(cli, page);
     return;
   }
-  if (!isJson) cli.err(text);
+  if (!isJson) cli.err(documentText(page, outWidth(cli)));
   const what = plan.retries.length === 1 ? 'this job' : `these ${plan.retries.length} jobs`;
   if (!options.yes && !isJson && (await askYesNo(cli, `Try ${what} again?`)) === false) {
     cli.err('nothing was changed\n');
@@ -107,7 +121,7 @@ function printRetry(
   if (json) {
     const jobs = retries.map(asJson);
     const said = { run, folder, jobs, left, changes, changedFiles: files, notUsed };
-    cli.out(`${JSON.stringify({ ...said, ...done })}\n`);
+    printJson(cli, { ...said, ...done });
   } else if (retries.length > 0) {
     cli.out(`${describeDone(done)} of ${run}\n`);
   } else {
@@ -119,4 +133,125 @@ function printRetry(
 
 function asJson({ job, lack, what, isMet, explanation: { cause, title, because } }: PlannedRetry): object {
   return { job, lack, cause, title, because, mustChange: what, changeIsMade: isMet };
+}
+
+interface RetrySelection {
+  /** As the user names them; all when empty. */
+  jobs: readonly string[];
+  change: ResourceChange;
+  withNewFiles: boolean;
+}
+
+/** A job to retry: what happened, and what must change. */
+interface PlannedRetry extends Need {
+  job: string;
+  lack: UnfinishedState;
+  explanation: Explanation;
+}
+
+interface RetryPlan {
+  retries: PlannedRetry[];
+  /** Named jobs that need no retry, with the reason. */
+  left: { job: string; why: string }[];
+  /** How the job file and its files differ from the run's. */
+  correction: Correction;
+  /** The job file's plan, if the retry uses it. */
+  now: Plan | undefined;
+}
+
+/** What a retry of the run would do, and why. Changes nothing. */
+async function planRetry(
+  folder: string,
+  state: RunState,
+  selection: RetrySelection,
+  now: number,
+  load: (run: Plan) => Promise<Plan>,
+): Promise<RetryPlan> {
+  const named = selection.jobs.map((word) => findJob(state, word));
+  const selected = named.length === 0 ? state.jobs : state.jobs.filter((job) => named.includes(job));
+  const lacking = await unfinishedJobs(folder, selected);
+  const [first, last] = [await readPlan(folder), await roundPlan(folder, state.rounds)];
+  const comparing = load(first).then((loaded) => ({
+    loaded,
+    correction: compareJobFile(first, last, loaded),
+  }));
+  const { loaded, correction } = await comparing.catch((error: unknown) => {
+    if (selection.withNewFiles) throw error;
+    // What became of the job file does not matter: the run has its plan and copies.
+    return { loaded: undefined, correction: { changes: [], files: [], notUsed: [] } };
+  });
+  const { changes: keys, files } = correction;
+  const changed = [...(keys.length > 0 ? [path.basename(first.file)] : []), ...files];
+  const { memoryBytes, diskBytes, timeSeconds } = selection.change;
+  const changes = {
+    memory: memoryBytes !== undefined,
+    disk: diskBytes !== undefined,
+    time: timeSeconds !== undefined,
+    files: { changed, used: selection.withNewFiles },
+  };
+  const jobs = lacking.map(({ job }) => job);
+  const explanations = await explainRun(folder, state, jobs, now);
+  const retries = lacking.flatMap(({ job, lack }, index) => {
+    const explanation = explanations[index];
+    if (explanation === undefined) return [];
+    const need = lack === 'missing' ? lostResult : whatMustChange(explanation, changes);
+    return [{ job: job.id, lack, explanation, ...need }];
+  });
+  const left = named
+    .filter((job) => !jobs.includes(job))
+    .map((job) => ({ job: job.id, why: whyLeftOut(job) }));
+  return { retries, left, correction, now: selection.withNewFiles ? loaded : undefined };
+}
+
+const lostResult: Need = {
+  what: 'Nothing: it had a valid result, which is gone or incomplete.',
+  isMet: true,
+};
+
+function whyLeftOut({ status, outcome, isKeptBack, held }: JobState): string {
+  if (outcome === 'success') return 'has a valid result';
+  if (isKeptBack) return 'waits for the canary jobs';
+  if (held !== undefined) return 'is held, and is released automatically or by whoever holds it';
+  return status === 'running' ? 'is running' : 'waits for its next attempt';
+}
+
+/** What would be retried, by cause: which jobs, what happened, what must change. */
+function retryPage({ retries, left, now, correction }: RetryPlan, total: number): Document {
+  const groups = Map.groupBy(retries, ({ lack, explanation, what }) =>
+    [lack, explanation.title, what].join('\n'),
+  );
+  return [
+    `${retries.length === total ? '' : `${retries.length} of `}${counted(total, 'job')} to try again`,
+    ...[...groups.values()].flatMap(groupPage),
+    ...left.flatMap(({ job, why }) => ['', `${job} is left alone: it ${why}`]),
+    ...(now === undefined ? [] : correctionPage(correction)),
+  ];
+}
+
+/** What is taken from the job file, old and new, and what is not. */
+function correctionPage({ changes, notUsed }: Correction): Document {
+  const too = `${firstFew(notUsed, 8)} changed, too, which a retry does not use: \`updraft run --new\` does.`;
+  return [
+    ...(changes.length > 0 ? ['', 'the job file has changed since:'] : []),
+    ...changes.flatMap(({ key, from, to }) => [
+      `  ${printable(key)}: ${printable(from)}`,
+      `    → ${printable(to)}`,
+    ]),
+    ...(notUsed.length > 0 ? ['', too] : []),
+  ];
+}
+
+function groupPage(group: readonly PlannedRetry[]): Document {
+  const [first] = group;
+  if (first === undefined) return [];
+  const { lack, explanation, what, isMet } = first;
+  const labels = group.map((one) => explainedLabel(one.explanation));
+  const isGone = lack === 'missing';
+  return [
+    '',
+    `${firstFew(labels, maxLabels)} ${lack}: ${isGone ? 'its results are gone' : explanation.title}`,
+    ...(isGone ? [] : explanation.because.slice(0, 1)).map((sentence) => `  ${printable(sentence)}`),
+    `  what must change: ${printable(what)}`,
+    ...(isMet === false ? ['  Without a change it will probably fail the same way.'] : []),
+  ];
 }

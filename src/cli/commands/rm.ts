@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { counted, defined, formatSize, mapLimited, printable, shellQuote } from '@updraft/base';
-import { asFault, Fault } from '../../fault/fault.ts';
+import { asFault, Fault } from '@updraft/account/fault';
 import {
   deleteObject,
   listCollection,
@@ -10,7 +10,9 @@ import {
   walkCollection,
 } from '@updraft/pelican/federation';
 import type { Cli } from '../cli.ts';
-import { hasScheme, statUrl, openFederation } from '../object/access.ts';
+import { addHelp } from '../help.ts';
+import { hasScheme, statUrl } from '../../preflight/object-proof.ts';
+import { openFederation } from '../object/access.ts';
 import { confirmDeletion } from '../object/confirm-deletion.ts';
 import { offerLogins } from '../object/offer-login.ts';
 import { throwWorstFault, faultJson, printTransferFault } from '../object/print-results.ts';
@@ -38,6 +40,13 @@ interface RmResult {
 const maxParallel = 4;
 
 export function configure(command: Command, cli: Cli): void {
+  addHelp(command, {
+    page: 'objects.md',
+    examples: [
+      ['updraft rm osdf:///inbox/me/model.pt', 'one object'],
+      ['updraft rm --recursive --dry-run osdf:///inbox/me/old', 'what deleting a folder removes'],
+    ],
+  });
   command
     .argument('<url...>', 'objects of a federation')
     .option('-r, --recursive', 'delete folders with all they hold')

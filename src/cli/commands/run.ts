@@ -1,7 +1,8 @@
 import path from 'node:path';
 import type { Command } from 'commander';
-import { runFiles } from '../../job/layout.ts';
+import { runFiles } from '@updraft/account/run-folder';
 import type { Cli } from '../cli.ts';
+import { addHelp } from '../help.ts';
 import { jobFileArgument } from '../job-file-argument.ts';
 import { assertSucceeded, failureCommands } from '../run-view/after-failure.ts';
 import { watchToEnd } from '../run-view/watch-run.ts';
@@ -15,6 +16,13 @@ interface Options extends SubmitCliOptions {
 }
 
 export function configure(command: Command, cli: Cli): void {
+  addHelp(command, {
+    page: 'run-folder.md',
+    examples: [
+      ['updraft run examples/cifar10', 'Ctrl-C leaves the view, not the run'],
+      ['updraft run --pool condor --set run.jobs=2', 'two jobs on HTCondor'],
+    ],
+  });
   submitOptions(command)
     .option('--detach', 'do not watch, like `updraft submit`')
     .option('--json', 'print a line of JSON for each change')
@@ -39,4 +47,21 @@ async function run(cli: Cli, where: string, options: Options): Promise<void> {
     [newRun('run', jobFileArgument(where, options)), 'run it all again'],
   ]);
   assertSucceeded(state, argument);
+}
+
+/** `updraft submit`. */
+export function configureSubmit(command: Command, cli: Cli): void {
+  addHelp(command, {
+    page: 'run-folder.md',
+    examples: [
+      ['updraft submit examples/cifar10', 'the same command later resumes the run'],
+      ['updraft submit --canary 1,10', 'one job, then ten, then the rest'],
+    ],
+  });
+  submitOptions(command)
+    .option('--json', 'print JSON')
+    .action(async (where: string, options: SubmitCliOptions & { json?: true }) => {
+      const submitted = await submitPlan(cli, where, options);
+      await printSubmitted(cli, submitted, jobFileArgument(where, options), options.json ?? false);
+    });
 }

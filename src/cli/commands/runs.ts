@@ -2,29 +2,46 @@ import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
 import { counted, formatSize, printable, shellQuote } from '@updraft/base';
-import { fitTable } from '@updraft/base/tables';
-import { Fault } from '../../fault/fault.ts';
-import { formatMillis } from '../../report/format.ts';
-import { listRuns, type RunSummary } from '../../run/list-runs.ts';
-import { archiveRun, assertRemovable, removeRun } from '../../run/remove-run.ts';
-import { hiddenNote } from '../../report/report-text.ts';
+import { Fault } from '@updraft/account/fault';
+import { formatMillis } from '@updraft/view/format';
+import { listRuns, type RunSummary, archiveRun, assertRemovable, removeRun } from '../../run/run-states.ts';
 import type { Cli } from '../cli.ts';
+import { addHelp } from '../help.ts';
 import { findRunsFolder } from '../find-run.ts';
 import { confirmDeletion } from '../object/confirm-deletion.ts';
-import { nextCommands, outWidth } from '../text/phrases.ts';
+import { type NextCommand, nextCommands, printPage } from '../text/phrases.ts';
 
 export function configure(command: Command, cli: Cli): void {
+  addHelp(command, {
+    page: 'run-folder.md',
+    examples: [
+      ['updraft runs', 'name, pool, state, jobs and when each was started'],
+      ['updraft runs --json | jq -r ".[].run"', 'the names, for a script'],
+    ],
+  });
   command
     .option('--json', 'print a JSON array of the runs')
     .action(({ json = false }: { json?: boolean }) => list(cli, json));
-  command
-    .command('rm')
+  addHelp(command.command('rm'), {
+    what: 'remove runs that have ended, with their results',
+    page: 'run-folder.md',
+    examples: [
+      ['updraft runs rm cifar10-20261116T093000_1a2b', 'shows it, and asks'],
+      ['updraft runs rm --yes RUN OTHER-RUN', 'without asking'],
+    ],
+  })
     .argument('<run...>', 'names of runs that have ended')
     .option('-y, --yes', 'do not ask for confirmation')
     .option('--json', 'print JSON')
     .action((names: string[], options: RemoveOptions) => remove(cli, names, options));
-  command
-    .command('archive')
+  addHelp(command.command('archive'), {
+    what: 'pack runs that have ended into one file each, and remove their folders',
+    page: 'run-folder.md',
+    examples: [
+      ['updraft runs archive cifar10-20261116T093000_1a2b', 'writes runs/NAME.tar.gz'],
+      ['updraft runs archive --to /staging/me RUN', 'writes it to another disk'],
+    ],
+  })
     .argument('<run...>', 'names of runs that have ended')
     .option('--to <folder>', 'where to write the archives (default: the runs folder)')
     .option('--json', 'print JSON')
@@ -44,26 +61,24 @@ interface ArchiveOptions {
 async function list(cli: Cli, json: boolean): Promise<void> {
   const folder = await findRunsFolder(cli);
   const [runs, archives] = [await listRuns(folder), await archivesIn(folder)];
-  if (json) {
-    const all = runs.map((run) => ({ ...run, state: stateOf(run) }));
-    cli.out(`${JSON.stringify([...all, ...archives.map((one) => ({ ...one, state: 'archived' }))])}\n`);
-    return;
-  }
+  const all = runs.map((run) => ({ ...run, state: stateOf(run) }));
+  const data = [...all, ...archives.map((one) => ({ ...one, state: 'archived' }))];
   const rows = runs.map((run) => rowOf(run, cli.clock.now()));
-  const table = fitTable(columns, rows, outWidth(cli));
-  cli.out(`${[...table.head, ...table.rows, ...hiddenNote(table.hidden)].join('\n')}\n`);
-  for (const { file, bytes } of archives)
-    cli.out(`archived: ${printable(path.basename(file))} (${formatSize(bytes)})\n`);
+  const kept = archives.map(
+    ({ file, bytes }) => `archived: ${printable(path.basename(file))} (${formatSize(bytes)})`,
+  );
   const [first] = archives;
-  nextCommands(cli, [
+  const next: NextCommand[] = [
     ['updraft status RUN', 'the state of its jobs'],
     ['updraft runs archive RUN', 'pack one that has ended into a file, and remove it'],
     ['updraft runs rm RUN', 'remove one that has ended, with its results'],
     first !== undefined && [
-      `tar -xzf ${shellQuote(path.relative(cli.cwd, first.file))} -C ${shellQuote(path.relative(cli.cwd, folder) || '.')}`,
+      `tar -xzf ${shellQuote(path.relative(cli.cwd, first.file))} -C ` +
+        shellQuote(path.relative(cli.cwd, folder) || '.'),
       'unpack an archive, for report, why and logs',
     ],
-  ]);
+  ];
+  printPage(cli, [{ columns, rows }, ...kept], next, json && data);
 }
 
 const columns = [
@@ -92,12 +107,12 @@ function rowOf(run: RunSummary, now: number): string[] {
 
 /** In a word or two, as `status` would say it. */
 function stateOf({ endedAt, tally, held }: RunSummary): string {
-  const { total, success, stopped, running } = tally;
+  const { total, success, removed, running } = tally;
   if (held > 0) return `${held} held`;
   if (endedAt === undefined) return running > 0 ? `${running} running` : 'waiting';
   if (success === total) return 'success';
-  const failed = total - success - stopped;
-  return failed > 0 ? `${failed} failed` : `${stopped} stopped`;
+  const failed = total - success - removed;
+  return failed > 0 ? `${failed} failed` : `${removed} removed`;
 }
 
 async function archivesIn(folder: string): Promise<{ file: string; bytes: number }[]> {

@@ -1,11 +1,19 @@
 import type { Command } from 'commander';
-import { Fault } from '../../fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
 import { loadPlan } from '../../job/load-plan.ts';
 import { openPool } from '../../pool/open-pool.ts';
 import type { Cli } from '../cli.ts';
+import { addHelp } from '../help.ts';
 import { jobFileOptions, type JobFileOptions, loadOptions } from '../job-file-argument.ts';
 
 export function configure(command: Command, cli: Cli): void {
+  addHelp(command, {
+    page: 'guides/interactive.md',
+    examples: [
+      ['updraft shell', 'with the files of the job file here'],
+      ['updraft shell --set resources.gpus=1', 'on a machine with a GPU'],
+    ],
+  });
   jobFileOptions(command).action(async (where: string, options: JobFileOptions) => {
     const plan = await loadPlan(where, loadOptions(cli, options));
     const pool = openPool(plan.spec.run.pool, cli);

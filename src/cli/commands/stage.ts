@@ -2,14 +2,23 @@ import { realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
 import { counted, formatSize, parseSize, shardListEnding } from '@updraft/base';
-import { Fault } from '../../fault/fault.ts';
-import { countFiles, describeFile, listSamples } from '../../stage/data-files.ts';
-import { planShards, shuffleSamples, singleFile, type Shard } from '../../stage/shards.ts';
+import { Fault } from '@updraft/account/fault';
+import {
+  countFiles,
+  describeFile,
+  listSamples,
+  planShards,
+  shuffleSamples,
+  singleFile,
+  type Shard,
+} from '../../stage/shards.ts';
 import type { StagedObject } from '../../stage/staged-record.ts';
 import type { Cli } from '../cli.ts';
-import { below, manifestSuffix, type ObjectFlags } from '../object/access.ts';
+import { addHelp } from '../help.ts';
+import { manifestSuffix } from '../../preflight/object-proof.ts';
+import { below, type ObjectFlags } from '../object/access.ts';
 import { checkFederated, stageAll } from '../object/stage-object.ts';
-import { nextCommands } from '../text/phrases.ts';
+import { printJson, nextCommands } from '../text/phrases.ts';
 
 interface Options extends ObjectFlags {
   shardSize?: string;
@@ -31,12 +40,20 @@ interface DataSet {
 const shardSizes = { plain: '1GB', shuffled: '64MB' };
 
 export function configure(command: Command, cli: Cli): void {
+  addHelp(command, {
+    page: 'objects.md',
+    examples: [
+      ['updraft stage train osdf:///inbox/me/imagenet --dry-run', 'what would be made'],
+      ['updraft stage train osdf:///inbox/me/imagenet >> updraft.toml', 'upload it, add it to the job file'],
+    ],
+  });
   command
     .argument('<dataset>', 'a folder or a file')
     .argument('<url>', 'the folder to upload to')
     .option(
       '--shard-size <size>',
-      `size of the tar files a folder is packed into (default: ${shardSizes.plain}, with --shuffle ${shardSizes.shuffled})`,
+      'size of the tar files a folder is packed into ' +
+        `(default: ${shardSizes.plain}, with --shuffle ${shardSizes.shuffled})`,
     )
     .option('--no-shard', 'pack a folder into one tar file')
     .option('--shuffle', 'mix samples of all folders, for training that starts early')
@@ -76,7 +93,7 @@ async function stage(cli: Cli, word: string, url: string, options: Options): Pro
     list === undefined ? objects.map(tableOf)[0] : listTable(names, url, list, objects, manifests);
   if (table === undefined) return;
   if (json) {
-    if (list !== undefined) cli.out(`${JSON.stringify(table)}\n`);
+    if (list !== undefined) printJson(cli, table);
     return;
   }
   cli.out(tomlTable(table, options.into));

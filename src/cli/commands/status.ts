@@ -1,27 +1,31 @@
 import type { Command } from 'commander';
-import { counted, printable, wrap } from '@updraft/base';
-import { fitTable } from '@updraft/base/tables';
-import type { RunState } from '../../journal/state.ts';
-import { hiddenNote } from '../../report/report-text.ts';
+import { counted, printable } from '@updraft/base';
+import type { RunState } from '@updraft/account/journal';
+import type { Document } from '@updraft/view/document';
 import type { Cli } from '../cli.ts';
+import { addHelp } from '../help.ts';
 import { findRun } from '../find-run.ts';
 import { failureCommands } from '../run-view/after-failure.ts';
 import { currentState, printTrouble, printUnsupervised } from '../run-view/current-state.ts';
 import { jobListing } from '../run-view/describe-job.ts';
-import { nextCommands, outWidth } from '../text/phrases.ts';
+import { nextCommands, printPage } from '../text/phrases.ts';
 
 export function configure(command: Command, cli: Cli): void {
+  addHelp(command, {
+    page: 'run-folder.md',
+    examples: [
+      ['updraft status', 'the latest run'],
+      ['updraft status cifar10 --json | jq .tally', 'counts of the latest run called cifar10'],
+    ],
+  });
   command
     .argument('[run]', 'folder, id or name of a run (default: the latest)')
     .option('--json', 'print everything in the journals as JSON')
     .action(async (word: string | undefined, { json = false }: { json?: boolean }) => {
       const run = await findRun(cli, word);
       const state = await currentState(cli, run.folder);
-      if (json) {
-        cli.out(`${JSON.stringify({ folder: run.folder, ...state })}\n`);
-        return;
-      }
-      cli.out(`${statusText(state, outWidth(cli), cli.clock.now())}\n`);
+      printPage(cli, statusPage(cli, state), [], json && { folder: run.folder, ...state });
+      if (json) return;
       printTrouble(cli, state);
       await printUnsupervised(cli, run.folder, state);
       nextCommands(cli, [
@@ -43,23 +47,16 @@ export function configure(command: Command, cli: Cli): void {
 const foldAbove = 40;
 
 /** A line per job; on a terminal, no wider than that, with similar jobs folded into one line. */
-function statusText(state: RunState, width: number, now: number): string {
+function statusPage({ clock, outIsTerminal }: Cli, state: RunState): Document {
   const title = `run ${printable(state.run)}, pool ${printable(state.pool)}: ${totals(state)}`;
-  const { columns, rows } = jobListing(state.jobs, now);
-  const isFolded = Number.isFinite(width) && rows.length > foldAbove;
-  const table = fitTable(columns, isFolded ? foldSimilar(state.jobs, rows) : rows, width);
-  const notes = hiddenNote(table.hidden).flatMap((note) => ['', ...wrap(note, width)]);
-  return [...wrap(title, width, '', '  '), '', ...table.head, ...table.rows, ...notes].join('\n');
+  const { columns, rows } = jobListing(state.jobs, clock.now());
+  const isFolded = outIsTerminal && rows.length > foldAbove;
+  return [title, '', { columns, rows: isFolded ? foldSimilar(state.jobs, rows) : rows }];
 }
 
 function totals({ jobs, tally }: RunState): string {
-  const { total, ...parts } = { ...tally, held: 0, unknown: 0 };
-  // As their rows say: a held job waits, or has finally failed.
-  for (const { held, isUntold, status, outcome = 'lost' } of jobs) {
-    if (held === undefined && isUntold !== true) continue;
-    parts[status === 'ended' ? outcome : status] -= 1;
-    parts[held === undefined ? 'unknown' : 'held'] += 1;
-  }
+  const unknown = jobs.filter(({ isUntold }) => isUntold).length;
+  const { total, ...parts } = { ...tally, waiting: tally.waiting - unknown, unknown };
   const counts = Object.entries(parts).filter(([, count]) => count > 0);
   const words = counts.map(([part, count]) => `${count} ${part}`).join(', ');
   return `${counted(total, 'job')}${words === '' ? '' : `, ${words}`}`;

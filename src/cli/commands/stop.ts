@@ -1,17 +1,17 @@
 import path from 'node:path';
 import type { Command } from 'commander';
 import { counted, printable } from '@updraft/base';
-import { jobLabel } from '../../job/describe-parameters.ts';
-import { isOpen, type JobState, type RunState } from '../../journal/state.ts';
+import { jobLabel } from '@updraft/account/parameters';
+import { isOpen, type JobState, type RunState } from '@updraft/account/journal';
 import { openPool } from '../../pool/open-pool.ts';
 import type { Pool } from '../../pool/pool.ts';
-import { findJob, followRunStates, readRunState } from '../../run/run-states.ts';
-import { requestStop } from '../../run/request-stop.ts';
+import { findJob, followRunStates, readRunState, requestStop } from '../../run/run-states.ts';
 import { describeState } from '../run-view/describe-job.ts';
 import type { Cli } from '../cli.ts';
+import { addHelp } from '../help.ts';
 import { findRun, runAndJobs } from '../find-run.ts';
 import { currentState, printTrouble, whileRefreshing } from '../run-view/current-state.ts';
-import { askYesNo, nextCommands } from '../text/phrases.ts';
+import { printJson, askYesNo, nextCommands } from '../text/phrases.ts';
 
 interface Options {
   yes?: true;
@@ -19,6 +19,13 @@ interface Options {
 }
 
 export function configure(command: Command, cli: Cli): void {
+  addHelp(command, {
+    page: 'checkpoints.md',
+    examples: [
+      ['updraft stop', 'the latest run'],
+      ['updraft stop cifar10 0003', 'one job of the latest run called cifar10'],
+    ],
+  });
   command
     .argument('[run]', 'folder, id or name of a run (default: the latest)')
     .argument('[job...]', 'jobs to stop (default: all)')
@@ -37,7 +44,9 @@ async function stop(cli: Cli, words: ReturnType<typeof runAndJobs>, options: Opt
   const open = before.jobs.filter(isOpen).length;
   const what =
     chosen.length === 0 ? 'all jobs' : `job ${chosen.map((one) => jobLabel(one.id, one.name)).join(', ')}`;
-  const question = `Stop ${printable(what)} of ${path.basename(folder)}? Running attempts end; their checkpoints stay for \`updraft retry\`.`;
+  const question =
+    `Stop ${printable(what)} of ${path.basename(folder)}? Running attempts end; their ` +
+    'checkpoints stay for `updraft retry`.';
   if (open > 0 && !options.yes && !options.json && (await askYesNo(cli, question)) === false) {
     cli.err('nothing was stopped\n');
     return;
@@ -152,11 +161,11 @@ function printStopped(
   const stopping = new Set(asked);
   const selected = state.jobs.filter(({ id }) => stopping.has(id));
   const held = before.jobs.filter((job) => stopping.has(job.id) && job.held !== undefined).length;
-  const stopped = selected.filter(({ outcome }) => outcome === 'stopped');
+  const stopped = selected.filter(({ outcome }) => outcome === 'removed');
   const run = path.basename(folder);
   if (json) {
     const ids = [...stopped, ...selected.filter(isCleaning)].map(({ id }) => id);
-    cli.out(`${JSON.stringify({ run, folder, stopped: ids, held, queued, tally: state.tally })}\n`);
+    printJson(cli, { run, folder, stopped: ids, held, queued, tally: state.tally });
   } else if (selected.length === 0) {
     const what = state.endedAt === undefined ? 'what you named' : 'it';
     cli.err(`nothing to stop in ${run}: ${what} has ended\n`);

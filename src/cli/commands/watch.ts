@@ -1,11 +1,12 @@
 import { succeeds } from '@updraft/base';
 import { access, constants } from 'node:fs/promises';
 import type { Command } from 'commander';
-import { Fault } from '../../fault/fault.ts';
-import type { RunState } from '../../journal/state.ts';
+import { Fault } from '@updraft/account/fault';
+import type { RunState } from '@updraft/account/journal';
 import { openPool } from '../../pool/open-pool.ts';
 import { readRunState } from '../../run/run-states.ts';
 import type { Cli } from '../cli.ts';
+import { addHelp } from '../help.ts';
 import { findRun, type FoundRun } from '../find-run.ts';
 import { assertSucceeded, failureCommands } from '../run-view/after-failure.ts';
 import { watchKeepingGoing, watchRun } from '../run-view/watch-run.ts';
@@ -13,6 +14,13 @@ import { printUnsupervised } from '../run-view/current-state.ts';
 import { nextCommands } from '../text/phrases.ts';
 
 export function configure(command: Command, cli: Cli): void {
+  addHelp(command, {
+    page: 'progress.md',
+    examples: [
+      ['updraft watch', 'the latest run; q leaves the view'],
+      ['updraft watch cifar10 --json', 'a line of JSON for each change'],
+    ],
+  });
   command
     .argument('[run]', 'folder, id or name of a run (default: the latest)')
     .option('--json', 'print a line of JSON for each change')

@@ -1,37 +1,47 @@
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
-import { clip, firstFew, nearest, printable, shellQuote, wrap } from '@updraft/base';
+import { firstFew, nearest, printable, shellQuote } from '@updraft/base';
+import { type Document, joinPages } from '@updraft/view/document';
 import { dagmanEnds } from '@updraft/htcondor/dag';
-import type { Explanation } from '../../diagnosis/explanation.ts';
-import { damageNotes, headBytes, isEventLog, type LogSource } from '@updraft/htcondor/eventlog';
-import { Fault } from '../../fault/fault.ts';
-import type { JobState } from '../../journal/state.ts';
-import { isAdopted } from '../../pool/htcondor.ts';
-import { findJob } from '../../run/run-states.ts';
-import { explainReasons, hasReasons } from '../../why/explain-reason.ts';
-import { explainStory, headlineOf } from '../../why/explain-story.ts';
-import { viewExplanation } from '../../why/explanation-view.ts';
 import {
   type ExplainedGroup,
+  explainNodes,
+  explainReasons,
+  explainStory,
+  type Explanation,
+  explanationPage,
   groupAccount,
   groupExplanations,
   groupJobs,
+  hasReasons,
+  headlineOf,
   maxLabels,
-} from '../../why/group-explanations.ts';
+} from '@updraft/account/why';
+import { damageNotes, headBytes, isEventLog, type LogSource } from '@updraft/htcondor/eventlog';
+import { Fault } from '@updraft/account/fault';
+import { endedBadly, type JobState } from '@updraft/account/journal';
+import { isAdopted } from '../../pool/htcondor.ts';
+import { findJob } from '../../run/run-states.ts';
 import type { Cli } from '../cli.ts';
+import { addHelp } from '../help.ts';
 import { findRun, runAndJobs } from '../find-run.ts';
-import { namedLogs, namesLogs, refuseMissing } from '../named-logs.ts';
+import { logsArgument, namedLogs, refuseMissing, whatIsNamed } from '../named-logs.ts';
 import { currentState, printUnsupervised } from '../run-view/current-state.ts';
-import { type NextCommand, nextCommands, textWidth } from '../text/phrases.ts';
-import { isDagFile } from '../adopt/dag-file.ts';
-import { hasNumber } from '../../history/history.ts';
+import { type NextCommand, nextCommands, printPage } from '../text/phrases.ts';
+import { hasNumber } from '@updraft/account/history';
 import { jobsToExplain } from '../why/explain-log.ts';
 import { explainRun } from '../why/explain-run.ts';
-import { explainNodes } from '../../why/explain-nodes.ts';
 import { type DagLogs, readDagLogs } from '../report/dag-source.ts';
 
 export function configure(command: Command, cli: Cli): void {
+  addHelp(command, {
+    page: 'why.md',
+    examples: [
+      ['updraft why cifar10 3', 'job 0003 of the latest run called cifar10'],
+      ['updraft why my.log 12.3', 'a job of any HTCondor event log'],
+    ],
+  });
   command
     .argument(
       '[run | log]',
@@ -48,7 +58,7 @@ export function configure(command: Command, cli: Cli): void {
       async (run: string | undefined, others: string[], options: Partial<View> & { reason?: string }) => {
         const view = { json: options.json ?? false, verbose: options.verbose ?? false };
         if (options.reason !== undefined) return whyReason(cli, options.reason, run, view);
-        const { logs, rest } = await leadingLogs(cli, run === undefined ? others : [run, ...others]);
+        const { dag, logs, rest } = await whatIsNamed(cli, run === undefined ? others : [run, ...others]);
         const [first, second, ...more] = rest;
         if (more.length > 0 || (logs.length > 0 && second !== undefined))
           throw new Fault(
@@ -56,9 +66,7 @@ export function configure(command: Command, cli: Cli): void {
             `why takes one job, and "${printable(more[0] ?? second ?? '')}" is another`,
             { fix: 'name one job after the run or the logs, or none' },
           );
-        const [dag, ...otherLogs] = logs;
-        if (dag !== undefined && otherLogs.length === 0 && (await isDagFile(path.resolve(cli.cwd, dag))))
-          return whyDag(cli, dag, first, view);
+        if (dag !== undefined) return whyDag(cli, dag, first, view);
         if (logs.length > 0) return whyLogs(cli, logs, first, view);
         await refuseMissing(cli, first);
         return whyRun(cli, first, second, view);
@@ -85,8 +93,8 @@ async function whyReason(cli: Cli, words: string, other: string | undefined, vie
 /** Each reason in full. */
 function showReasons(cli: Cli, reason: string, { json, verbose }: View): void {
   const explanations = explainReasons(reason);
-  const texts = explanations.map((one) => explanationText(one, textWidth(cli), verbose));
-  cli.out(`${json ? JSON.stringify({ jobs: explanations }, forJson) : texts.join('\n\n')}\n`);
+  if (json) cli.out(`${JSON.stringify({ jobs: explanations }, forJson)}\n`);
+  else printPage(cli, joinPages(explanations.map((one) => explanationPage(one, verbose))));
 }
 
 const maxPasted = 8 * 1024 * 1024;
@@ -112,7 +120,7 @@ async function whyDag(cli: Cli, file: string, node: string | undefined, view: Vi
   const dag = await readDagLogs(cli, file);
   const explanations = await explainDag(cli, dag, file, node);
   const ends = dagmanEnds(dag.run);
-  if (!view.json) for (const end of ends) cli.out(`${wrap(`DAGMan ${end}.`, textWidth(cli)).join('\n')}\n\n`);
+  if (!view.json) for (const end of ends) printPage(cli, [`DAGMan ${end}.`, '']);
   show(cli, explanations, view, { dag: path.resolve(cli.cwd, file), dagman: ends });
   if (view.json) return;
   const example = groupExplanations(explanations)[0]?.example;
@@ -125,13 +133,6 @@ async function whyDag(cli: Cli, file: string, node: string | undefined, view: Vi
     ],
     [`updraft report ${shellQuote(file)}`, 'where the time went, by node'],
   ]);
-}
-
-/** The words before the job that name logs. */
-async function leadingLogs(cli: Cli, words: readonly string[]): Promise<{ logs: string[]; rest: string[] }> {
-  const isLog = await Promise.all(words.map((word) => namesLogs(cli, word)));
-  const end = isLog.indexOf(false);
-  return { logs: words.slice(0, end === -1 ? undefined : end), rest: end === -1 ? [] : words.slice(end) };
 }
 
 async function whyLogs(
@@ -155,18 +156,15 @@ async function whyLogs(
   const groups = view.json ? [] : groupJobs(jobs, headlineOf, explainStory);
   if (view.json) printJson(cli, jobs, source, explainStory);
   else printGroups(cli, groups, view);
-  for (const note of damageNotes(sources)) cli.err(`\n${wrap(note, textWidth(cli)).join('\n')}\n`);
+  for (const note of damageNotes(sources)) cli.err(`\n${note}\n`);
   if (view.json || words.includes('-')) return;
-  const names = words.length > maxNamed ? 'LOGS' : words.map(shellQuote).join(' ');
+  const names = logsArgument(words);
   const example = shellQuote(printable(groups[0]?.example.job ?? ''));
   nextCommands(cli, [
     jobs.length > 1 && [`updraft why ${names} ${example}`, 'one job in full'],
     hasLogs && [`updraft report ${names}`, 'where the time went'],
   ]);
 }
-
-/** The next commands repeat no more names than this. */
-const maxNamed = 3;
 
 async function whyRun(
   cli: Cli,
@@ -188,7 +186,7 @@ async function whyRun(
   const job = isOne ? only.job : (groupExplanations(explanations)[0]?.jobs[0] ?? '');
   nextCommands(cli, [
     !isOne && [`updraft why ${run.argument} ${job}`, 'one job in full'],
-    jobs.some(({ outcome }) => outcome !== undefined && outcome !== 'success') &&
+    jobs.some(endedBadly) &&
       !(await isAdopted(run.folder)) && [
         `updraft retry ${run.argument}${isOne ? ` ${job}` : ''} --dry-run`,
         'what a retry would do',
@@ -243,74 +241,21 @@ function printJson<Job>(
 function printGroups(cli: Cli, groups: readonly ExplainedGroup[], { verbose }: View): void {
   const [only] = groups;
   const isOne = groups.length === 1 && only?.jobs.length === 1;
-  const text = isOne
-    ? explanationText(only.example, textWidth(cli), verbose)
-    : groupText(groups, textWidth(cli));
-  cli.out(`${text}\n`);
+  printPage(cli, isOne ? explanationPage(only.example, verbose) : joinPages(groups.map(groupPage)));
 }
 
-/** Groups of jobs, each with its cause and an example. */
-function groupText(groups: readonly ExplainedGroup[], width: number): string {
-  return groups
-    .map((group) => {
-      const { heading, why, fix } = groupAccount(group);
-      const names = firstFew(group.labels, maxLabels);
-      return [
-        ...wrap(heading, width, '', '  '),
-        ...wrap(`${group.jobs.length === 1 ? 'job' : 'jobs'} ${names}`, width, '  ', '    '),
-        ...section('why', why, width, '  '),
-        ...section('fix', fix, width, '  '),
-      ].join('\n');
-    })
-    .join('\n\n');
+/** Jobs with their cause, explained by an example. */
+function groupPage(group: ExplainedGroup): Document {
+  const { heading, why, fix } = groupAccount(group);
+  const names = firstFew(group.labels, maxLabels);
+  const facts = [
+    ['why', ...why],
+    ['fix', ...fix],
+  ] as const;
+  return [heading, `  ${group.jobs.length === 1 ? 'job' : 'jobs'} ${names}`, { facts }];
 }
 
-/**
- * One job explained: why, the traceback or the log lines that show it, what happens now, and the fix. Nothing is said
- * twice; journal entries, which are JSON, are shown with `--verbose`.
- */
-export function explanationText(explanation: Explanation, width: number, verbose = false): string {
-  const { headline, why, traceback, log, now, fix } = viewExplanation(explanation, verbose);
-  return [
-    ...wrap(headline, width, '', '  '),
-    '',
-    ...section('why', why, width),
-    ...(traceback === undefined ? [] : tracebackLines(traceback, width)),
-    ...log.flatMap(({ place, lines }, index) => [
-      `${index === 0 ? 'log  ' : margin}${place}`,
-      ...lines.flatMap((line) => quotedLine(line, width)),
-    ]),
-    ...section('now', now, width),
-    ...section('fix', fix, width),
-  ].join('\n');
-}
-
-const margin = '     ';
-
-/** Sentences beside a three-letter label. */
-function section(label: string, sentences: readonly string[], width: number, before = ''): string[] {
-  return sentences.flatMap((sentence, index) =>
-    wrap(sentence, width, `${before}${index === 0 ? `${label}  ` : margin}`, `${before}${margin}  `),
-  );
-}
-
-/** Quoted code is cut at the width; the exception wraps. */
-const tracebackLines = ({ file, lines }: NonNullable<Explanation['traceback']>, width: number): string[] => [
-  `${margin}${file}:`,
-  ...lines.flatMap((line) =>
-    line.startsWith(' ')
-      ? clip(`${margin}${line}`, width)
-      : wrap(line, width, `${margin}  `, `${margin}    `),
-  ),
-];
-
-/** A line of a log; tables stay as they are. */
-const quotedLine = (line: string, width: number): string[] =>
-  line.length + margin.length + 2 <= width
-    ? [`${margin}  ${line}`]
-    : wrap(line.trim(), width, `${margin}  `, `${margin}    `);
-
-/** Explains the nodes of a DAG, also those that have no job; with the name of a node or the id of a job, only that one. */
+/** Explains the nodes of a DAG, also those that have no job; with the name of a node or the id of a job, only it. */
 async function explainDag(
   cli: Cli,
   { run, logs }: DagLogs,

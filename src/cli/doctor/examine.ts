@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { findProgram } from '@updraft/base';
 import { findPython } from '../../environment/find-python.ts';
-import { asFault, Fault } from '../../fault/fault.ts';
+import { asFault, Fault } from '@updraft/account/fault';
 import {
   createLocator,
   createTokenFiles,
@@ -76,7 +76,9 @@ async function probeTorch({ env }: Cli, signal: AbortSignal): Promise<string> {
   if (found !== undefined) return found;
   const asked = tried.map(({ path, lacks }) => `${path} lacks ${lacks}`).join('; ');
   throw new Fault('environment-broken', asked === '' ? 'there is no python3' : asked, {
-    fix: 'needed only for jobs on this machine without an image: apt-get install python3-torch, or python3 -m pip install torch',
+    fix:
+      'needed only for jobs on this machine without an image: apt-get install python3-torch, ' +
+      'or python3 -m pip install torch',
   });
 }
 

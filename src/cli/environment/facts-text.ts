@@ -1,8 +1,12 @@
 import { counted, formatSize } from '@updraft/base';
-import type { EnvironmentFacts } from '../../environment/describe-environment.ts';
-import type { InspectedPack } from '../../environment/pack-inspector.ts';
-import { deliveries, type Delivery, sizeEnvironment } from '../../environment/size-environment.ts';
-import { labelledText } from '../text/phrases.ts';
+import type { Document, Fact } from '@updraft/view/document';
+import {
+  type EnvironmentFacts,
+  deliveries,
+  type Delivery,
+  sizeEnvironment,
+} from '../../environment/describe-environment.ts';
+import type { InspectedPack } from '../../environment/pack-splitter.ts';
 
 /** `PyTorch 2.7.1, GPU build for CUDA 12.9`, or `no PyTorch`. */
 export function describeTorch({ torch }: EnvironmentFacts): string {
@@ -35,7 +39,7 @@ export function describeSize(facts: EnvironmentFacts): string {
 }
 
 /** What the software contains and needs, as labelled rows; `ways` are how it may get to the worker. */
-function softwareRows(facts: EnvironmentFacts, ways: readonly Delivery[]): Row[] {
+function softwareFacts(facts: EnvironmentFacts, ways: readonly Delivery[]): Fact[] {
   const sizes = ways.map((delivery) => {
     const { peakDisk, keptDisk, memory, why } = sizeEnvironment(facts.bytes, delivery, formatSize);
     const peak = peakDisk === keptDisk ? '' : `, ${formatSize(keptDisk)} of it kept`;
@@ -43,36 +47,35 @@ function softwareRows(facts: EnvironmentFacts, ways: readonly Delivery[]): Row[]
     return `${delivery.padEnd(9)}  ${formatSize(peakDisk)} disk${peak}${needs}: ${why}`;
   });
   return [
-    ['python', [facts.python ?? 'none']],
-    ['pytorch', [describeTorch(facts)]],
-    ['cuda', [facts.cuda ?? 'none']],
-    ['needs', [describeNeeds(facts), ...facts.needs.why.map((why) => `  ${why}`)]],
-    ['size', [describeSize(facts)]],
-    ['delivered', sizes],
+    ['python', facts.python ?? 'none'],
+    ['pytorch', describeTorch(facts)],
+    ['cuda', facts.cuda ?? 'none'],
+    ['needs', describeNeeds(facts), ...facts.needs.why.map((why) => `  ${why}`)],
+    ['size', describeSize(facts)],
+    ['delivered', ...sizes],
   ];
 }
 
-type Row = [label: string, texts: string[]];
-
-export function factsText(facts: EnvironmentFacts, width: number): string {
+export function environmentPage(facts: EnvironmentFacts): Document {
   const subdir = facts.platform === facts.subdir ? '' : ` (${facts.subdir})`;
-  const rows: Row[] = [...softwareRows(facts, deliveries), ['hash', [facts.hash.slice(0, 16)]]];
-  return `${facts.environment} on ${facts.platform}${subdir}\n${labelledText(rows, width)}`;
+  const hash: Fact = ['hash', facts.hash.slice(0, 16)];
+  return [
+    `${facts.environment} on ${facts.platform}${subdir}`,
+    { facts: [...softwareFacts(facts, deliveries), hash] },
+  ];
 }
 
-export function archiveText(
+export function archivePage(
   name: string,
   { metadata, form, bytes, sha256 }: InspectedPack,
   facts: EnvironmentFacts,
-  width: number,
-): string {
+): Document {
   const by = metadata.madeBy === undefined ? '' : `, made by pixi-pack ${metadata.madeBy}`;
   const how = form === 'tar' ? 'a tar for pixi-unpack' : 'self-extracting';
-  const rows: Row[] = [
-    ['intact', [`${describePackages(facts)} for ${metadata.platform}, each matches its index${by}`]],
-    ['form', [`${how}, ${formatSize(bytes)}`]],
-    ['sha256', [sha256]],
-    ...softwareRows(facts, ['pack']),
+  const pack: Fact[] = [
+    ['intact', `${describePackages(facts)} for ${metadata.platform}, each matches its index${by}`],
+    ['form', `${how}, ${formatSize(bytes)}`],
+    ['sha256', sha256],
   ];
-  return `${name}\n${labelledText(rows, width)}`;
+  return [name, { facts: [...pack, ...softwareFacts(facts, ['pack'])] }];
 }

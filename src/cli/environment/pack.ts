@@ -4,10 +4,8 @@ import type { Command } from 'commander';
 import { counted, findProgram, formatSize, shellQuote } from '@updraft/base';
 import { removeTree } from '@updraft/base/disk';
 import { describeLocked, type Workspace } from '../../environment/load-workspace.ts';
-import { condaFile, type LockedPackage } from '../../environment/locked-package.ts';
-import { type InspectedPack, inspectPack } from '../../environment/pack-inspector.ts';
-import { brokenPack } from '../../environment/pack-splitter.ts';
-import { type LockedSet, selectLocked } from '../../environment/pixi-lock.ts';
+import { condaFile, type LockedPackage, type LockedSet, selectLocked } from '../../environment/pixi-lock.ts';
+import { type InspectedPack, inspectPack, brokenPack } from '../../environment/pack-splitter.ts';
 import {
   hashName,
   needProgram,
@@ -15,9 +13,10 @@ import {
   packArgs,
   refuseSources,
 } from '../../environment/pixi-tools.ts';
-import { Fault } from '../../fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
 import type { Cli } from '../cli.ts';
-import { nextCommands } from '../text/phrases.ts';
+import { addHelp } from '../help.ts';
+import { printJson, nextCommands } from '../text/phrases.ts';
 import { describeSize } from './facts-text.ts';
 import {
   type Choice,
@@ -37,6 +36,14 @@ interface Options extends Choice {
 }
 
 export function configurePack(command: Command, cli: Cli): void {
+  addHelp(command, {
+    what: 'pack an environment for workers without Pixi or containers',
+    page: 'guides/pixi-pack.md',
+    examples: [
+      ['updraft env pack -e gpu', 'a self-extracting script'],
+      ['updraft env pack -e gpu --tar', 'a tar for pixi-unpack'],
+    ],
+  });
   addChoiceOptions(command)
     .option('-o, --output-folder <folder>', 'where to write the archive', '.')
     .option('--tar', 'write a tar for pixi-unpack, not a script')
@@ -146,7 +153,7 @@ function printPack(
   { bytes, sha256, packages, json }: InspectedPack & { json?: true },
 ): void {
   if (json) {
-    cli.out(`${JSON.stringify({ file, bytes, sha256, packages: packages.length })}\n`);
+    printJson(cli, { file, bytes, sha256, packages: packages.length });
     return;
   }
   cli.err(`${file}: ${counted(packages.length, 'package')}, ${formatSize(bytes)}, verified\n`);

@@ -6,7 +6,7 @@ import type { Command } from 'commander';
 import { informativeLine, shellQuote } from '@updraft/base';
 import { replaceFile } from '@updraft/base/disk';
 import { findManifest, loadWorkspace, type Workspace } from '../../environment/load-workspace.ts';
-import { Fault } from '../../fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
 import type { Cli } from '../cli.ts';
 
 /** The options that select one environment. */
@@ -27,7 +27,8 @@ const defaultPlatform = 'linux-64';
 /** The arguments that select the same environment in another command. */
 export function choiceArguments(workspace: string, { environment, platform }: Choice): string {
   const argument = workspace === '.' ? '' : ` ${shellQuote(workspace)}`;
-  return `${argument} -e ${shellQuote(environment)}${platform === defaultPlatform ? '' : ` -p ${shellQuote(platform)}`}`;
+  const other = platform === defaultPlatform ? '' : ` -p ${shellQuote(platform)}`;
+  return `${argument} -e ${shellQuote(environment)}${other}`;
 }
 
 /** The manifest that an argument names, as the user would write it. */

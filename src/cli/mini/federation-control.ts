@@ -1,6 +1,8 @@
+import { type Fact, documentText } from '@updraft/view/document';
+import { errWidth, printJson } from '../text/phrases.ts';
 import { counted, shellQuote } from '@updraft/base';
 import { livenessOf } from '@updraft/base/processes';
-import { Fault } from '../../fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
 import {
   askAdmin,
   type FederationState,
@@ -25,18 +27,17 @@ export async function federationStatus(cli: Cli, options: Options): Promise<void
   const state = await runningFederation(cli, options.state);
   const { trouble, counters } = (await ask(state, 'GET', '/status')) as Status;
   if (options.json) {
-    cli.out(`${JSON.stringify({ ...publicState(state), trouble, counters })}\n`);
+    printJson(cli, { ...publicState(state), trouble, counters });
     return;
   }
   showFederation(cli, state, {});
-  cli.err('\n');
-  for (const { name } of [state.director, state.origin, ...state.caches]) {
+  const facts = [state.director, state.origin, ...state.caches].map(({ name }): Fact => {
     const { requests = 0, bytes = 0, outcomes = {} } = counters[name] ?? {};
     const kinds = Object.entries(outcomes).map(([outcome, count]) => `${count} x ${outcome}`);
-    cli.err(
-      `  ${name.padEnd(10)}${counted(requests, 'request')}, ${counted(bytes, 'byte')}${kinds.length > 0 ? `: ${kinds.join(', ')}` : ''}\n`,
-    );
-  }
+    const served = `${counted(requests, 'request')}, ${counted(bytes, 'byte')}`;
+    return [name, [served, kinds.join(', ')].filter((part) => part !== '').join(': ')];
+  });
+  cli.err(documentText(['', { facts }], errWidth(cli)));
   showTrouble(cli, trouble);
 }
 
@@ -51,7 +52,8 @@ export async function federationToken(
     throw new Fault('usage', `--expires ${options.expires}: expected a whole number of seconds`);
   const request = { namespace: prefix, scope: options.scope, expiresInSeconds };
   const answer = (await ask(state, 'POST', '/token', request)) as { token: string };
-  cli.out(options.json ? `${JSON.stringify(answer)}\n` : `${answer.token}\n`);
+  if (options.json) printJson(cli, answer);
+  else cli.out(`${answer.token}\n`);
 }
 
 /** Stands in for the user who approves or denies the login on the issuer's page. */
@@ -62,7 +64,7 @@ export async function federationApprove(
 ): Promise<void> {
   await ask(await runningFederation(cli, state), 'POST', '/login', { code, deny });
   const verdict = deny ? 'denied' : 'approved';
-  if (json) cli.out(`${JSON.stringify({ code, verdict })}\n`);
+  if (json) printJson(cli, { code, verdict });
   else cli.err(`${verdict}\n`);
 }
 
@@ -76,7 +78,7 @@ export async function federationTrouble(
   if (options.end !== undefined) await ask(state, 'DELETE', '/trouble', { id: Number(options.end) });
   for (const rule of rules) await ask(state, 'POST', '/trouble', { rule });
   const { trouble } = (await ask(state, 'GET', '/status')) as Status;
-  if (options.json) cli.out(`${JSON.stringify({ trouble })}\n`);
+  if (options.json) printJson(cli, { trouble });
   else showTrouble(cli, trouble);
 }
 
@@ -88,7 +90,7 @@ export async function federationDown(cli: Cli, options: Options): Promise<void> 
     cli.kill(state.process.pid, 'SIGTERM');
     while (livenessOf(state.process) === 'alive') await cli.clock.sleep(50, cli.signal);
   }
-  if (options.json) cli.out(`${JSON.stringify({ ended: state !== undefined, pid: state?.process.pid })}\n`);
+  if (options.json) printJson(cli, { ended: state !== undefined, pid: state?.process.pid });
   else
     cli.err(state === undefined ? 'no mini federation is running\n' : `ended process ${state.process.pid}\n`);
 }
@@ -125,26 +127,23 @@ async function runningFederation(cli: Cli, given: string | undefined): Promise<F
 /** Prints shell exports on stdout; addresses and examples on stderr. */
 export function showFederation(cli: Cli, state: FederationState, { json }: { json?: true }): void {
   if (json) {
-    cli.out(`${JSON.stringify(publicState(state))}\n`);
+    printJson(cli, publicState(state));
     return;
   }
   for (const [name, value] of variables(state)) cli.out(`export ${name}=${shellQuote(value)}\n`);
-  cli.err('\n');
-  const rows: [string, string][] = [
-    ...[state.director, state.origin, ...state.caches].map(({ name, url, httpUrl }): [string, string] => [
+  const facts: Fact[] = [
+    ...[state.director, state.origin, ...state.caches].map(({ name, url, httpUrl }): Fact => [
       name,
       `${url}   ${httpUrl}`,
     ]),
-    ...state.namespaces.map(({ prefix, folder, public: open, writable }): [string, string] => [
-      prefix,
-      `${folder} (${open ? 'public' : 'with a token'}${writable ? ', writable' : ''})`,
-    ]),
+    ...state.namespaces.map(({ prefix, folder, public: open, writable }): Fact => {
+      const access = `${open ? 'public' : 'with a token'}${writable ? ', writable' : ''}`;
+      return [prefix, `${folder} (${access})`];
+    }),
+    ...(state.like === undefined ? [] : [['--like', state.like] as const]),
   ];
-  if (state.like !== undefined) rows.push(['--like', state.like]);
-  const width = Math.max(...rows.map(([name]) => name.length)) + 2;
-  for (const [name, what] of rows) cli.err(`  ${name.padEnd(width)}${what}\n`);
-  cli.err('\ntry:\n');
-  for (const line of examples(state)) cli.err(`  ${line}\n`);
+  const commands = examples(state).map((line) => `  ${line}`);
+  cli.err(documentText(['', { facts }, '', 'try:', ...commands], errWidth(cli)));
 }
 
 /** Everything except the admin key. */

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdir, open, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { succeeds } from '@updraft/base';
-import { Fault } from '../../fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
 import {
   type FederationState,
   findFederation,
@@ -145,7 +145,7 @@ function checkTrouble(rule: string, caches: number): void {
 /** A folder to publish, from the command line. */
 type Published = Omit<Required<NamespaceOptions>, 'listings'>;
 
-/** Reads `--publish /prefix=FOLDER`, `--token-for /prefix` and `--writable /prefix`, and checks them against each other. */
+/** Reads `--publish /prefix=FOLDER`, `--token-for /prefix` and `--writable /prefix`, and checks that they agree. */
 async function readPublished(cwd: string, options: UpOptions): Promise<Published[]> {
   const { publish = [], tokenFor = [], writable = [] } = options;
   if (publish.length === 0)

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { cacheNameForms, parseCacheName } from '@updraft/base';
-import { Fault } from '../../fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
 import { type Locator, preferCaches } from '@updraft/pelican/federation';
 
 export interface CacheOptions {

@@ -1,5 +1,5 @@
 import { printable } from '@updraft/base';
-import { Fault } from '../../fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
 import type { Cli } from '../cli.ts';
 import { askYesNo } from '../text/phrases.ts';
 

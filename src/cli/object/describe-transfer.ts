@@ -1,6 +1,6 @@
 import { clip, formatDuration, formatSize, pad, printable } from '@updraft/base';
-import { describeLeftOut, describePreference } from '../../codes/describe-caches.ts';
-import { formatMillis } from '../../report/format.ts';
+import { describeLeftOut, describePreference } from '@updraft/account/codes';
+import { formatMillis } from '@updraft/view/format';
 import type { Fetched, FetchEvent, Verification } from '@updraft/pelican/transfer';
 import type { Glyphs } from '../text/glyphs.ts';
 

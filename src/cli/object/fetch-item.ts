@@ -2,7 +2,7 @@ import { mkdir, stat, utimes } from 'node:fs/promises';
 import path from 'node:path';
 import { defined, shellQuote } from '@updraft/base';
 import { withoutSecrets } from '@updraft/base/secrets';
-import { asFault, Fault } from '../../fault/fault.ts';
+import { asFault, Fault } from '@updraft/account/fault';
 import type { FederationLocator } from '@updraft/pelican/federation';
 import type { IdleConnections } from '@updraft/pelican/http';
 import {
@@ -15,7 +15,8 @@ import {
 } from '@updraft/pelican/transfer';
 import type { Unpacked, UnpackerOptions } from '@updraft/archive';
 import type { Cli } from '../cli.ts';
-import { accessTo, type ProofOptions, readProof } from './access.ts';
+import { type ProofOptions, readProof } from '../../preflight/object-proof.ts';
+import { accessTo } from './access.ts';
 import type { TransferBoard } from './board.ts';
 import type { GetItem } from './get-items.ts';
 import { setbackReporter, type TransferProgress } from './describe-transfer.ts';

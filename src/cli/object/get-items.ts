@@ -1,7 +1,7 @@
 import { lstat, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Env } from '@updraft/base';
-import { Fault } from '../../fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
 import {
   type CollectionEntry,
   type FederationLocator,
@@ -10,7 +10,8 @@ import {
   walkCollection,
 } from '@updraft/pelican/federation';
 import type { Cli } from '../cli.ts';
-import { hasScheme, objectName } from './access.ts';
+import { hasScheme } from '../../preflight/object-proof.ts';
+import { objectName } from './access.ts';
 
 /** One object to fetch and the file it becomes. */
 export interface GetItem {

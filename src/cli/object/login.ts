@@ -1,5 +1,5 @@
 import { firstShard, formatDuration, tried } from '@updraft/base';
-import { asFault, Fault } from '../../fault/fault.ts';
+import { asFault, Fault } from '@updraft/account/fault';
 import {
   covers,
   createLocator,
@@ -24,7 +24,7 @@ import {
 import { createRequest } from '@updraft/pelican/http';
 import { fetchedBy, type Plan } from '../../job/plan.ts';
 import type { Cli } from '../cli.ts';
-import { askYesNo } from '../text/phrases.ts';
+import { printJson, askYesNo } from '../text/phrases.ts';
 
 interface LoginOptions extends Pick<LoginRequest, 'write'> {
   /** The host of its federation, by which the user confirms it. */
@@ -45,7 +45,7 @@ export async function runLogin(cli: Cli, url: string, options: LoginOptions): Pr
       const { url: page, userCode, expires } = invitation;
       const { host } = new URL(asked.federation);
       const shown = { page, userCode, expires: new Date(expires).toISOString(), federation: host };
-      if (json) cli.out(`${JSON.stringify(shown)}\n`);
+      if (json) printJson(cli, shown);
       const left = formatDuration((expires - clock.now()) / 1000);
       cli.err(
         [

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { Fault } from '../../fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
 import {
   type FederationLocator,
   type Issuance,

@@ -1,8 +1,7 @@
 import path from 'node:path';
 import { counted, formatSize, printable } from '@updraft/base';
 import { withoutSecrets } from '@updraft/base/secrets';
-import type { Fault } from '../../fault/fault.ts';
-import { type FaultKind, kinds } from '../../fault/kinds.ts';
+import { type Fault, type FaultKind, kinds } from '@updraft/account/fault';
 import type { Fetched } from '@updraft/pelican/transfer';
 import type { Cli } from '../cli.ts';
 import { PrintedFault } from '../print-fault.ts';
@@ -45,7 +44,8 @@ function printFetched(
   const isProven = verified === 'manifest' || verified === 'digest';
   if (unpacked?.ended === 'no-end-blocks' && !isProven)
     board.say(
-      `${displayPath(cli, target)}: the archive has no end marker and was not verified: it may be truncated between two files`,
+      `${displayPath(cli, target)}: the archive has no end marker and was not verified: it may be truncated ` +
+        'between two files',
     );
 }
 

@@ -4,7 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { defined, isThere } from '@updraft/base';
 import { removeTree, replaceFile } from '@updraft/base/disk';
-import { Fault } from '../../fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
 import {
   type FederationLocator,
   type ObjectInfo,
@@ -12,14 +12,13 @@ import {
   statObject,
 } from '@updraft/pelican/federation';
 import { type Manifest, putObject, shardListText, withoutKey } from '@updraft/pelican/transfer';
-import type { Seal } from '../../stage/manifest-maker.ts';
-import { countFiles } from '../../stage/data-files.ts';
-import { fingerprint, sealFile, writeShard, type Shard } from '../../stage/shards.ts';
+import { type Seal, fingerprint, sealFile, writeShard, type Shard, countFiles } from '../../stage/shards.ts';
 import { type StagedObject, StagedRecord } from '../../stage/staged-record.ts';
 import type { Cli } from '../cli.ts';
 import { miniFolder } from '../mini/state-folder.ts';
 import { boardMode, TransferBoard } from './board.ts';
-import { below, manifestSuffix, openFederation } from './access.ts';
+import { manifestSuffix } from '../../preflight/object-proof.ts';
+import { below, openFederation } from './access.ts';
 import { describeVerified } from './describe-transfer.ts';
 
 /** What a command specifies for a staging. */

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { runCommand } from '../../../test/cli/run-command.ts';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
-import type { Explanation } from '../../diagnosis/explanation.ts';
-import type { LogReport } from '../../report/log-report.ts';
+import type { Explanation } from '@updraft/account/why';
+import type { LogReport } from '@updraft/account/report';
 import * as report from '../commands/report.ts';
 import * as why from '../commands/why.ts';
 

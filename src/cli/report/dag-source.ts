@@ -5,8 +5,8 @@ import { diskFiles } from '@updraft/htcondor/submit';
 import { printable } from '@updraft/base';
 import { type DagRun, nodeLogs, readDag, readDagRun } from '@updraft/htcondor/dag';
 import { logFile, type LogSource, logSources } from '@updraft/htcondor/eventlog';
-import { readHistory } from '../../history/read-history.ts';
-import { notADag } from '../adopt/dag-file.ts';
+import { readHistory } from '@updraft/account/history';
+import { notADag } from '../adopt/adopt-dag.ts';
 import type { Cli } from '../cli.ts';
 import { pathKind } from '../find-run.ts';
 
@@ -16,7 +16,7 @@ export interface DagLogs {
   logs: LogSource[];
 }
 
-/** Reads a DAG with its inner DAGs, each `.dagman.out`, and finds the logs that submit files name, and each `.nodes.log`. */
+/** Reads a DAG with its inner DAGs and each `.dagman.out`; finds the logs that submit files name, and `.nodes.log`s. */
 export async function readDagLogs(cli: Cli, word: string): Promise<DagLogs> {
   const file = path.resolve(cli.cwd, word);
   const [folder, name] = [path.dirname(file), path.basename(file)];

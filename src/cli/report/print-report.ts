@@ -1,16 +1,25 @@
 import path from 'node:path';
-import { attemptCsv } from '../../report/attempt-csv.ts';
-import { groupCsv, groupedReport } from '../../report/grouped-report.ts';
-import { jobCsv, jobTable, type JobTableRow } from '../../report/job-table.ts';
-import type { LogReport } from '../../report/log-report.ts';
-import type { ReadLogs } from '../../report/read-logs.ts';
-import { groupedPage, groupedSections, reportPage } from '../../report/report-page.ts';
-import { reportMarkdown, reportText, type TextPage } from '../../report/report-text.ts';
-import type { Section } from '../../report/section.ts';
-import { maxJobs, sections, type SectionChoice } from '../../report/sections.ts';
+import {
+  attemptCsv,
+  groupCsv,
+  groupedPage,
+  groupedReport,
+  groupedSections,
+  jobCsv,
+  jobTable,
+  type JobTableRow,
+  type LogReport,
+  maxJobs,
+  type ReadLogs,
+  reportPage,
+  reportText,
+  type SectionChoice,
+  sections,
+} from '@updraft/account/report';
+import { type Section, sectionsMarkdown, type TextPage } from '@updraft/view/document';
 import type { Cli } from '../cli.ts';
 import { glyphsFor } from '../text/glyphs.ts';
-import { outWidth } from '../text/phrases.ts';
+import { printJson, outWidth } from '../text/phrases.ts';
 import { writeNamed } from '../write-named.ts';
 
 /** How to show a report. */
@@ -32,10 +41,10 @@ export async function printReport(cli: Cli, name: string, read: ReadLogs, form: 
   const heading = `${shown.title}: ${name}`;
   if (form.html !== undefined) return writePage(cli, form.html, shown.page(heading));
   if (form.csv === true) for (const line of shown.csv()) cli.out(line);
-  else if (form.json === true) cli.out(`${JSON.stringify(shown.json())}\n`);
+  else if (form.json === true) printJson(cli, shown.json());
   else if (form.markdown === true)
     cli.out(
-      `${[reportMarkdown(heading, shown.sections(), shown.report), ...shown.report.notes].join('\n\n')}\n`,
+      `${[sectionsMarkdown(heading, shown.sections(), shown.report.verdict), ...shown.report.notes].join('\n\n')}\n`,
     );
   else cli.out(`${reportText(shown.report, shown.sections(), textPage(cli))}\n`);
 }

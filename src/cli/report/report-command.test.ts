@@ -9,11 +9,8 @@ import { osgLog } from '../../../scripts/osg-log.ts';
 import { runCommand } from '../../../test/cli/run-command.ts';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import { logSources } from '@updraft/htcondor/eventlog';
-import { Fault } from '../../fault/fault.ts';
-import type { JobTableRow } from '../../report/job-table.ts';
-import type { GroupedReport } from '../../report/grouped-report.ts';
-import type { LogReport } from '../../report/log-report.ts';
-import { readLogs } from '../../report/read-logs.ts';
+import { Fault } from '@updraft/account/fault';
+import { type GroupedReport, type JobTableRow, type LogReport, readLogs } from '@updraft/account/report';
 import * as report from '../commands/report.ts';
 
 const at = (seconds: number): string =>

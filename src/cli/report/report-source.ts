@@ -3,24 +3,16 @@ import path from 'node:path';
 import { defined, findProgram, firstFew, printable } from '@updraft/base';
 import type { DagRun } from '@updraft/htcondor/dag';
 import { type LogSource, logSources } from '@updraft/htcondor/eventlog';
-import { Fault } from '../../fault/fault.ts';
-import type { PlannedJob, RunContext } from '../../history/run-jobs.ts';
-import { combinationNumbers } from '../../job/matrix.ts';
-import type { Plan } from '../../job/plan.ts';
-import { variantsOf } from '../../job/variants.ts';
-import type { RunState } from '../../journal/state.ts';
+import { Fault } from '@updraft/account/fault';
+import type { JobHistory } from '@updraft/account/history';
+import type { RunState } from '@updraft/account/journal';
 import { poolKind } from '../../pool/open-pool.ts';
-import { readPlan } from '../../pool/read-plan.ts';
-import { mergeReads } from '../../report/merge-reads.ts';
-import { type ReadLogs, readLogs } from '../../report/read-logs.ts';
-import { readRun } from '../../report/read-run.ts';
-import { readValid } from '../../report/validity.ts';
+import { mergeReads, type ReadLogs, readLogs, readRun, readValid } from '@updraft/account/report';
 import { readRunState } from '../../run/run-states.ts';
 import type { Cli } from '../cli.ts';
 import { findRun, type FoundRun, pathKind } from '../find-run.ts';
-import { outputOf } from '../check/ask-python.ts';
-import { isDagFile } from '../adopt/dag-file.ts';
-import { namedLogs, namesLogs, refuseMissing } from '../named-logs.ts';
+import { outputOf } from '../../preflight/ask-python.ts';
+import { namedLogs, refuseMissing, whatIsNamed } from '../named-logs.ts';
 import { readDagLogs } from './dag-source.ts';
 
 /** What a report is about: an Updraft run, or any event logs; or several of either, each read by itself. */
@@ -29,14 +21,12 @@ type OneSource = { run: FoundRun } | { logs: LogSource[]; named: readonly string
 
 /** Arguments that are files, pipes, `-` or folders with logs are logs; any other argument names a run. */
 export async function reportSource(cli: Cli, words: readonly string[]): Promise<ReportSource> {
-  const [only, ...others] = words;
-  if (only !== undefined && others.length === 0 && (await isDagFile(path.resolve(cli.cwd, only)))) {
-    const { run, logs } = await readDagLogs(cli, only);
-    return { logs, named: words, dag: run };
-  }
-  const isLog = await Promise.all(words.map((word) => namesLogs(cli, word)));
-  if (words.length > 0 && isLog.every(Boolean)) return { logs: await namedLogs(cli, words), named: words };
-  return words.length > 1 ? separateSources(cli, words) : { run: await oneRun(cli, words[0]) };
+  const { dag, rest } = await whatIsNamed(cli, words);
+  if (words.length > 1 && rest.length > 0) return separateSources(cli, words);
+  if (words.length === 0 || rest.length > 0) return { run: await oneRun(cli, words[0]) };
+  if (dag === undefined) return { logs: await namedLogs(cli, words), named: words };
+  const { run, logs } = await readDagLogs(cli, dag);
+  return { logs, named: words, dag: run };
 }
 
 /** Each argument by itself, such as to compare them. */
@@ -82,7 +72,7 @@ export async function readSource(
       });
     const { folder } = source.run;
     const state = await readRunState(folder);
-    return readRun(folder, state, await runContext(folder, state));
+    return readRun(folder, state, await loggedJobs(folder, state));
   }
   return readLogs(
     source.logs,
@@ -128,25 +118,10 @@ export function sourceName(source: ReportSource): string {
   return firstFew(shown, 1);
 }
 
-/** What a run's folder has besides its journals. A copy may lack any of it; then the report has less. */
-export async function runContext(folder: string, { pool }: RunState): Promise<RunContext> {
-  const plan = await readPlan(folder).catch(() => undefined);
+/** The jobs of a run by its scheduler's log, which a copy may lack. */
+export async function loggedJobs(folder: string, { pool }: RunState): Promise<JobHistory[] | undefined> {
   const log = poolKind(pool)?.eventLog;
-  const read = log && (await readRunLog(path.join(folder, log)).catch(() => undefined));
-  return { plannedFor: plan && plannedJobs(plan), logged: read ? read.jobs : undefined };
+  if (log === undefined) return undefined;
+  const read = logSources([path.join(folder, log)]).then((sources) => readLogs(sources));
+  return (await read.catch(() => undefined))?.jobs;
 }
-
-/** What each job of the plan requests, by its variant, and its place in the job file. */
-function plannedJobs(plan: Plan): RunContext['plannedFor'] {
-  const byId = new Map<string, PlannedJob>();
-  const rankOf = combinationNumbers(plan.spec.run.matrix);
-  for (const { spec, data, jobs } of variantsOf(plan)) {
-    const { memoryBytes, gpus } = spec.resources;
-    const method = [...new Set(data.map((source) => source.method))].join('+');
-    for (const { id, parameters } of jobs)
-      byId.set(id, { memoryBytes, gpus, method, rank: rankOf(parameters) ?? Infinity });
-  }
-  return (job) => byId.get(job);
-}
-
-const readRunLog = async (log: string): Promise<ReadLogs> => readLogs(await logSources([log]));

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { runCommand } from '../../../test/cli/run-command.ts';
 import { growingRun } from '../../../test/growing-run.ts';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
-import { runFiles } from '../../job/layout.ts';
+import { runFiles } from '@updraft/account/run-folder';
 import { loadPlan } from '../../job/load-plan.ts';
 import * as results from '../commands/results.ts';
 import { EventFile } from './write-tensorboard.ts';

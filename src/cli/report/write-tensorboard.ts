@@ -1,11 +1,15 @@
 import { mkdir, readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { removeTree, replaceFile } from '@updraft/base/disk';
-import { jobLabel } from '../../job/describe-parameters.ts';
-import { agentJournals } from '../../journal/load-run.ts';
-import { eachProgress } from '../../journal/tail.ts';
-import { type Curve, CurveStitcher, type TrainingPoint } from '../../journal/training-curve.ts';
-import type { JobState } from '../../journal/state.ts';
+import { jobLabel } from '@updraft/account/parameters';
+import {
+  agentJournals,
+  type Curve,
+  CurveStitcher,
+  eachProgress,
+  type JobState,
+  type TrainingPoint,
+} from '@updraft/account/journal';
 import { readRunState } from '../../run/run-states.ts';
 import { crc32cOf } from '@updraft/pelican/transfer';
 import { cannotWrite } from '../write-named.ts';

@@ -1,17 +1,16 @@
 import { counted, printable } from '@updraft/base';
-import { Fault } from '../../fault/fault.ts';
-import { jobLabel } from '../../job/describe-parameters.ts';
-import type { JobState, RunState } from '../../journal/state.ts';
+import { Fault } from '@updraft/account/fault';
+import { jobLabel } from '@updraft/account/parameters';
+import { endedBadly, type JobState, type RunState } from '@updraft/account/journal';
 import { isAdopted } from '../../pool/htcondor.ts';
 import type { FoundRun } from '../find-run.ts';
-import { latestAttempt } from './describe-job.ts';
 
 /** The commands for a run with failed jobs; none where no job has failed. Updraft does not retry adopted runs. */
 export async function failureCommands(
   { jobs }: RunState,
   { folder, argument }: FoundRun,
 ): Promise<(readonly [string, string])[]> {
-  const [first, ...others] = jobs.filter(hasFailed);
+  const [first, ...others] = jobs.filter(endedBadly);
   if (first === undefined) return [];
   const job = others.length === 0 ? ` ${first.id}` : '';
   return [
@@ -31,28 +30,27 @@ export async function failureCommands(
 export function assertSucceeded(state: RunState, argument: string): void {
   const { tally, run, jobs, endedAt } = state;
   if (endedAt === undefined || tally.success === tally.total) return;
-  const failed = jobs.filter(hasFailed);
+  const failed = jobs.filter(endedBadly);
   const kept = jobs.filter(({ isKeptBack }) => isKeptBack).length;
   const missing = tally.total - tally.success - kept;
   const message =
     kept > 0
-      ? `${canaryEnd(failed)}; the other ${kept === 1 ? 'job' : `${kept} jobs`} of ${run} ${kept === 1 ? 'was' : 'were'} never queued`
+      ? `${canaryEnd(failed)}; the other ${kept === 1 ? 'job' : `${kept} jobs`} of ${run} ` +
+        `${kept === 1 ? 'was' : 'were'} never queued`
       : tally.total === 1
         ? `the job of ${run} has no valid result`
         : `${missing} of ${counted(tally.total, 'job')} of ${run} ${missing === 1 ? 'has' : 'have'} no valid result`;
   throw new Fault('jobs-failed', message, {
     about: run,
-    fix: `\`updraft why ${argument}\` explains it, \`updraft retry ${argument}\` tries again${kept > 0 ? ', and the others follow after valid results' : ''}`,
+    fix:
+      `\`updraft why ${argument}\` explains it, \`updraft retry ${argument}\` tries ` +
+      `again${kept > 0 ? ', and the others follow after valid results' : ''}`,
   });
 }
 
-const hasFailed = ({ outcome, held, status }: JobState): boolean =>
-  (outcome !== undefined && outcome !== 'success') || (held !== undefined && status === 'ended');
-
 function canaryEnd(failed: readonly JobState[]): string {
   const [first, ...others] = failed;
-  const attempt = first === undefined ? undefined : latestAttempt(first);
-  const fault = attempt?.fault ?? attempt?.agent?.faults.at(-1);
+  const fault = first?.attempts.at(-1)?.fault;
   const said = fault === undefined ? (first?.outcome ?? '') : printable(fault.message);
   const more = others.length === 0 ? '' : ` and ${others.length} more`;
   return `job ${printable(jobLabel(first?.id ?? '', first?.name))}${more} of the canary failed (${said})`;

@@ -1,12 +1,11 @@
 import path from 'node:path';
 import { printable, shellQuote, wrap } from '@updraft/base';
-import { asFault, type Fault } from '../../fault/fault.ts';
-import { refusedOfRun } from '../../journal/metrics.ts';
-import { describeDamage, type RunState } from '../../journal/state.ts';
+import { asFault, type Fault } from '@updraft/account/fault';
+import { describeDamage, refusedOfRun, type RunState } from '@updraft/account/journal';
 import { deleteSecrets } from '../../pool/stored-secrets.ts';
 import { openPool, poolKind } from '../../pool/open-pool.ts';
 import type { Pool } from '../../pool/pool.ts';
-import { nextBatch } from '../../recovery/next-batch.ts';
+import { nextBatch } from '@updraft/account/recovery';
 import { sweepDrafts } from '../../run/create-run.ts';
 import { readRunState } from '../../run/run-states.ts';
 import type { Cli } from '../cli.ts';

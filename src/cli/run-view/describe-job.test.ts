@@ -1,8 +1,8 @@
+/** What a line about a job says: state, figures, time left, notes. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { fold } from '../../journal/fold.ts';
-import type { AgentBody, Entry } from '../../journal/entry.ts';
-import type { AttemptState, JobState } from '../../journal/state.ts';
+import { type AgentBody, type AttemptState, type Entry, fold, type JobState } from '@updraft/account/journal';
+import { completeJob } from '@updraft/account/testing';
 import { describeState, jobFigures, jobNotes, remaining, shareDone } from './describe-job.ts';
 
 /** An attempt after these agent entries, ten seconds apart. */
@@ -81,10 +81,15 @@ test('a total is shown only when the size of every object is known', () => {
   assert.equal(shareDone(after(fetching, known, unknown)), undefined);
 });
 
+const running = (attempt: AttemptState): JobState => ({
+  ...completeJob({ id: '0', status: 'running', stopRequested: false, attempts: [] }, {}),
+  attempts: [attempt],
+});
+
 test('a training that waits for data says so, if it is worth a place', () => {
   const figures = (waited: number): string[] => {
     const attempt = after(training, { kind: 'progress', epoch: 2, waited });
-    return jobFigures({ id: '0', status: 'running', stopRequested: false, attempts: [attempt] });
+    return jobFigures(running(attempt));
   };
   assert.deepEqual(figures(9), ['epoch 2']);
   assert.deepEqual(figures(75), ['epoch 2', 'waited 1m15s for data']);
@@ -95,7 +100,7 @@ test('a stalled fetch shows for how long, whichever servers were given up meanwh
   const setback: AgentBody = { kind: 'fetch-setback', object: 'o', server: 's', fault };
   const notes = (...bodies: AgentBody[]): string[] => {
     const attempt = { ...after(...bodies), heardAt: 1000 };
-    return jobNotes({ id: '0', status: 'running', stopRequested: false, attempts: [attempt] }, 4000);
+    return jobNotes(running(attempt), 4000);
   };
   assert.deepEqual(notes(fetching), []);
   const half: AgentBody = { kind: 'fetch-progress', object: 'o', bytes: 5, total: 10, rate: 1, server: 's' };
@@ -133,4 +138,10 @@ test('the note of a failed training is where its exception was raised, not that 
   const attempt = after(training, { kind: 'fault', fault: { kind: 'training-failed', message, about } });
   const job = { id: '0', status: 'ended', outcome: 'failed', attempts: [{ ...attempt, outcome: 'failed' }] };
   assert.deepEqual(jobNotes({ ...job, stopRequested: false } as unknown as JobState, 0), [about]);
+});
+
+test('an attempt whose end nobody recorded is not called running once its job has ended', () => {
+  const ended = after(training, { kind: 'agent-ended', outcome: 'success', exit: 0 });
+  const job = { ...running(ended), status: 'ended' as const, outcome: 'removed' as const };
+  assert.deepEqual(jobNotes(job, 0), ['']);
 });

@@ -7,26 +7,33 @@ import {
   printable,
   timeToRequest,
 } from '@updraft/base';
-import type { FitColumn } from '@updraft/base/tables';
+import type { FitColumn } from '@updraft/view/tables';
 import { byImportance } from '@updraft/base/training';
-import { jobLabel } from '../../job/describe-parameters.ts';
-import { jobMetrics } from '../../journal/training-curve.ts';
-import { describeConnection, describeResume } from '../../journal/describe-attempt.ts';
-import type { AgentState, AttemptState, FetchState, JobState, TrainingState } from '../../journal/state.ts';
-import { silence } from '../../journal/silence.ts';
-import { clampShare, trainingShare } from '../../journal/training-share.ts';
-import { formatMillis } from '../../report/format.ts';
+import { jobLabel } from '@updraft/account/parameters';
+import {
+  type AgentState,
+  type AttemptState,
+  clampShare,
+  describeConnection,
+  describeResume,
+  type FetchState,
+  type JobState,
+  silence,
+  trainingShare,
+  type TrainingState,
+} from '@updraft/account/journal';
+import { formatMillis } from '@updraft/view/format';
 
 /** A job's state in one word: its outcome, its attempt's phase, or waiting. */
 export function describeState(job: JobState): string {
   if (job.held !== undefined) return 'held';
   if (job.isKeptBack) return 'kept-back';
   if (job.isUntold) return 'unknown';
-  if (job.status === 'ended') return job.outcome ?? 'lost';
+  if (job.status === 'ended') return job.outcome;
   if (job.status !== 'running') return 'waiting';
-  const { pool, phase = 'queued', outcome } = latestAttempt(job) ?? {};
+  const { pool, phase = 'queued', ending = 'running' } = latestAttempt(job) ?? {};
   // All that is left is to publish its results.
-  if (outcome !== undefined) return 'returning';
+  if (ending !== 'running') return 'returning';
   return pool?.disconnected === undefined ? phase : 'disconnected';
 }
 
@@ -39,8 +46,7 @@ export function jobListing(
   now: number,
   barOf?: (job: JobState) => string,
 ): { columns: FitColumn[]; rows: string[][] } {
-  const measured = new Map(jobs.map((job) => [job, jobMetrics(job).metrics]));
-  const metrics = [...new Set(measured.values().flatMap(Object.keys))];
+  const metrics = [...new Set(jobs.flatMap((job) => Object.keys(job.metrics)))];
   const [deciding, second] = byImportance(metrics, jobs[0]?.directions);
   const right = (title: string, rank: number, of: (job: JobState) => string) => ({
     ...{ title, rank, of, align: 'right' as const },
@@ -48,10 +54,10 @@ export function jobListing(
   const fetchesOf = (job: JobState) => latestAttempt(job)?.agent?.fetches ?? [];
   const columns: (FitColumn & { of: (job: JobState) => string })[] = [
     { title: 'JOB', of: ({ id, name }) => printable(jobLabel(id, name)) },
-    right('TRY', 4, (job) => String(latestAttempt(job)?.attempt ?? '')),
+    right('TRY', 4, (job) => String(latestAttempt(job)?.number ?? '')),
     { title: 'STATE', rank: 0, of: describeState },
     ...(barOf === undefined ? [] : [{ title: '', of: barOf }]),
-    { title: 'WHERE', rank: 5, of: (job) => printable(displaySite(latestAttempt(job))) },
+    { title: 'WHERE', rank: 5, of: (job) => printable(placeOf(job)) },
     ...(barOf === undefined
       ? [
           right('BYTES', 8, (job) =>
@@ -63,7 +69,7 @@ export function jobListing(
     right('EPOCH', 6, (job) => formatEpoch(latestAttempt(job)?.agent?.training ?? {})),
     ...metrics.map((name) =>
       right(name.toUpperCase(), name === deciding ? 2 : name === second ? 3 : 7, (job) => {
-        const value = measured.get(job)?.[name];
+        const value = job.metrics[name];
         return value === undefined ? '' : formatLoss(value);
       }),
     ),
@@ -134,12 +140,14 @@ function requestNotes(agent: AgentState | undefined): string[] {
     ...(time === undefined
       ? []
       : [
-          `needs ${formatDuration(time.needed)}, limit ${formatDuration(time.asked)}: write time = "${timeToRequest(time.needed)}"`,
+          `needs ${formatDuration(time.needed)}, limit ${formatDuration(time.asked)}: write time = ` +
+            `"${timeToRequest(time.needed)}"`,
         ]),
     ...(memory === undefined
       ? []
       : [
-          `uses ${formatSize(memory.needed)}, requested ${formatSize(memory.asked)}: write memory = "${memoryToRequest(memory.needed)}"`,
+          `uses ${formatSize(memory.needed)}, requested ${formatSize(memory.asked)}: write memory = ` +
+            `"${memoryToRequest(memory.needed)}"`,
         ]),
   ];
 }
@@ -161,20 +169,20 @@ const resumeNotes = ({ agent }: AttemptState): string[] =>
   agent?.resumed === undefined ? [] : [describeResume(agent.resumed)];
 
 function endNotes(job: JobState, attempt: AttemptState): string[] {
-  if (attempt.outcome === 'success')
+  if (attempt.ending === 'success')
     return (attempt.agent?.outputs ?? [])
       .slice(0, 2)
       .map(({ path, bytes }) => `${printable(path)} ${formatSize(bytes)}`);
-  const fault = attempt.fault ?? attempt.agent?.faults.at(-1);
+  const { fault } = attempt;
   // The state says that the training failed; a narrow screen needs its room for the exception.
   const raised = fault?.kind === 'training-failed' ? fault.about : undefined;
   const what = fault === undefined ? describeLastContact(attempt) : printable(raised ?? fault.message);
-  return [job.status === 'waiting' ? `try ${attempt.attempt} ended: ${what}` : what];
+  return [job.status === 'waiting' ? `try ${attempt.number} ended: ${what}` : what];
 }
 
 /** For a lost attempt: its agent's last report. */
-function describeLastContact({ outcome, agent }: AttemptState): string {
-  if (agent === undefined || agent.outcome !== undefined) return outcome ?? '';
+function describeLastContact({ ending, agent }: AttemptState): string {
+  if (agent === undefined || agent.outcome !== undefined) return ending === 'running' ? '' : ending;
   return `last report ${agent.lastAt.slice(0, 19)}Z by its own clock, while ${agent.phase}`;
 }
 
@@ -229,9 +237,11 @@ const formatLoss = (loss: number): string =>
 /** The attempt that stands for the job: the latest. */
 export const latestAttempt = (job: JobState): AttemptState | undefined => job.attempts.at(-1);
 
-/** Where the attempt runs: its site, or its host. */
-export const displaySite = (attempt: AttemptState | undefined): string =>
-  attempt?.agent?.site ?? attempt?.pool?.site ?? attempt?.agent?.host ?? attempt?.pool?.host ?? '';
+/** Where the latest attempt runs: its site, or its host. */
+export function placeOf(job: JobState): string {
+  const { site = '', machine = '' } = latestAttempt(job) ?? {};
+  return site || machine;
+}
 
 /** An attempt's data in total; `total` only when every object's size is known. */
 function fetchTotals(fetches: readonly FetchState[]): { bytes: number; total?: number; rate: number } {
@@ -268,7 +278,7 @@ export function remaining(attempt: AttemptState): number | undefined {
 }
 
 /** How much of the training was done before this attempt. */
-function givenShare({ attempt, agent }: AttemptState): number {
+function givenShare({ number: attempt, agent }: AttemptState): number {
   const { resumed, training } = agent ?? {};
   if (resumed === undefined || training === undefined || resumed.savedBy === attempt) return 0;
   const { epoch, step } = resumed;

@@ -1,9 +1,11 @@
+/** `watch`'s screen: what is shown of a run in frames of many sizes, and what is left out. */
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
-import { loadRun } from '../../journal/load-run.ts';
-import type { AttemptState, RunState } from '../../journal/state.ts';
+import { type AgentState, emptyTally, loadRun, type RunState } from '@updraft/account/journal';
+import { type FoldedAttempt, completeJob } from '@updraft/account/testing';
+import { defined } from '@updraft/base';
 import { glyphsFor } from '../text/glyphs.ts';
 import { liveView, type Frame } from './live-view.ts';
 
@@ -19,45 +21,45 @@ const frame = (columns: number, rows = 24, color = false): Frame => ({
   hint: 'q leaves',
 });
 
-function fetching(jobs: number): RunState {
-  const attempt: AttemptState = {
-    job: '0000',
-    attempt: 2,
-    why: '',
+/** The attempt of each job as `changed` makes it. */
+function fetching(
+  jobs: number,
+  changed = (attempt: FoldedAttempt, _agent: AgentState): FoldedAttempt => attempt,
+  name = '',
+): RunState {
+  const agent: AgentState = {
+    version: '1',
+    host: 'worker\x1b[2J.example',
+    gpus: [],
+    startedAt: '2026-03-04T10:00:00.000Z',
+    lastAt: '2026-03-04T10:01:00.000Z',
     phase: 'fetching',
-    agent: {
-      version: '1',
-      host: 'worker\x1b[2J.example',
-      gpus: [],
-      startedAt: '2026-03-04T10:00:00.000Z',
-      lastAt: '2026-03-04T10:01:00.000Z',
-      phase: 'fetching',
-      millis: {
-        queued: 0,
-        preparing: 0,
-        fetching: 0,
-        unpacking: 0,
-        training: 0,
-        saving: 0,
-        returning: 0,
-        cleaning: 0,
-        unknown: 0,
-      },
-      fetches: [
-        {
-          object: 'o',
-          bytes: 50e6,
-          total: 200e6,
-          rate: 10e6,
-          server: 'cache-1:8443',
-          setbacks: [],
-          done: false,
-        },
-      ],
-      outputs: [],
-      faults: [],
+    millis: {
+      queued: 0,
+      preparing: 0,
+      fetching: 0,
+      unpacking: 0,
+      training: 0,
+      saving: 0,
+      returning: 0,
+      cleaning: 0,
+      unknown: 0,
     },
+    fetches: [
+      {
+        object: 'o',
+        bytes: 50e6,
+        total: 200e6,
+        rate: 10e6,
+        server: 'cache-1:8443',
+        setbacks: [],
+        done: false,
+      },
+    ],
+    outputs: [],
+    faults: [],
   };
+  const attempt: FoldedAttempt = { job: '0000', attempt: 2, why: '', phase: 'fetching', agent };
   const ids = Array.from({ length: jobs }, (_, index) => String(index).padStart(4, '0'));
   return {
     run: 'cifar10-k3v9q1',
@@ -67,23 +69,13 @@ function fetching(jobs: number): RunState {
     createdAt: '2026-03-04T10:00:00.000Z',
     stopRequested: false,
     rounds: 1,
-    jobs: ids.map((id) => ({
-      id,
-      status: 'running',
-      stopRequested: false,
-      attempts: [{ ...attempt, job: id }],
-    })),
-    tally: {
-      total: jobs,
-      waiting: 0,
-      running: jobs,
-      success: 0,
-      'wrong-output': 0,
-      failed: 0,
-      evicted: 0,
-      stopped: 0,
-      lost: 0,
-    },
+    jobs: ids.map((id) =>
+      completeJob(
+        { id, status: 'running', stopRequested: false, attempts: [{ ...changed(attempt, agent), job: id }] },
+        { planned: defined({ name: name || undefined }) },
+      ),
+    ),
+    tally: { ...emptyTally(jobs), running: jobs },
     garbled: 0,
   };
 }
@@ -102,25 +94,23 @@ test('in 60 columns figures take the room of the bar', () => {
 });
 
 test('in 80 columns a job without figures shows where it is', () => {
-  const state = fetching(1);
-  const [job] = state.jobs;
-  const attempt = { ...job!.attempts[0]!, phase: 'preparing' as const };
-  const agent = { ...attempt.agent!, site: 'GP-ARGO-ksu-backfill', fetches: [] };
-  const jobs = [{ ...job!, attempts: [{ ...attempt, agent }] }];
-  assert.match(
-    liveView({ ...state, jobs }, frame(80)).join('\n'),
-    /^0000 +2 {2}preparing +GP-ARGO-ksu-backfill$/m,
-  );
+  const state = fetching(1, (attempt, agent) => ({
+    ...attempt,
+    phase: 'preparing',
+    agent: { ...agent, site: 'GP-ARGO-ksu-backfill', fetches: [] },
+  }));
+  assert.match(liveView(state, frame(80)).join('\n'), /^0000 +2 {2}preparing +GP-ARGO-ksu-backfill$/m);
 });
 
 /** A job in training that is called like one of a sweep. */
 function training(name: string, metrics: Record<string, number>): RunState {
-  const state = fetching(1);
-  const [job] = state.jobs;
-  const attempt = { ...job!.attempts[0]!, phase: 'training' as const };
   const reported = { command: 'true', epoch: 3, epochs: 6, loss: 0.3333, accuracy: 0.65, metrics };
-  const agent = { ...attempt.agent!, site: 'GP-ARGO-ksu-backfill', training: reported };
-  return { ...state, jobs: [{ ...job!, name, attempts: [{ ...attempt, agent }] }] };
+  const train = (attempt: FoldedAttempt, agent: AgentState): FoldedAttempt => ({
+    ...attempt,
+    phase: 'training',
+    agent: { ...agent, site: 'GP-ARGO-ksu-backfill', training: reported },
+  });
+  return fetching(1, train, name);
 }
 
 test('in 80 columns a training job shows how far it is, its metrics and the time left', () => {
@@ -162,7 +152,7 @@ test('jobs that do not fit are counted, and active ones come first', () => {
   const state = fetching(50);
   const [first, ...rest] = state.jobs;
   assert.ok(first !== undefined);
-  state.jobs = [{ ...first, status: 'waiting', attempts: [] }, ...rest];
+  state.jobs = [{ ...first, status: 'waiting', outcome: 'waiting', attempts: [] }, ...rest];
   const lines = liveView(state, frame(80, 12));
   assert.ok(lines.some((line) => line.startsWith('0001')) && !lines.some((line) => line.startsWith('0000')));
   assert.equal(lines.length, 12);

@@ -1,8 +1,8 @@
 import { styleText } from 'node:util';
 import { clip, pad, printable } from '@updraft/base';
-import { fitTable, type FittedTable } from '@updraft/base/tables';
-import type { JobState, RunState } from '../../journal/state.ts';
-import { formatMillis } from '../../report/format.ts';
+import { fitTable, type FittedTable } from '@updraft/view/tables';
+import type { JobState, RunState } from '@updraft/account/journal';
+import { formatMillis } from '@updraft/view/format';
 import type { Glyphs } from '../text/glyphs.ts';
 import { describeState, jobListing, latestAttempt, shareDone } from './describe-job.ts';
 

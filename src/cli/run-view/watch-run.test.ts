@@ -1,3 +1,4 @@
+/** `watch` without a terminal and with one: which changes get a line, and what leaving does. */
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -5,9 +6,8 @@ import { test, type TestContext } from 'node:test';
 import { runCommand } from '../../../test/cli/run-command.ts';
 import { growingRun, type GrowingRun } from '../../../test/growing-run.ts';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
-import { Fault } from '../../fault/fault.ts';
-import { kinds } from '../../fault/kinds.ts';
-import { runFiles } from '../../job/layout.ts';
+import { Fault, kinds } from '@updraft/account/fault';
+import { runFiles } from '@updraft/account/run-folder';
 import { loadPlan } from '../../job/load-plan.ts';
 import * as status from '../commands/status.ts';
 import * as watch from '../commands/watch.ts';

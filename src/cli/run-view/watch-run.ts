@@ -1,19 +1,18 @@
 import path from 'node:path';
 import { printable } from '@updraft/base';
-import { asFault, Fault } from '../../fault/fault.ts';
-import { jobLabel } from '../../job/describe-parameters.ts';
-import { jobMetrics } from '../../journal/training-curve.ts';
-import type { JobState, RunState } from '../../journal/state.ts';
+import { asFault, Fault } from '@updraft/account/fault';
+import { jobLabel } from '@updraft/account/parameters';
+import type { JobState, RunState } from '@updraft/account/journal';
 import { runOnEnd } from '../../pool/on-end.ts';
 import type { Pool } from '../../pool/pool.ts';
-import { keepGoing } from '../../run/keep-going.ts';
+import { keepGoing } from '../../run/rounds.ts';
 import { followRunStates, readRunState } from '../../run/run-states.ts';
 import { drawOut, type Cli } from '../cli.ts';
 import type { SubmittedRun } from '../submit/submit-plan.ts';
 import { glyphsFor } from '../text/glyphs.ts';
 import type { Terminal } from '../text/terminal.ts';
 import { removeUnneededSecrets, printTrouble, whileRefreshing } from './current-state.ts';
-import { jobFigures, jobNotes, describeState, latestAttempt, displaySite } from './describe-job.ts';
+import { jobFigures, jobNotes, describeState, latestAttempt, placeOf } from './describe-job.ts';
 import { liveView } from './live-view.ts';
 
 /**
@@ -109,14 +108,13 @@ const jsonLines: Lines = (before, now, at) => {
 
 /** How a job is, in few words: `status --json` has everything. */
 function jobChange(job: JobState): object {
-  const { id, status, outcome, parameters, held, stopRequested, results } = job;
+  const { id, status, outcome, parameters, held, stopRequested, results, metrics, best } = job;
   const attempt = latestAttempt(job);
   const { epoch, epochs, step, steps } = attempt?.agent?.training ?? {};
   return {
     ...{ id, status, state: describeState(job), outcome, parameters },
-    ...{ attempt: attempt?.attempt, where: displaySite(attempt) || undefined, epoch, epochs, step, steps },
-    ...jobMetrics(job),
-    ...{ held, fault: attempt?.fault ?? attempt?.agent?.faults.at(-1) ?? job.fault },
+    ...{ attempt: attempt?.number, where: placeOf(job) || undefined, epoch, epochs, step, steps },
+    ...{ metrics, best, held, fault: attempt?.fault ?? job.fault },
     ...{ stopRequested: stopRequested || undefined, results },
   };
 }
@@ -136,7 +134,7 @@ function changedJobs(before: RunState | undefined, now: RunState): JobState[] {
 
 /** Between a successful attempt's end and its job's end there is nothing to print. */
 const isAboutToEnd = (job: JobState): boolean =>
-  job.status === 'waiting' && latestAttempt(job)?.outcome === 'success';
+  job.status === 'waiting' && latestAttempt(job)?.ending === 'success';
 
 /** What is worth a new line; constantly changing figures are not. */
 function changeKeyOf(job: JobState): string {
@@ -146,7 +144,7 @@ function changeKeyOf(job: JobState): string {
   const short = Object.keys(attempt?.agent?.short ?? {});
   return [
     describeState(job),
-    attempt?.attempt,
+    attempt?.number,
     training?.epoch ?? tenthOf(training),
     setbacks,
     job.stopRequested,
@@ -160,13 +158,13 @@ const tenthOf = ({ step, steps }: { step?: number; steps?: number } = {}): numbe
 
 function textLine(job: JobState, at: number): string {
   const attempt = latestAttempt(job);
-  const place = displaySite(attempt);
+  const place = placeOf(job);
   const time = new Date(at).toISOString().slice(0, 19);
   const detail = [...jobFigures(job), ...jobNotes(job, at)].join(', ');
   return [
     `${time}Z`,
     printable(jobLabel(job.id, job.name)),
-    ...(attempt === undefined ? [] : [`try ${attempt.attempt}`]),
+    ...(attempt === undefined ? [] : [`try ${attempt.number}`]),
     describeState(job),
     ...(place === '' ? [] : [`at ${printable(place)}`]),
     ...(detail === '' ? [] : [`(${detail})`]),
@@ -231,8 +229,8 @@ function openScreen(
   { draw, onKey }: { draw: () => string[]; onKey: (key: string) => void },
 ): Screen {
   const redraw = () => {
-    // Overwrites line by line, so that nothing flickers. Each line is cleared before it is written: after a full line the
-    // cursor is still on its last character.
+    // Overwrites line by line, so that nothing flickers. Each line is cleared before it is written: after a full line
+    // the cursor is still on its last character.
     const lines = draw();
     const text = lines.map((line, index) => `\x1b[${index + 1};1H\x1b[2K${line}`).join('');
     drawOut(cli, lines.length < terminal.size().rows ? `${text}\x1b[${lines.length + 1};1H\x1b[J` : text);

@@ -1,17 +1,21 @@
 import path from 'node:path';
 import { counted, formatDuration, formatSize, printable, shardRange } from '@updraft/base';
-import { jobLabel, jobNames } from '../../job/describe-parameters.ts';
-import { runFiles, runsFolder } from '../../job/layout.ts';
+import type { Document, Fact } from '@updraft/view/document';
+import { jobLabel, jobNames } from '@updraft/account/parameters';
+import { runFiles, runsFolder } from '@updraft/account/run-folder';
 import { isOnDemand } from '../../job/on-demand.ts';
 import type { Fallback, Plan } from '../../job/plan.ts';
 import type { SecretFound } from '../../job/secrets.ts';
 import { parametersOf } from '../../job/matrix.ts';
 import { variantNames, variantsOf } from '../../job/variants.ts';
-import { describePolicy } from '../../recovery/describe-policy.ts';
-import type { Policy } from '../../recovery/policy.ts';
+import {
+  describePolicy,
+  expectedLoss,
+  type Interruptions,
+  meanLife,
+  type Policy,
+} from '@updraft/account/recovery';
 import { describeNeeds, describeSize, describeTorch } from '../environment/facts-text.ts';
-import { expectedLoss, type Interruptions, meanLife } from '../../recovery/interruptions.ts';
-import { labelledText } from '../text/phrases.ts';
 
 const shownJobs = 5;
 const shownFiles = 10;
@@ -28,43 +32,41 @@ interface PlanFacts {
   secrets?: readonly SecretFound[];
   sent?: readonly string[];
   interruptions?: Interruptions | undefined;
+  /** What the scheduler would get. */
+  submits?: string | undefined;
 }
 
-/** A plan as text; `policies` are what its pool does about failures of each variant. */
-export function planText(
+/** A plan as a page; `policies` are what its pool does about failures of each variant. */
+export function planPage(
   plan: Plan,
   policies: readonly Policy[] = [],
-  { secrets = [], sent = [], interruptions }: PlanFacts = {},
-  width = Number.POSITIVE_INFINITY,
-): string {
+  { secrets = [], sent = [], interruptions, submits }: PlanFacts = {},
+): Document {
   const common = commonLines(plan, policies);
   const shared = (lines: string[]): string[] => {
     const same = lines.filter((line) => common.has(line));
     return same.length === lines.length ? lines : [...same, 'see "differ"'];
   };
   const [first] = policies;
-  const rows: [string, string[]][] = [
-    ['file', [plan.file]],
-    ['run', [printable(plan.spec.train.command)]],
-    ['jobs', jobLines(plan)],
-    ['files', fileLines(plan)],
-    ...(sent.length === 0 ? [] : [['sent', [...sent]] satisfies [string, string[]]]),
-    ['data', shared(dataLines(plan))],
-    ...(plan.variants === undefined
-      ? []
-      : [['differ', variantLines(plan, policies)] satisfies [string, string[]]]),
-    ...(secrets.length === 0 ? [] : [['secrets', secrets.map(secretLine)] satisfies [string, string[]]]),
-    ['software', shared(softwareLines(plan))],
-    ['needs', shared(needLines(plan))],
-    ['success', [...successLines(plan), ...interruptionLines(plan, interruptions)]],
-    ...(first === undefined ? [] : [['failure', shared(describePolicy(first))] satisfies [string, string[]]]),
-    [
-      'results',
-      [`${path.join(plan.folder, runsFolder, `${plan.spec.name}-<id>`, runFiles.results, '<job>')}/`],
-    ],
-    ['plan', [plan.planHash.slice(0, 16)]],
+  const results = path.join(plan.folder, runsFolder, `${plan.spec.name}-<id>`, runFiles.results, '<job>');
+  const facts: Fact[] = [
+    ['file', plan.file],
+    ['run', printable(plan.spec.train.command)],
+    ['jobs', ...jobLines(plan)],
+    ['files', ...fileLines(plan)],
+    ['sent', ...sent],
+    ['data', ...shared(dataLines(plan))],
+    ['differ', ...(plan.variants === undefined ? [] : variantLines(plan, policies))],
+    ['secrets', ...secrets.map(secretLine)],
+    ['software', ...shared(softwareLines(plan))],
+    ['needs', ...shared(needLines(plan))],
+    ['success', ...successLines(plan), ...interruptionLines(plan, interruptions)],
+    ['failure', ...(first === undefined ? [] : shared(describePolicy(first)))],
+    ['results', `${results}/`],
+    ['plan', plan.planHash.slice(0, 16)],
+    ['submits', ...(submits === undefined ? [] : [submits])],
   ];
-  return `${headline(plan)}\n${labelledText(rows, width)}`;
+  return [headline(plan), { facts }];
 }
 
 const secretLine = ({ name, from, value }: SecretFound): string =>
@@ -143,10 +145,11 @@ function dataLines({ data }: Plan): string[] {
     ].filter((proof) => proof !== undefined);
     const token = source.tokenFile === undefined ? [] : [`  token from ${source.tokenFile}`];
     return [
-      `${source.name}: ${source.url} -> ${source.into}/ (${isOnDemand(source) ? 'as tar files' : `unpack: ${source.unpack}`})`,
+      `${source.name}: ${source.url} -> ${source.into}/ ` +
+        `(${isOnDemand(source) ? 'as tar files' : `unpack: ${source.unpack}`})`,
       `  ${source.method}: ${source.why}`,
       ...(isOnDemand(source) ? [`  ${describeKeep(source.keepBytes)}`] : []),
-      `  must match: ${proofs.length === 0 ? 'nothing declared; add expect or sha256 to verify it' : proofs.join(', ')}`,
+      '  must match: ' + (proofs.join(', ') || 'nothing declared; add expect or sha256 to verify it'),
       ...(source.arriving
         ? ['  the training starts with the first part, and its result counts once all parts have arrived']
         : []),
@@ -176,7 +179,8 @@ function softwareLines({ spec, environment }: Plan): string[] {
     ...(facts === undefined
       ? []
       : [
-          `Pixi environment ${facts.environment} on ${facts.platform}: Python ${facts.python ?? 'none'}, ${describeTorch(facts)}`,
+          `Pixi environment ${facts.environment} on ${facts.platform}: Python ${facts.python ?? 'none'}, ` +
+            describeTorch(facts),
           `  needs ${describeNeeds(facts)}; ${describeSize(facts)}; packages ${facts.hash.slice(0, 8)}`,
         ]),
   ];
@@ -214,9 +218,11 @@ function interruptionLines({ spec }: Plan, interruptions: Interruptions | undefi
     `${(100 * expectedLoss(life, saveSeconds, every)).toFixed(1)} %`;
   const chosen = every === undefined ? '' : ` and is made every ${formatDuration(every)}`;
   const known = (seconds: number): string =>
-    `  expect to lose ${lost(seconds)} of the time: a checkpoint took ${seconds.toFixed(2)} s in the latest run${chosen}`;
+    `  expect to lose ${lost(seconds)} of the time: a checkpoint took ${seconds.toFixed(2)} s in the latest ` +
+    `run${chosen}`;
   return [
-    `interrupted once in ${formatDuration(Math.max(1, Math.round(life)))} so far (${interrupted} of ${counted(attempts, 'attempt')} in ${runsFolder}/):`,
+    `interrupted once in ${formatDuration(Math.max(1, Math.round(life)))} so far (${interrupted} of ` +
+      `${counted(attempts, 'attempt')} in ${runsFolder}/):`,
     save === undefined
       ? `  expect to lose ${lost(1)} of the time if a checkpoint takes 1 s, ${lost(10)} if it takes 10 s${chosen}`
       : known(save),
@@ -230,7 +236,8 @@ function successLines({ spec }: Plan): string[] {
   if (checkpoint !== undefined) lines.push(`resumes from ${checkpoint}/`);
   if (quietLimitSeconds !== undefined)
     lines.push(
-      `ended as hung after ${formatDuration(quietLimitSeconds)} without output or CPU use (three times that while it uses CPU)`,
+      `ended as hung after ${formatDuration(quietLimitSeconds)} without output or CPU use (three times that ` +
+        'while it uses CPU)',
     );
   return lines;
 }

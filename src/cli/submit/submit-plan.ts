@@ -1,19 +1,20 @@
 import path from 'node:path';
-import { findProgram, firstFew, isThere, shellQuote } from '@updraft/base';
-import { Fault } from '../../fault/fault.ts';
-import { runFiles } from '../../job/layout.ts';
+import { counted, findProgram, firstFew, isThere, shellQuote } from '@updraft/base';
+import { documentText } from '@updraft/view/document';
+import { Fault } from '@updraft/account/fault';
+import { runFiles } from '@updraft/account/run-folder';
 import { loadJobFile } from '../../job/load-plan.ts';
 import type { Plan } from '../../job/plan.ts';
 import { variantsOf } from '../../job/variants.ts';
 import { openPool } from '../../pool/open-pool.ts';
-import type { Pool } from '../../pool/pool.ts';
-import { readPlan } from '../../pool/read-plan.ts';
+import { type Pool, readPlan } from '../../pool/pool.ts';
 import { readRunState } from '../../run/run-states.ts';
 import { findEarlier, resumeRun, submitRun, type Submitted, whatChanged } from '../../run/submit-run.ts';
-import { checkBeforeSubmit } from '../check/check-plan.ts';
+import { checkPlan } from '../../preflight/check-plan.ts';
 import type { Cli } from '../cli.ts';
 import { runTool } from '../environment/workspace.ts';
 import { type JobFileOptions, jobFileArgument, loadOptions } from '../job-file-argument.ts';
+import { countFindings, findingsPage } from '../text/findings-page.ts';
 import { askYesNo, nextCommands } from '../text/phrases.ts';
 import { describeFallback } from './plan-text.ts';
 import { existsSync } from 'node:fs';
@@ -73,17 +74,52 @@ async function submit(
   return { ...(await submitRun(plan, pool, { isNew, canary, ...context })), pool };
 }
 
+/**
+ * The quick check before a new run is created: refuses what would surely fail, and only mentions the rest. A resumed
+ * run was checked when it was created.
+ */
+async function checkBeforeSubmit(
+  cli: Cli,
+  words: string,
+  job: Awaited<ReturnType<typeof loadJobFile>>,
+  isNew: boolean,
+): Promise<void> {
+  const { same } = await findEarlier(job.plan);
+  if (same !== undefined && !isNew) return;
+  const { findings } = await checkPlan(cli, job, { quick: true });
+  const errors = findings.filter(({ level }) => level === 'error');
+  const rest = findings.filter(({ level }) => level === 'warning');
+  if (errors.length > 0) {
+    cli.err(documentText(findingsPage(errors), Infinity));
+    // A missing secret cannot be sent to the jobs, checked or not.
+    const mayQueue = !errors.some(({ rule }) => rule === 'secret-missing');
+    const { file } = job.plan;
+    throw new Fault('file-invalid', `${file}: ${counted(errors.length, 'error')}; nothing was queued`, {
+      fix:
+        `apply the ${errors.length === 1 ? 'fix' : 'fixes'} ` +
+        `above${mayQueue ? ', or submit anyway with --no-check' : ''}`,
+      about: file,
+    });
+  }
+  const them = rest.length === 1 ? 'it' : 'them';
+  if (rest.length > 0) cli.err(`${countFindings(rest)}; \`updraft check${words}\` lists ${them}\n`);
+}
+
 /** Asks before a changed job file starts a run beside one that has not ended; throws unless the user agrees. */
 async function confirmSecondRun(cli: Cli, plan: Plan): Promise<void> {
   const { same, newest } = await findEarlier(plan);
   if (same !== undefined || newest === undefined || newest.isEnded) return;
   const run = path.basename(newest.folder);
-  const older = `${run} has not ended, and these changed since it was started: ${firstFew(whatChanged(newest.plan, plan), 3)}`;
+  const older =
+    `${run} has not ended, and these changed since it was started: ` +
+    firstFew(whatChanged(newest.plan, plan), 3);
   const agreed = await askYesNo(cli, `${older}. Start a second run beside it?`);
   if (agreed === true) return;
   throw new Fault('usage', agreed === false ? 'nothing was started' : older, {
     about: run,
-    fix: `add --new to start a second run beside it; \`updraft watch ${run}\` shows it, \`updraft stop ${run}\` ends it`,
+    fix:
+      `add --new to start a second run beside it; \`updraft watch ${run}\` shows it, ` +
+      `\`updraft stop ${run}\` ends it`,
   });
 }
 
@@ -154,7 +190,7 @@ export async function printSubmitted(
 /** The command that starts another run of the same job file. */
 export const newRun = (command: string, words: string): string => `updraft ${command} --new${words}`;
 
-/** Downloads an image of a federation to where this machine, or a cluster that shares its files, uses it; an existing one stays. */
+/** Downloads an image to where this machine, or a cluster that shares its files, uses it; an existing one stays. */
 async function fetchImage(cli: Cli, { spec, imageTokenFile: tokenFile }: Plan): Promise<void> {
   const { image } = spec.environment;
   const target = image === undefined ? undefined : cachedImage(image, cli.env);

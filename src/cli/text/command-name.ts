@@ -1,6 +1,6 @@
 import { realpath } from 'node:fs/promises';
 import { type Env, findProgram, shellQuote, wrapLines } from '@updraft/base';
-import { groups } from '../help-texts.ts';
+import { groups } from '../command-list.ts';
 
 /**
  * What to type to run the file that was started, an executable or a script: `updraft` if that is on the PATH, else what
@@ -16,7 +16,7 @@ export async function commandName(started: string, env: Env): Promise<string> {
   return /\.m?js$/.test(file) ? `node ${shellQuote(file)}` : shellQuote(file);
 }
 
-const names = Object.values(groups).flat().join('|');
+const names = Object.values(groups).flatMap(Object.keys).join('|');
 const command = new RegExp(
   `(?<![\\w./-]|npx )updraft(?= (?:(?:${names}|help)\\b|--(?:help|version)\\b))`,
   'g',

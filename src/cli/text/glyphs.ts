@@ -1,5 +1,5 @@
 import type { Env } from '@updraft/base';
-import type { TextPage } from '../../report/report-text.ts';
+import type { TextPage } from '@updraft/view/document';
 
 /** The marks of bars: blocks where the terminal's locale is UTF-8, the letters of `condor_watch_q` elsewhere. */
 export type Glyphs = TextPage['glyphs'];

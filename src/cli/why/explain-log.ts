@@ -1,17 +1,23 @@
 import { firstFew, printable } from '@updraft/base';
 import type { LogEvent, LogSource } from '@updraft/htcondor/eventlog';
-import { Fault } from '../../fault/fault.ts';
-import { hasNumber, idParts, type JobHistory } from '../../history/history.ts';
-import { readAds } from '../../history/read-ads.ts';
-import { type HistoryOptions, readHistory, type ReadHistory } from '../../history/read-history.ts';
-import { noEventsFault } from '../../report/no-events.ts';
+import { Fault } from '@updraft/account/fault';
+import {
+  hasNumber,
+  type HistoryOptions,
+  idParts,
+  type JobHistory,
+  readAds,
+  readHistory,
+  type ReadHistory,
+} from '@updraft/account/history';
+import { noEventsFault } from '@updraft/account/report';
 
 /** Logs of more bytes are read without the lines of their evidence, unless something shows these. */
 const manyBytes = 16_000_000;
 
 /**
- * The jobs of event logs or of ads in long form, to be explained; with `12.3`, `12` for a cluster, or a DAG node, only those. A few jobs have
- * their evidence with its lines; of many, only with `isQuoted`.
+ * The jobs of event logs or of ads in long form, to be explained; with `12.3`, `12` for a cluster, or a DAG node, only
+ * those. A few jobs have their evidence with its lines; of many, only with `isQuoted`.
  */
 export async function jobsToExplain(
   sources: readonly LogSource[],

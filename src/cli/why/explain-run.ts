@@ -2,20 +2,23 @@ import path from 'node:path';
 import { clip, counted, defined, mapLimited, printable, printableLines } from '@updraft/base';
 import { withoutSecrets } from '@updraft/base/secrets';
 import { lastTraceback } from '@updraft/base/training';
-import { causeTitle } from '../../codes/causes.ts';
-import type { Explanation } from '../../diagnosis/explanation.ts';
+import { causeTitle } from '@updraft/account/codes';
+import { explainRunJob, type Explanation, type FiledEntry } from '@updraft/account/why';
 import { readEnd } from '../../dashboard/run-source.ts';
-import { jobLabel } from '../../job/describe-parameters.ts';
-import { attemptFiles, attemptFolder, runFiles } from '../../job/layout.ts';
-import { JournalTail, readJournal, readWhole } from '../../journal/tail.ts';
-import { isProgressLine } from '../../journal/training-curve.ts';
-import type { JobState, RunState } from '../../journal/state.ts';
+import { jobLabel } from '@updraft/account/parameters';
+import { attemptFiles, attemptFolder, runFiles } from '@updraft/account/run-folder';
+import {
+  endedBadly,
+  isProgressLine,
+  type JobState,
+  JournalTail,
+  readJournal,
+  readWhole,
+  type RunState,
+} from '@updraft/account/journal';
 import { poolKind } from '../../pool/open-pool.ts';
-import type { PoolRecords } from '../../pool/pool.ts';
-import { decide, pastAttempts, type Decision } from '../../recovery/decide.ts';
-import { readPlan } from '../../pool/read-plan.ts';
-import type { Policy } from '../../recovery/policy.ts';
-import { explainRunJob, type FiledEntry } from '../../why/explain-run-job.ts';
+import { type PoolRecords, readPlan } from '../../pool/pool.ts';
+import { decide, type Decision, pastAttempts, type Policy } from '@updraft/account/recovery';
 
 /** Journals read in parallel. */
 const maxParallelReads = 32;
@@ -74,14 +77,15 @@ async function printedTraceback(
   { id, attempts }: JobState,
   entries: readonly FiledEntry[],
 ): Promise<Pick<Explanation, 'traceback'>> {
-  const last = attempts.at(-1)?.attempt;
-  const hasFailed = entries.some(
-    ({ entry }) => entry.kind === 'training-ended' && entry.status !== 0 && entry.attempt === last,
-  );
-  if (last === undefined || !hasFailed) return {};
+  const last = attempts.at(-1)?.number;
+  const failed = entries
+    .flatMap(({ entry }) => (entry.kind === 'training-ended' && entry.status !== 0 ? [entry] : []))
+    .findLast(({ attempt }) => attempt === last);
+  if (last === undefined || failed === undefined) return {};
   const file = path.join(attemptFolder(folder, id, last), attemptFiles.err);
   const printed = await readEnd(file, tailBytes).catch(() => undefined);
-  const lines = lastTraceback(withoutSecrets(printed?.text ?? '').split(/\r?\n/)).map(tracedLine);
+  const all = withoutSecrets(printed?.text ?? '').split(/\r?\n/);
+  const lines = lastTraceback(all, failed.rank).map(tracedLine);
   return lines.length === 0 ? {} : { traceback: { file: path.relative(folder, file), lines } };
 }
 
@@ -105,8 +109,8 @@ function decisionOn(
   policy: Policy,
   now: number,
 ): Decision | undefined {
-  if (attempts.some(({ outcome }) => outcome === undefined)) return undefined;
-  const ofRound = attempts.filter(({ attempt }) => attempt > attemptsBefore);
+  if (attempts.some(({ ending }) => ending === 'running')) return undefined;
+  const ofRound = attempts.filter(({ number: attempt }) => attempt > attemptsBefore);
   return decide(pastAttempts(ofRound), policy, now);
 }
 
@@ -116,7 +120,7 @@ function isAbout({ entry }: FiledEntry, job: string): boolean {
 }
 
 async function agentEntries(folder: string, { id, attempts }: JobState): Promise<FiledEntry[]> {
-  const perAttempt = await mapLimited(attempts, maxParallelReads, ({ attempt }) =>
+  const perAttempt = await mapLimited(attempts, maxParallelReads, ({ number: attempt }) =>
     entriesIn(
       folder,
       path.relative(folder, path.join(attemptFolder(folder, id, attempt), attemptFiles.journal)),
@@ -170,7 +174,7 @@ function explainCanaryWait(
   pool: PoolRecords | undefined,
 ): Explanation {
   const ahead = jobs.filter(({ isKeptBack }) => !isKeptBack);
-  const bad = ahead.filter(({ outcome }) => outcome !== undefined && outcome !== 'success');
+  const bad = ahead.filter(endedBadly);
   const named = bad
     .slice(0, 8)
     .map(({ id, name }) => printable(jobLabel(id, name)))
@@ -185,7 +189,8 @@ function explainCanaryWait(
         : 'it is kept back until the canary jobs are done',
     because: [
       bad.length > 0
-        ? `It was not queued, because ${named} of the ${counted(ahead.length, 'canary job')} ended without a valid result.`
+        ? `It was not queued, because ${named} of the ${counted(ahead.length, 'canary job')} ended without a ` +
+          'valid result.'
         : `It is queued when ${ahead.length === 1 ? 'the canary job has' : 'all canary jobs have'} a valid result.`,
     ],
     evidence: [],
@@ -199,7 +204,8 @@ function explainCanaryWait(
     advice:
       bad.length > 0
         ? [
-            `See why job ${bad[0]?.id ?? ''} failed with \`updraft why\`, then run \`updraft retry\`: after a valid result this job follows.`,
+            `See why job ${bad[0]?.id ?? ''} failed with \`updraft why\`, then run \`updraft retry\`: after a ` +
+              'valid result this job follows.',
           ]
         : ["To continue, run `updraft submit` with the run's folder."],
   };

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { runCommand } from '../../../test/cli/run-command.ts';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
-import type { Explanation } from '../../diagnosis/explanation.ts';
+import type { Explanation } from '@updraft/account/why';
 import { logSources } from '@updraft/htcondor/eventlog';
 import * as why from '../commands/why.ts';
 import { jobsToExplain } from './explain-log.ts';

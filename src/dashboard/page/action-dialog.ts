@@ -1,4 +1,4 @@
-import { html } from './dom.ts';
+import { html } from '@updraft/view/dom';
 import type { ActionName } from './server.ts';
 
 interface DialogText {
@@ -25,7 +25,8 @@ const texts: Record<ActionName, DialogText> = {
     no: 'Leave it',
     style: 'act',
     effect: (what) =>
-      `This tries ${what} again in the same run, with the original files. A job that failed because of an error in the training will fail again: fix the error first, and use the command with --with-new-files.`,
+      `This tries ${what} again in the same run, with the original files. A job that failed because of an ` +
+      'error in the training will fail again: fix the error first, and use the command with --with-new-files.',
   },
 };
 

@@ -1,7 +1,7 @@
 import { curveAxis, shortNumber, type ValueAxis } from '../axes.ts';
 import type { MetricCurves } from '../page-data.ts';
 import type { Measured } from '../row-order.ts';
-import { drawing, svg } from './dom.ts';
+import { drawing, svg } from '@updraft/view/dom';
 import { type LineChart, lineLayer, type PixelLine } from './line-layer.ts';
 
 const [left, right, top, bottom] = [52, 26, 14, 34];
@@ -28,7 +28,8 @@ export function curveChart(
   const layer = lineLayer(lines, best);
   const element = drawing(
     'chart',
-    `${metric} of ${drawn.length} jobs over ${shortNumber(x[1])} ${unit}, from ${shortNumber(y[0])} to ${shortNumber(y[1])}`,
+    `${metric} of ${drawn.length} jobs over ${shortNumber(x[1])} ${unit}, ` +
+      `from ${shortNumber(y[0])} to ${shortNumber(y[1])}`,
     { width, height },
     ...axes,
     layer.element,

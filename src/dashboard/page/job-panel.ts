@@ -1,5 +1,5 @@
 import type { Action, JobDetail, LogPart, ResultFile } from '../page-data.ts';
-import { html, prose, show } from './dom.ts';
+import { html, prose, show } from '@updraft/view/dom';
 import { attemptCurve, describeParts, phaseBar } from './pictures.ts';
 import type { ActionName } from './server.ts';
 import { downloads } from './sweep.ts';

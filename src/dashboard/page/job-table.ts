@@ -5,7 +5,7 @@ import {
   type ParameterColumn,
   parameterColumns,
   showValue,
-} from '../../job/describe-parameters.ts';
+} from '@updraft/account/parameters';
 import { shortNumber } from '../axes.ts';
 import type { Board, BoardRow } from '../page-data.ts';
 import {
@@ -17,8 +17,8 @@ import {
   sortRows,
   titleOf,
 } from '../row-order.ts';
-import { html, symbolOf } from './dom.ts';
-import { phaseLegend, timeline } from './pictures.ts';
+import { html } from '@updraft/view/dom';
+import { phaseLegend, symbolOf, timeline } from './pictures.ts';
 
 /** As in the style. A fixed height lets the scroll position determine the visible rows. */
 const rowHeight = 36;

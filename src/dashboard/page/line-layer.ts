@@ -1,4 +1,4 @@
-import { svg } from './dom.ts';
+import { svg } from '@updraft/view/dom';
 
 /** Pixels of a line: x, y, x, y … from left to right. */
 export type PixelLine = readonly number[];

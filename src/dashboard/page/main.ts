@@ -1,7 +1,6 @@
-import type { BoardUpdate, Opening } from '../page-data.ts';
+import type { Board, BoardUpdate, Opening } from '../page-data.ts';
 import { actionDialog } from './action-dialog.ts';
-import { html, show } from './dom.ts';
-import { figures } from './figures.ts';
+import { html, show } from '@updraft/view/dom';
 import { JobPanel } from './job-panel.ts';
 import { JobTable } from './job-table.ts';
 import { questions } from './questions.ts';
@@ -140,4 +139,14 @@ const [only] = opening.change.rows;
 if (only !== undefined && board.jobs === 1) {
   table.choose(only.id);
   void panel.show(only.id, labelOf(only.id));
+}
+
+/** The tables of the report. Their markup is escaped, and the page's policy lets it run nothing. */
+function figures() {
+  const element = html('div', { class: 'numbers' });
+  const update = ({ tables }: Board) => {
+    const { body } = new DOMParser().parseFromString(tables, 'text/html');
+    show(element, ...body.childNodes);
+  };
+  return { element, update };
 }

@@ -1,10 +1,10 @@
-import { shortenDistinct, shortNames } from '@updraft/base/tables';
+import { shortenDistinct, shortNames } from '@updraft/view/tables';
 import { longestOf } from '@updraft/base';
 import { axisOf, type ValueAxis } from '../axes.ts';
-import { differingParameters } from '../../job/describe-parameters.ts';
+import { differingParameters } from '@updraft/account/parameters';
 import type { BoardRow, ParameterValue } from '../page-data.ts';
 import { type Measured, measuredBy } from '../row-order.ts';
-import { drawing, svg } from './dom.ts';
+import { drawing, svg } from '@updraft/view/dom';
 import { type LineChart, lineLayer } from './line-layer.ts';
 
 const [margin, bottom] = [34, 18];

@@ -1,8 +1,8 @@
-import { formatMillis } from '../../report/format.ts';
+import { formatMillis } from '@updraft/view/format';
 import { shortNumber } from '../axes.ts';
-import type { AttemptBar, JobCurve } from '../page-data.ts';
+import type { AttemptBar, JobCurve, Tone } from '../page-data.ts';
 import { plot, rangesOf } from './curve-chart.ts';
-import { html, drawing, svg } from './dom.ts';
+import { html, drawing, svg } from '@updraft/view/dom';
 
 export const phaseLegend = (phases: readonly string[]) =>
   html(
@@ -79,3 +79,7 @@ export function attemptCurve(curve: JobCurve | undefined) {
 
 const figure = (value: number | undefined) =>
   value === undefined ? '' : shortNumber(Number(value.toPrecision(3)));
+
+/** Colour is never the only sign. */
+const marks: Record<Tone, string> = { good: '✓', busy: '▶', idle: '○', warn: '‖', bad: '✗' };
+export const symbolOf = (tone: Tone) => html('span', { class: 'mark', 'aria-hidden': 'true' }, marks[tone]);

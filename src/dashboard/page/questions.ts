@@ -1,6 +1,7 @@
 import { counted } from '@updraft/base';
 import type { Board, Problem } from '../page-data.ts';
-import { html, prose, symbolOf, show } from './dom.ts';
+import { html, prose, show } from '@updraft/view/dom';
+import { symbolOf } from './pictures.ts';
 
 /** The four questions of a reader with ten seconds, with their answers. */
 export function questions(acts: { openJob: (id: string) => void; labelOf: (id: string) => string }) {

@@ -1,10 +1,10 @@
 import { counted, formatSize } from '@updraft/base';
-import { jobLabel } from '../../job/describe-parameters.ts';
+import { jobLabel } from '@updraft/account/parameters';
 import { shortNumber } from '../axes.ts';
 import type { BoardMetric, BoardRow, MetricCurves, ResultFile } from '../page-data.ts';
 import { bestFirst, divergedBy, divergedText, type Measured, measuredBy, titleOf } from '../row-order.ts';
 import { curveChart } from './curve-chart.ts';
-import { html, show } from './dom.ts';
+import { html, show } from '@updraft/view/dom';
 import type { LineChart } from './line-layer.ts';
 import { parallelChart } from './parallel-chart.ts';
 
@@ -169,7 +169,8 @@ export class Sweep {
     const jobs = counted(this.#ordered.length, 'job');
     const diverged = divergedText(this.#ordered, this.#measured);
     const reading = this.#curves?.isComplete === false ? '; reading the journals …' : '';
-    return `${titleOf(this.#measured)} of ${jobs}${this.#ranked.length > inColour ? `, the best ${inColour} in colour` : ''}${diverged && `; ${diverged}`}${reading}`;
+    const best = this.#ranked.length > inColour ? `, the best ${inColour} in colour` : '';
+    return `${titleOf(this.#measured)} of ${jobs}${best}${diverged && `; ${diverged}`}${reading}`;
   }
 
   /** Why there are no curves. */

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { isThere } from '@updraft/base';
-import { runFiles, sandboxFiles } from '../../job/layout.ts';
-import type { Entry } from '../../journal/entry.ts';
+import { runFiles, sandboxFiles } from '@updraft/account/run-folder';
+import type { Entry } from '@updraft/account/journal';
 
 /** Files of a run on HTCondor besides those of every run, by path in its folder. */
 export const condorFiles = {
@@ -10,7 +10,7 @@ export const condorFiles = {
   items: 'condor/jobs.items',
   /** The job's executable: unpacks the agent and becomes it. */
   launcher: 'condor/updraft-job',
-  /** The same for the file-transfer plugin. In the run's folder itself: HTCondor looks for plugins under the given path. */
+  /** The same for the file-transfer plugin, in the run's folder itself: HTCondor looks for it under the given path. */
   plugin: 'updraft_plugin',
   /** How failures are handled; the submit file has it as HTCondor expressions. */
   policy: 'condor/policy.json',

@@ -1,38 +1,56 @@
-import { chmod } from 'node:fs/promises';
 import path from 'node:path';
+import { chmod, readdir, readlink, cp, mkdir, mkdtemp, symlink, writeFile } from 'node:fs/promises';
 import { applyRules, type Env, isThere } from '@updraft/base';
 import { identifyProcess } from '@updraft/base/processes';
+import { Fault } from '@updraft/account/fault';
+import { runFiles } from '@updraft/account/run-folder';
+import { readJournal } from '@updraft/account/journal';
+import { policyOf } from '@updraft/account/recovery';
+import { scanEventLog } from '@updraft/htcondor/eventlog';
+import { type JobHistory, LogFold } from '@updraft/account/history';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { removeTree } from '@updraft/base/disk';
+import { sentAuthorities } from '@updraft/pelican/trust';
 import type { PlanLimits } from '../../check/facts.ts';
 import { limitRules } from '../../check/rules/limits.ts';
 import { durationRule } from '../../check/rules/results.ts';
-import { Fault } from '../../fault/fault.ts';
-import { runFiles } from '../../job/layout.ts';
 import { type LivePage, livePageBytes, readLivePage } from '../../job/live-page.ts';
 import type { Plan } from '../../job/plan.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
 import { variantsOf } from '../../job/variants.ts';
-import { readJournal } from '../../journal/tail.ts';
-import { policyOf } from '../../recovery/policy.ts';
-import { launcherScript, pluginScript } from '../launcher.ts';
-import { findAgent } from '../find-agent.ts';
-import { packedBytes } from '../packed-agent.ts';
-import type { Pool, PoolKind, PoolRecords, PoolContext } from '../pool.ts';
-import { readPlan, roundPlan } from '../read-plan.ts';
+import { launcherScript, pluginScript, softwareScript } from '../launcher.ts';
+import { findAgent, packedBytes } from '../find-agent.ts';
+import {
+  type Pool,
+  type PoolKind,
+  type PoolRecords,
+  type PoolContext,
+  type RunAccount,
+  readPlan,
+  roundPlan,
+} from '../pool.ts';
 import { examineSeconds } from '../scheduler-tools.ts';
 import { condorFiles, jobIds, condorRoundFiles } from './condor-files.ts';
 import { eventLogSource } from './follow/event-log-source.ts';
-import { condorAccount } from './follow/run-account.ts';
-import { agentObject, anyNeedsPlugin, describeSent, requiredArch } from './submit/agent-travel.ts';
-import { condorRunPolicy } from './submit/condor-policy.ts';
+import {
+  agentObject,
+  anyNeedsPlugin,
+  describeSent,
+  requiredArch,
+  prepareInputs,
+  renderCondorOrders,
+} from './submit/job-inputs.ts';
+import { condorRunPolicy, policyOfJob, writtenPolicy } from './submit/condor-policy.ts';
 import { condorProfiles, findLimits, findProfile, type Profile } from './submit/profiles.ts';
-import { prepareInputs, renderCondorOrders } from './submit/job-inputs.ts';
-import { renderSubmit } from './submit/render-submit.ts';
+import { renderSubmit, inputsOf, renderShell } from './submit/render-submit.ts';
 import { submitOnce } from './submit/submit-once.ts';
 import { userEnvironment } from './submit/submit-text.ts';
 import { askSlots } from './tools/ask-slots.ts';
 import { CondorTools } from './tools/condor-tools.ts';
-import { openShell } from './tools/open-shell.ts';
 import { countQueued, releaseHeld, stopJobs } from './tools/queued-jobs.ts';
+import { RunClusters } from './follow/run-clusters.ts';
+import { localImage, sifName } from './submit/render-image.ts';
 
 const records: PoolRecords = {
   traits: poolTraits.condor,
@@ -193,4 +211,144 @@ function assertAllowed(plan: Plan, limits: PlanLimits): void {
   const error = applyRules([...limitRules, durationRule], facts).find(({ level }) => level === 'error');
   if (error === undefined) return;
   throw new Fault('file-invalid', `${file}: ${error.message}`, { fix: error.fix, about: file });
+}
+
+/** What HTCondor's files in a run's folder say about its jobs. */
+export async function condorAccount(runFolder: string): Promise<RunAccount> {
+  // An adopted submit file has its own rules.
+  const policy = await writtenPolicy(runFolder);
+  return {
+    rulesOf: (job) => policy && { policy: policyOfJob(policy, job), file: condorFiles.submit },
+    histories: await readHistories(runFolder, policy !== undefined),
+    withUserNames: await readInputNames(runFolder),
+  };
+}
+
+/** The jobs' histories from HTCondor's log, by job id; of a resubmitted job the latest. */
+async function readHistories(runFolder: string, ours: boolean): Promise<Map<string, JobHistory>> {
+  const fold = new LogFold({ evidence: condorFiles.eventLog, ours });
+  const clusters = new RunClusters(runFolder);
+  await clusters.refresh();
+  const log = path.join(runFolder, condorFiles.eventLog);
+  // Before the submission there is no log.
+  if (await isThere(log))
+    await scanEventLog(log, (event) => {
+      if (clusters.has(event) === true) fold.add(event);
+    });
+  const jobOf = (id: string): string => {
+    const [cluster, proc] = id.split('.');
+    return clusters.jobOf(Number(cluster), Number(proc)).job;
+  };
+  const latest = new Map<string, JobHistory>();
+  const counted = new Map<string, number>();
+  for (const history of fold.finish()) {
+    const job = jobOf(history.id);
+    // Attempts are numbered on, as in the run's journal; those with an agent have its number.
+    let number = counted.get(job) ?? 0;
+    for (const attempt of history.attempts) attempt.number = number = Math.max(attempt.number, number + 1);
+    counted.set(job, number);
+    latest.set(job, history);
+  }
+  return latest;
+}
+
+/**
+ * HTCondor gets files as links in the run's folder and names those; people know the files by their own names. Returns
+ * a function that replaces the one by the other in a message.
+ */
+async function readInputNames(runFolder: string): Promise<(said: string) => string> {
+  const inputs = path.join(runFolder, condorFiles.inputs);
+  const names = await readdir(inputs).catch(() => []);
+  const links = await Promise.all(
+    names.map(async (name) => {
+      const file = await readlink(path.join(inputs, name)).catch(() => undefined);
+      return file === undefined ? [] : [[name, file] as const];
+    }),
+  );
+  // Longest first: one name may be a prefix of another.
+  const known = links.flat().sort(([one], [other]) => other.length - one.length);
+  return (said) =>
+    known.reduce((text, [name, file]) => {
+      const spellings = [path.join(inputs, name), `${condorFiles.inputs}/${name}`];
+      return spellings.reduce((words, spelling) => words.replaceAll(spelling, () => file), text);
+    }, said);
+}
+
+/** Opens a shell on a machine of the pool, with the plan's image, resources and files, on this terminal. */
+async function openShell(
+  plan: Plan,
+  env: Env,
+  self: readonly string[],
+  say: (line: string) => void,
+): Promise<void> {
+  if (plan.environment?.pack !== undefined)
+    say(`the software is sent as an archive; in the shell, set it up with: . ./${softwareFile}`);
+  const tools = await CondorTools.find(env);
+  const [version, profile] = await Promise.all([tools.version(), findProfile(plan.spec.run.profile, tools)]);
+  const folder = await mkdtemp(path.join(env['TMPDIR'] ?? '/tmp', 'updraft-shell-'));
+  try {
+    for (const file of plan.files)
+      await cp(path.join(plan.folder, file.path), path.join(folder, runFiles.files, file.path));
+    const image = localImage(plan);
+    if (image?.endsWith('.sif') === true) {
+      await mkdir(path.dirname(path.join(folder, sifName(plan))), { recursive: true });
+      await symlink(image, path.join(folder, sifName(plan)));
+    }
+    const run = `${plan.spec.name}-shell`;
+    const software = await prepareSoftware(folder, plan, profile, env, self);
+    const environment = software.length === 0 ? {} : userEnvironment(env);
+    const text = renderShell({ plan, profile, version, run, environment }, software);
+    await writeFile(path.join(folder, 'shell.sub'), text);
+    const child = spawn(tools.command('condor_submit'), ['-interactive', 'shell.sub'], {
+      cwd: folder,
+      env: { ...env },
+      stdio: 'inherit',
+    });
+    const [code] = (await once(child, 'exit')) as [number | null];
+    // The schedd recreates the folder if the job's last files arrive after its removal.
+    await tools.ask('condor_wait', ['-wait', '30', 'shell.log'], folder).catch(() => '');
+    if (code === 0) return;
+    throw new Fault(
+      'pool-unreachable',
+      `the shell exited with ${code ?? 'a signal'}: see HTCondor's messages above`,
+      { fix: 'try again, or add `requirements` in [run]: some machines do not allow interactive jobs' },
+    );
+  } finally {
+    await removeTree(folder);
+  }
+}
+
+/** Sets up the software of an interactive job; sourced, to change the user's own shell. */
+const softwareFile = 'software.sh';
+const [script, order] = ['updraft-software', 'software.json'];
+
+/** Adds to a folder what an interactive job needs to unpack the plan's software; returns the files to send. */
+async function prepareSoftware(
+  folder: string,
+  plan: Plan,
+  profile: Profile,
+  env: Env,
+  self: readonly string[],
+): Promise<string[]> {
+  const { environment } = plan;
+  if (environment?.pack === undefined) return [];
+  // The agent fetches it on the worker: no plugin needed.
+  const pack =
+    environment.pack.method === 'native'
+      ? environment.pack
+      : { ...environment.pack, method: 'stream' as const };
+  const asked: Plan = {
+    ...plan,
+    data: [],
+    jobs: plan.jobs.slice(0, 1),
+    environment: { ...environment, pack },
+  };
+  await prepareInputs(folder, asked, await findAgent({ env, self }), env);
+  const [text = ''] = Object.values(renderCondorOrders(asked, plan.spec.name, profile));
+  await writeFile(path.join(folder, order), text);
+  await writeFile(path.join(folder, script), softwareScript);
+  const sourced = `updraft_script=$(sh ./${script} ${order}) && . "$updraft_script"\nunset updraft_script\n`;
+  await writeFile(path.join(folder, softwareFile), sourced);
+  const authority = sentAuthorities(env).length === 0 ? [] : [condorFiles.authority];
+  return [condorFiles.agent, order, script, softwareFile, ...inputsOf(pack), ...authority];
 }

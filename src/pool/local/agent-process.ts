@@ -3,7 +3,7 @@ import { open } from 'node:fs/promises';
 import { once } from 'node:events';
 import type { Env } from '@updraft/base';
 import { appendHere } from '@updraft/base/disk';
-import { Fault } from '../../fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
 
 /** How a process ended: either a code or a signal. */
 export interface Exit {

@@ -4,11 +4,18 @@ import path from 'node:path';
 import { type Clock, type Env, readJsonFile, unlessGone } from '@updraft/base';
 import { identifyProcess, livenessOf, type ProcessIdentity } from '@updraft/base/processes';
 import { ensureFolder, removeTree } from '@updraft/base/disk';
-import { asFault, Fault } from '../../fault/fault.ts';
+import { asFault, Fault } from '@updraft/account/fault';
 import { makeClaim, readClaim } from '../../job/claim.ts';
 import type { Job, WorkOrder } from '../../job/job.ts';
-import { describeFull, isFull, runFolderFull } from '../../job/full-disk.ts';
-import { attemptFiles, attemptFolder, runFiles, sandboxFiles } from '../../job/layout.ts';
+import {
+  attemptFiles,
+  attemptFolder,
+  describeFull,
+  isFull,
+  runFiles,
+  runFolderFull,
+  sandboxFiles,
+} from '@updraft/account/run-folder';
 import type { Plan } from '../../job/plan.ts';
 import { readAttemptExit, type AttemptExit, hasReported } from '../attempt-exit.ts';
 import { imageEnvironment, findImageRunner, imageCommand } from '../image-command.ts';
@@ -31,7 +38,7 @@ export interface AttemptContext extends Pick<PoolContext, 'env' | 'clock' | 'kil
   say: (line: string) => void;
   /** Called when an agent that is our child has exited. */
   onExit: () => void;
-  /** Renews the logins whose tokens the plan names, before the attempt after one whose token had ended; never throws. */
+  /** Renews the logins whose tokens the plan names, before the attempt after one whose token ended; never throws. */
   renewTokens?: ((plan: Plan) => Promise<void>) | undefined;
   /** How long a stopped agent may take to end its training and return what it has. */
   stopGraceMs: number;
@@ -137,8 +144,8 @@ export class LocalAttempt {
   }
 
   /**
-   * Asks the agent to end (SIGINT means that the user asked), and kills it after a grace period; one that only cleans up
-   * may finish. To be called until it is over.
+   * Asks the agent to end (SIGINT means that the user asked), and kills it after a grace period; one that only
+   * cleans up may finish. To be called until it is over.
    */
   async stop(): Promise<void> {
     if (this.#agent === undefined || livenessOf(this.#agent) !== 'alive') return;
@@ -150,7 +157,7 @@ export class LocalAttempt {
     this.#stoppedAt ??= now;
   }
 
-  /** Once it is over, removes what it left behind; returns how long that has taken so far in milliseconds, or `done`. */
+  /** Once it is over, removes what it left behind; returns for how many milliseconds it has tried, or `done`. */
   clear(): number | 'done' {
     const { clock, onExit } = this.#context;
     this.#clearing ??= this.#clear(onExit);
@@ -198,9 +205,9 @@ async function clear(context: AttemptContext, folder: string): Promise<void> {
 }
 
 /**
- * The scratch folder that the attempt's work order names; undefined if its writer died while writing it: then it started
- * nothing. The run may be a stranger's: throws if `start` would not have made that folder, which is then not removed,
- * nor is any process ended for it.
+ * The scratch folder that the attempt's work order names; undefined if its writer died while writing it: then it
+ * started nothing. The run may be a stranger's: throws if `start` would not have made that folder, which is then
+ * not removed, nor is any process ended for it.
  */
 async function scratchOf({ scratchRoot }: AttemptContext, folder: string): Promise<string | undefined> {
   const order = await readJsonFile<Partial<WorkOrder>>(path.join(folder, attemptFiles.order));

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Fault } from '../../fault/fault.ts';
+import type { Fault } from '@updraft/account/fault';
 import type { Plan } from '../../job/plan.ts';
 import type { Resources } from '../../job/spec.ts';
 import { assertFits } from './local-pool.ts';

@@ -5,16 +5,13 @@ import path from 'node:path';
 import { counted, type Env, errorReason, formatSize, isThere } from '@updraft/base';
 import { leaseHolder, livenessOf } from '@updraft/base/processes';
 import { appendHere } from '@updraft/base/disk';
-import { Fault } from '../../fault/fault.ts';
-import { kinds } from '../../fault/kinds.ts';
+import { Fault, kinds } from '@updraft/account/fault';
 import { readClaim } from '../../job/claim.ts';
-import { runFolderFull } from '../../job/full-disk.ts';
-import { attemptFolder, runFiles } from '../../job/layout.ts';
+import { attemptFolder, runFiles, runFolderFull } from '@updraft/account/run-folder';
 import type { Plan } from '../../job/plan.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
 import { variantsOf } from '../../job/variants.ts';
-import { fold } from '../../journal/fold.ts';
-import { readJournal } from '../../journal/tail.ts';
+import { fold, readJournal } from '@updraft/account/journal';
 import { agentCommand } from '../find-agent.ts';
 import { findImageRunner } from '../image-command.ts';
 import type { Kill, Pool, PoolKind, PoolRecords, PoolContext, SupervisorState } from '../pool.ts';
@@ -61,7 +58,9 @@ function localPool(context: PoolContext): Pool {
           ? jobs
           : `${least}${plan.variants === undefined ? '' : ' or more'} of ${jobs} at a time`;
       return {
-        summary: `${together} on this machine (${describe(machine)})${images.length === 0 ? '' : `, in ${images.join(' or ')}`}, by the agent ${agent ?? ''}`,
+        summary:
+          `${together} on this machine (${describe(machine)})` +
+          `${images.length === 0 ? '' : `, in ${images.join(' or ')}`}, by the agent ${agent ?? ''}`,
         files: {},
       };
     },
@@ -127,12 +126,13 @@ function maxConcurrent({ jobs, spec }: Plan, machine: Machine): number {
 }
 
 const describe = ({ cpus, gpus, memoryBytes }: Machine): string =>
-  `${counted(cpus, 'CPU')}, ${formatSize(memoryBytes)} memory, ${gpus.length === 0 ? 'no GPU' : counted(gpus.length, 'GPU')}`;
+  `${counted(cpus, 'CPU')}, ${formatSize(memoryBytes)} memory, ` +
+  (gpus.length === 0 ? 'no GPU' : counted(gpus.length, 'GPU'));
 
 /** Evicts a job's agent with SIGTERM, as an owner who wants the machine back does. */
 async function evictAgent(runFolder: string, job: string, kill: Kill): Promise<void> {
   const { jobs } = fold((await readJournal(path.join(runFolder, runFiles.journal))).entries);
-  const attempt = jobs.find(({ id }) => id === job)?.attempts.at(-1)?.attempt ?? 1;
+  const attempt = jobs.find(({ id }) => id === job)?.attempts.at(-1)?.number ?? 1;
   const claim = await readClaim(attemptFolder(runFolder, job, attempt));
   if (claim === undefined || 'void' in claim || livenessOf(claim) !== 'alive')
     throw new Fault('usage', `job ${job} has no running attempt to evict`, { about: job });

@@ -1,9 +1,9 @@
 import path from 'node:path';
 import { defined } from '@updraft/base';
 import type { Job, WorkOrder, OrderedWorkspace } from '../../job/job.ts';
-import { attemptFolder, resultsFolder, runFiles } from '../../job/layout.ts';
+import { attemptFolder, resultsFolder, runFiles } from '@updraft/account/run-folder';
 import { orderEnvironment, type Plan } from '../../job/plan.ts';
-import { attemptRecovery, type Policy, policyOf } from '../../recovery/policy.ts';
+import { attemptRecovery, type Policy, policyOf } from '@updraft/account/recovery';
 
 /** The work order of one attempt. */
 export function renderOrder(

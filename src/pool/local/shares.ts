@@ -35,8 +35,8 @@ export class Shares {
   }
 
   /**
-   * Takes what an attempt requests, with memory capped at the machine's; undefined while other attempts hold too much of
-   * the machine.
+   * Takes what an attempt requests, with memory capped at the machine's; undefined while other attempts hold too
+   * much of the machine.
    */
   async take(attemptFolder: string, want: Resources): Promise<Share | undefined> {
     const { cpus } = want;

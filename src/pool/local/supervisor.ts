@@ -1,27 +1,35 @@
 import path from 'node:path';
-import { defined } from '@updraft/base';
+import { defined, isGone, unlessGone } from '@updraft/base';
 import { acquireLease, type ProcessIdentity } from '@updraft/base/processes';
-import { asFault } from '../../fault/fault.ts';
-import { attemptFolder, resultsFolder, runFiles } from '../../job/layout.ts';
+import { asFault } from '@updraft/account/fault';
+import { attemptFolder, resultsFolder, runFiles } from '@updraft/account/run-folder';
 import type { Plan } from '../../job/plan.ts';
 import { planOfJob } from '../../job/variants.ts';
-import { isAgentEntry } from '../../journal/codec.ts';
-import { type FaultRecord, type Outcome, toFaultRecord, type RunBody } from '../../journal/entry.ts';
-import { type Journal, openJournal } from '../../journal/file.ts';
-import { fold, RunFold } from '../../journal/fold.ts';
-import { type JobState, runEndedAt } from '../../journal/state.ts';
-import { JournalTail, readJournal } from '../../journal/tail.ts';
+import {
+  type FaultRecord,
+  fold,
+  isAgentEntry,
+  endedBadly,
+  type JobState,
+  type Journal,
+  JournalTail,
+  openJournal,
+  type Outcome,
+  readJournal,
+  type RunBody,
+  runEndedAt,
+  RunFold,
+  toFaultRecord,
+} from '@updraft/account/journal';
 import type { Resources } from '../../job/spec.ts';
-import { decide, pastAttempts, outOfMemoryCount } from '../../recovery/decide.ts';
-import { nextBatch } from '../../recovery/next-batch.ts';
-import { requestAfter } from '../../recovery/policy.ts';
+import { decide, nextBatch, outOfMemoryCount, pastAttempts, requestAfter } from '@updraft/account/recovery';
 import type { AttemptExit } from '../attempt-exit.ts';
-import { roundPlan } from '../read-plan.ts';
+import { roundPlan } from '../pool.ts';
 import { LocalAttempt, type AttemptContext, clearAttempt } from './local-attempt.ts';
 import type { Machine } from './machine.ts';
-import { type Loss, RunPlace } from './run-place.ts';
 import { localPolicy } from './order.ts';
 import { Shares } from './shares.ts';
+import { open, stat, type FileHandle } from 'node:fs/promises';
 
 /** How often stop requests, free resources and adopted agents are polled. */
 const pollMs = 500;
@@ -41,7 +49,7 @@ class Supervisor {
   readonly #journal: Journal<RunBody>;
   readonly #shares: Shares;
   readonly #tail: JournalTail;
-  readonly #fold = new RunFold();
+  readonly #fold: RunFold;
   readonly #running = new Map<string, LocalAttempt>();
   #runEnded = false;
   /** Later jobs do not overtake one that does not fit: they request about the same, or it would starve. */
@@ -54,12 +62,13 @@ class Supervisor {
     this.#context = { ...context, onExit: () => this.#wake.abort() };
     this.#journal = journal;
     this.#shares = shares;
+    this.#fold = new RunFold({ jobs: context.plan.jobs.map(({ id }) => id) });
     this.#tail = new JournalTail(path.join(context.runFolder, runFiles.journal));
   }
 
   /**
-   * Works until every job has ended, until the signal aborts (then the attempts continue without us), or until the run's
-   * folder is gone.
+   * Works until every job has ended, until the signal aborts (then the attempts continue without us), or until the
+   * run's folder is gone.
    */
   async work(signal: AbortSignal, place: RunPlace): Promise<'ended' | 'left' | Loss> {
     for (const job of await this.#read()) await this.#adopt(job);
@@ -89,17 +98,14 @@ class Supervisor {
       if (entry.kind === 'attempt-ended') this.#noteFull(entry.fault);
       if (entry.kind === 'attempt-started' || entry.kind === 'round-started') this.#runEnded = false;
     }
-    const { jobs, stopRequested } = this.#fold.state();
-    const known = new Map(jobs.map((job) => [job.id, job]));
-    return this.#context.plan.jobs.map(
-      ({ id }) => known.get(id) ?? { id, status: 'waiting', stopRequested, attempts: [] },
-    );
+    const known = new Map(this.#fold.state().jobs.map((job) => [job.id, job]));
+    return this.#context.plan.jobs.flatMap(({ id }) => known.get(id) ?? []);
   }
 
   async #adopt(job: JobState): Promise<void> {
     const last = job.attempts.at(-1);
-    if (last === undefined || last.outcome !== undefined) return;
-    this.#running.set(job.id, await LocalAttempt.adopt(this.#context, job.id, last.attempt));
+    if (last === undefined || last.ending !== 'running') return;
+    this.#running.set(job.id, await LocalAttempt.adopt(this.#context, job.id, last.number));
   }
 
   /** Advances one job by one step; true if something changed. */
@@ -111,10 +117,10 @@ class Supervisor {
       return false;
     }
     if (job.status === 'ended') return false;
-    if (job.stopRequested && job.attempts.at(-1)?.outcome !== 'success')
+    if (job.stopRequested && job.attempts.at(-1)?.ending !== 'success')
       return this.#endJob(job.id, 'stopped');
     if (job.isKeptBack) return false;
-    const ofRound = job.attempts.filter(({ attempt: number }) => number > (job.attemptsBefore ?? 0));
+    const ofRound = job.attempts.filter(({ number }) => number > (job.attemptsBefore ?? 0));
     const policy = localPolicy(await this.#planOf(job));
     const decision = decide(pastAttempts(ofRound), policy, this.#journal.now());
     if (decision.do === 'end') return this.#endJob(job.id, decision.outcome);
@@ -127,7 +133,7 @@ class Supervisor {
   /** Stops the rest of the run when as many jobs have failed as its file allows. */
   async #giveUp(jobs: JobState[]): Promise<boolean> {
     const { failedJobs = Infinity } = localPolicy(this.#context.plan);
-    const failed = jobs.filter(({ outcome = 'success' }) => outcome !== 'success' && outcome !== 'stopped');
+    const failed = jobs.filter((job) => endedBadly(job) && job.outcome !== 'removed');
     if (failed.length < failedJobs || this.#fold.state().stopRequested) return false;
     const names = failed.map(({ id }) => id).slice(0, 5);
     const why = `${names.join(', ')} failed for good, and [recovery] failed_jobs = ${failedJobs}`;
@@ -150,7 +156,7 @@ class Supervisor {
     const plan = await this.#planOf(job);
     const planned = plan.jobs.find(({ id }) => id === job.id);
     if (planned === undefined) return false;
-    const number = (job.attempts.at(-1)?.attempt ?? 0) + 1;
+    const number = (job.attempts.at(-1)?.number ?? 0) + 1;
     const folder = attemptFolder(this.#context.runFolder, job.id, number);
     const share = await this.#shares.take(folder, grownResources(plan, job));
     this.#isFull = share === undefined;
@@ -293,5 +299,44 @@ export async function supervise(options: SuperviseOptions): Promise<'ended' | 'l
     await lease.release();
     // A retry recorded after our last poll, while we still had the lease, is ours.
     if (runEndedAt(fold((await readJournal(file)).entries).jobs) !== undefined) return outcome;
+  }
+}
+
+/** What became of a run's folder: no longer at its path, or deleted. */
+type Loss = 'moved' | 'removed';
+
+/** Knows a run's folder by its journal, to notice that someone removed it or moved it away while the run goes on. */
+class RunPlace {
+  readonly #file: string;
+  readonly #handle: FileHandle;
+  readonly #inode: number;
+
+  private constructor(file: string, handle: FileHandle, inode: number) {
+    this.#file = file;
+    this.#handle = handle;
+    this.#inode = inode;
+  }
+
+  /** Undefined if the folder has no journal. */
+  static async open(runFolder: string): Promise<RunPlace | undefined> {
+    const file = path.join(runFolder, runFiles.journal);
+    const handle = await unlessGone(open(file, 'r'));
+    return handle && new RunPlace(file, handle, (await handle.stat()).ino);
+  }
+
+  /** Undefined while it is in its place. A path that cannot be read, as on a network disk that is away, is no loss. */
+  async loss(): Promise<Loss | undefined> {
+    const isHere = await stat(this.#file).then(
+      ({ ino }) => ino === this.#inode,
+      (error: unknown) => !isGone(error),
+    );
+    if (isHere) return undefined;
+    // On a network disk, a file that was removed elsewhere has no stat.
+    const links = (await this.#handle.stat().catch(() => undefined))?.nlink ?? 0;
+    return links > 0 ? 'moved' : 'removed';
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#handle.close();
   }
 }

@@ -1,5 +1,5 @@
 import type { SlotFact, SlotFacts, Where } from '../../check/facts.ts';
-import { Fault } from '../../fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
 import type { Plan } from '../../job/plan.ts';
 import { formatDuration, formatSize } from '@updraft/base';
 import type { SlurmTools } from './slurm-tools.ts';

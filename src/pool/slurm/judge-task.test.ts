@@ -1,23 +1,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { FaultRecord } from '../../journal/entry.ts';
-import type { AttemptState, JobState } from '../../journal/state.ts';
+import type { FaultRecord, JobState } from '@updraft/account/journal';
+import { type FoldedAttempt, completeJob, type FoldedJob } from '@updraft/account/testing';
 import { judgeTask } from './judge-task.ts';
 
-const attempt = (outcome?: AttemptState['outcome']): AttemptState => ({
+const attempt = (outcome?: FoldedAttempt['outcome']): FoldedAttempt => ({
   job: '0000',
   attempt: 1,
   why: '',
   phase: 'training',
   ...(outcome === undefined ? {} : { outcome }),
 });
-const job = (more: Partial<JobState> = {}): JobState => ({
-  id: '0000',
-  status: 'running',
-  stopRequested: false,
-  attempts: [attempt()],
-  ...more,
-});
+const job = (more: Partial<FoldedJob> = {}): JobState =>
+  completeJob({ id: '0000', status: 'running', stopRequested: false, attempts: [attempt()], ...more }, {});
 const waiting = job({ status: 'waiting', attempts: [] });
 const row = (state: string, reason = 'None') => ({ state, reason });
 const reported = (...args: Parameters<typeof judgeTask>): string[] =>

@@ -1,5 +1,4 @@
-import type { FaultRecord, Outcome, RunBody } from '../../journal/entry.ts';
-import type { JobState } from '../../journal/state.ts';
+import type { FaultRecord, JobState, Outcome, RunBody } from '@updraft/account/journal';
 import { slurmFiles } from './slurm-files.ts';
 
 /** A job's state in Slurm's queue. */
@@ -86,7 +85,7 @@ function ended(job: JobState, state: string | undefined, said: string): RunBody[
 
 /** An attempt that Slurm started on a node that could not write to the journal. */
 function unreportedAttempt({ id, attempts, attemptsBefore = 0 }: JobState, fault: FaultRecord): RunBody[] {
-  const last = attempts.at(-1)?.attempt ?? 0;
+  const last = attempts.at(-1)?.number ?? 0;
   if (last > attemptsBefore) return [];
   const [job, attempt] = [id, last + 1];
   return [
@@ -108,14 +107,16 @@ function lost(
   const how = state === undefined ? "is no longer in Slurm's queue" : `ended in Slurm as ${state}`;
   const last = said.trim().split('\n').at(-1) ?? '';
   const words = last === '' ? 'without any output' : `its last output was: ${last}`;
-  const fix = `read ${slurmFiles.said}/${job}.log; make sure that all nodes share the file system of the run's folder; then \`updraft retry\``;
+  const fix =
+    `read ${slurmFiles.said}/${job}.log; make sure that all nodes ` +
+    "share the file system of the run's folder; then `updraft retry`";
   return { outcome: 'lost', fault: { kind: 'evicted', message: `it ${how}, ${words}`, fix } };
 }
 
 function endOfAttempt({ id, attempts }: JobState, outcome: Outcome, fault: FaultRecord): RunBody[] {
   const last = attempts.at(-1);
-  if (last === undefined || last.outcome !== undefined) return [];
-  return [{ kind: 'attempt-ended', job: id, attempt: last.attempt, outcome, exit: null, fault }];
+  if (last === undefined || last.ending !== 'running') return [];
+  return [{ kind: 'attempt-ended', job: id, attempt: last.number, outcome, exit: null, fault }];
 }
 
 const released = ({ id, held }: JobState, why: string): RunBody[] =>

@@ -1,13 +1,20 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { type Clock, mapLimited } from '@updraft/base';
-import { attemptFolder } from '../../job/layout.ts';
+import { attemptFolder } from '@updraft/account/run-folder';
 import type { Plan } from '../../job/plan.ts';
-import type { Entry, Outcome } from '../../journal/entry.ts';
-import { openJournal } from '../../journal/file.ts';
-import { damageOf, type EntrySource, loadRun, type SourceUpdate } from '../../journal/load-run.ts';
-import { isOpen, type JobState } from '../../journal/state.ts';
-import { JournalTail } from '../../journal/tail.ts';
+import {
+  damageOf,
+  type Entry,
+  type EntrySource,
+  isOpen,
+  type JobState,
+  JournalTail,
+  loadRun,
+  openJournal,
+  type Outcome,
+  type SourceUpdate,
+} from '@updraft/account/journal';
 import { readAttemptExit, withOutcomes } from '../attempt-exit.ts';
 import { isOver, judgeTask, type QueueRow } from './judge-task.ts';
 import { slurmFiles, taskJournal } from './slurm-files.ts';
@@ -63,7 +70,7 @@ async function logTail(runFolder: string, job: string): Promise<string> {
 }
 
 async function openJobs(runFolder: string, plan: Plan): Promise<Map<string, JobState>> {
-  const { jobs } = await loadRun(runFolder, taskSource(runFolder, plan));
+  const { jobs } = await loadRun(runFolder, { source: taskSource(runFolder, plan) });
   return new Map(
     // One that Slurm holds has ended for us, and may still be cancelled or released.
     jobs.filter((job) => isOpen(job) && !job.isKeptBack).map((job) => [job.id, job]),
@@ -71,7 +78,7 @@ async function openJobs(runFolder: string, plan: Plan): Promise<Map<string, JobS
 }
 
 const isOther = (now: JobState, before: JobState | undefined): boolean =>
-  now.round !== before?.round || now.attempts.at(-1)?.attempt !== before?.attempts.at(-1)?.attempt;
+  now.round !== before?.round || now.attempts.at(-1)?.number !== before?.attempts.at(-1)?.number;
 
 /**
  * What squeue says about arrays, by `ARRAY_INDEX`, and sacct, where there is accounting, about jobs that squeue has

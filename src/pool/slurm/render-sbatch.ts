@@ -1,8 +1,8 @@
-import { Fault } from '../../fault/fault.ts';
-import { jobId, runFiles } from '../../job/layout.ts';
+import { Fault } from '@updraft/account/fault';
+import { jobId, runFiles } from '@updraft/account/run-folder';
 import { orderEnvironment, type Plan } from '../../job/plan.ts';
 import { variantsOf } from '../../job/variants.ts';
-import { attemptRecovery, type Policy, policyOf } from '../../recovery/policy.ts';
+import { attemptRecovery, type Policy, policyOf } from '@updraft/account/recovery';
 import type { Round } from '../pool.ts';
 import { arrayName, slurmRoundFiles, slurmFiles } from './slurm-files.ts';
 import { type TaskImage, taskScript, warningSeconds } from './task-script.ts';

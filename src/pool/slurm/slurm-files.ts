@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { runFiles } from '../../job/layout.ts';
+import { runFiles } from '@updraft/account/run-folder';
 
 /** Files of a run on Slurm besides those of every run, by path in its folder. */
 export const slurmFiles = {
@@ -14,8 +14,8 @@ export const slurmFiles = {
 } as const;
 
 /**
- * What one round is submitted with, by path in the run's folder: the script of its array, the orders, the policy the agent
- * decides by, and the packed agent, of the version that wrote them.
+ * What one round is submitted with, by path in the run's folder: the script of its array, the orders, the policy
+ * the agent decides by, and the packed agent, of the version that wrote them.
  */
 export function slurmRoundFiles(round: number): Record<'script' | 'orders' | 'policy' | 'agent', string> {
   const folder = round === 1 ? 'slurm' : `${runFiles.rounds}/${round}`;

@@ -2,21 +2,17 @@ import { mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { type Clock, counted, type Env, isThere } from '@updraft/base';
 import { identifyProcess } from '@updraft/base/processes';
-import { Fault } from '../../fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
 import { sentAuthorities } from '@updraft/pelican/trust';
-import { runFiles } from '../../job/layout.ts';
+import { runFiles } from '@updraft/account/run-folder';
 import { variantsOf } from '../../job/variants.ts';
 import type { Plan } from '../../job/plan.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
-import { openJournal } from '../../journal/file.ts';
-import { readJournal } from '../../journal/tail.ts';
-import { imageSource, hiddenEnvVars, readFolders } from '../image-command.ts';
+import { openJournal, readJournal } from '@updraft/account/journal';
+import { imageSource, hiddenEnvVars, readFolders, writeAuthorities } from '../image-command.ts';
 import { hasSecrets, secretsFile } from '../stored-secrets.ts';
-import { findAgent } from '../find-agent.ts';
-import { placePackedAgent } from '../packed-agent.ts';
-import { writeAuthorities } from '../write-authorities.ts';
-import type { Pool, PoolKind, PoolRecords, PoolContext } from '../pool.ts';
-import { readPlan } from '../read-plan.ts';
+import { findAgent, placePackedAgent } from '../find-agent.ts';
+import { type Pool, type PoolKind, type PoolRecords, type PoolContext, readPlan } from '../pool.ts';
 import { requestOnce, type Submitter } from '../request-once.ts';
 import { examineSeconds } from '../scheduler-tools.ts';
 import { askNodes } from './ask-nodes.ts';
@@ -59,8 +55,8 @@ function slurmPool(context: PoolContext): Pool {
     async examine() {
       const tools = await SlurmTools.find({ UPDRAFT_POOL_SECONDS: examineSeconds, ...env });
       const listed = await tools.ask('sinfo', ['-h', '-a', '-o', '%P']);
-      const partitions = [...new Set(listed.split('\n').filter((line) => line !== ''))];
-      return `Slurm ${await tools.version()}, partitions ${partitions.join(', ')} (* is the default), slurmctld answers`;
+      const partitions = [...new Set(listed.split('\n').filter((line) => line !== ''))].join(', ');
+      return `Slurm ${await tools.version()}, partitions ${partitions} (* is the default), slurmctld answers`;
     },
     slots: async (plan, where) => askNodes(plan, where, await SlurmTools.find(env)),
     async render(plan, run, round) {
@@ -179,7 +175,8 @@ async function assertQueueable({ file, jobs }: Plan, tools: SlurmTools): Promise
   if (jobs.length <= maxSize - 1) return;
   throw new Fault(
     'file-invalid',
-    `${file}: ${counted(jobs.length, 'job')}, but this cluster allows at most ${maxSize - 1} in one array (MaxArraySize = ${maxSize})`,
+    `${file}: ${counted(jobs.length, 'job')}, but this cluster allows ` +
+      `at most ${maxSize - 1} in one array (MaxArraySize = ${maxSize})`,
     { fix: 'split it into several runs, or ask the administrators for a larger MaxArraySize', about: file },
   );
 }

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { type Env, findProgram } from '@updraft/base';
-import { Fault } from '../../fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
 import { SchedulerTools } from '../scheduler-tools.ts';
 
 export class SlurmTools extends SchedulerTools {

@@ -1,8 +1,8 @@
 import path from 'node:path';
 import { shellQuote } from '@updraft/base';
-import { kinds } from '../../fault/kinds.ts';
-import { resultsFolder, runFiles, sandboxFiles } from '../../job/layout.ts';
-import type { Policy } from '../../recovery/policy.ts';
+import { kinds } from '@updraft/account/fault';
+import { resultsFolder, runFiles, sandboxFiles } from '@updraft/account/run-folder';
+import type { Policy } from '@updraft/account/recovery';
 import { unpackAgentLines } from '../launcher.ts';
 import { slurmFiles, slurmRoundFiles, taskJournalName } from './slurm-files.ts';
 
@@ -80,11 +80,14 @@ const journalLines = [
   'record() {',
   '  read -r up _ < /proc/uptime',
   '  at=$(date -u -d "@$((zero + ${up%.*}))" +%Y-%m-%dT%H:%M:%S.000Z)',
-  String.raw`  printf '{"v":1,"t":"%s","seq":%d,"job":"%s",%s}\n' "$at" "$(wc -l < "$journal")" "$job" "$1" >> "$journal"`,
+  String.raw`  printf '{"v":1,"t":"%s","seq":%d,"job":"%s",%s}\n' ` +
+    '"$at" "$(wc -l < "$journal")" "$job" "$1" >> "$journal"',
   '}',
 ];
 
-const lost = String.raw`\"outcome\":\"lost\",\"exit\":null,\"fault\":{\"kind\":\"evicted\",\"message\":\"Slurm took the job off its node and restarted it\"}`;
+const lost =
+  String.raw`\"outcome\":\"lost\",\"exit\":null,\"fault\":{\"kind\":\"evicted\",` +
+  String.raw`\"message\":\"Slurm took the job off its node and restarted it\"}`;
 
 const attemptLines = [
   'attempt=1',
@@ -107,7 +110,8 @@ const signalLines = [
   'agent=',
   "trap 'asked=1' TERM",
   'warned() {',
-  `  [ -z "\${SLURM_JOB_END_TIME:-}" ] || [ "$(date +%s)" -lt $((SLURM_JOB_END_TIME - ${warningSeconds + 60})) ] || return 0`,
+  '  [ -z "${SLURM_JOB_END_TIME:-}" ] || [ "$(date +%s)" -lt ' +
+    `$((SLURM_JOB_END_TIME - ${warningSeconds + 60})) ] || return 0`,
   '  asked=1',
   '  [ -z "$agent" ] || kill -TERM "$agent"',
   '}',
@@ -155,18 +159,21 @@ const imageLines = ({ place, gpus, reads, hiddenVariables }: TaskImage): string[
   `  unset ${hiddenVariables.join(' ')}`,
   `  set -- ${shellQuote(place)} "$@"`,
   ...reads.map((folder) => `  set -- --bind ${shellQuote(`${folder}:${folder}`)} "$@"`),
-  `  set -- "$runner" --silent exec --no-home${gpus ? ' --nv' : ''} --bind "$run:$run" --bind "$scratch:$scratch" --pwd "$scratch" "$@"`,
+  `  set -- "$runner" --silent exec --no-home${gpus ? ' --nv' : ''} ` +
+    '--bind "$run:$run" --bind "$scratch:$scratch" --pwd "$scratch" "$@"',
 ];
 
 /** The agent decides; if it cannot run, the script may only avoid this node, a few times. */
 const nextLines = ({ round, policy: { attempts, backoff } }: TaskInput): string[] => [
   'outcome=failed again= delay=0 avoid= more= moved=',
   'if [ "$status" -eq 0 ]; then outcome=success',
-  `elif decided=$("$scratch/${agent}" next "$run/${slurmRoundFiles(round).policy}" "$journal" "$folder/attempt-$attempt" "$status" "$asked" 2>> "$said"); then`,
+  `elif decided=$("$scratch/${agent}" next "$run/${slurmRoundFiles(round).policy}" ` +
+    '"$journal" "$folder/attempt-$attempt" "$status" "$asked" 2>> "$said"); then',
   '  eval "$decided"',
   'elif [ -n "$asked" ]; then outcome=evicted again=1',
   'else',
-  String.raw`  failures=$(awk '/"round-started"/ { n = 0 } /"attempt-ended".*"failed"/ && !/"movedOn":true/ { n++ } END { print n + 1 }' "$journal")`,
+  `  failures=$(awk '/"round-started"/ { n = 0 } ` +
+    `/"attempt-ended".*"failed"/ && !/"movedOn":true/ { n++ } END { print n + 1 }' "$journal")`,
   '  case $status in',
   `    ${noScratch}) [ "$failures" -ge ${attempts} ] || again=1 avoid=1 ;;`,
   `    ${noSoftware}) [ "$failures" -ge ${Math.min(2, attempts)} ] || again=1 avoid=1 ;;`,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Entry, RunBody } from '../../journal/entry.ts';
+import type { Entry, RunBody } from '@updraft/account/journal';
 import { arrayIndices, expandIndices, tasksOf } from './tasks.ts';
 
 const entries = (...bodies: RunBody[]): Entry[] =>

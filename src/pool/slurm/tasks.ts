@@ -1,8 +1,7 @@
 import path from 'node:path';
 import type { Clock } from '@updraft/base';
-import { runFiles } from '../../job/layout.ts';
-import type { Entry } from '../../journal/entry.ts';
-import { readJournal } from '../../journal/tail.ts';
+import { runFiles } from '@updraft/account/run-folder';
+import { type Entry, readJournal } from '@updraft/account/journal';
 import type { SlurmTools } from './slurm-tools.ts';
 
 /** A job's id in Slurm's queue. */

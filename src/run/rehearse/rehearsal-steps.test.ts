@@ -1,15 +1,19 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { AgentBody, AgentEntry } from '../../journal/entry.ts';
-import type { AgentState, AttemptState } from '../../journal/state.ts';
-import { hasTrainingToLose } from './eviction.ts';
-import { rehearsalSteps, type RehearsalRecord, type RehearsalStep } from './rehearsal-steps.ts';
+import type { AgentBody, AgentEntry, AgentState } from '@updraft/account/journal';
+import { type FoldedAttempt, completeJob } from '@updraft/account/testing';
+import {
+  hasTrainingToLose,
+  rehearsalSteps,
+  type RehearsalRecord,
+  type RehearsalStep,
+} from './rehearse-run.ts';
 
 const said = (attempt: number, ...bodies: AgentBody[]): [number, AgentEntry[]] => [
   attempt,
   bodies.map((body, seq) => ({ v: 1, t: '2026-01-01T00:00:00.000Z', seq, job: '0000', attempt, ...body })),
 ];
-const attempts = (...outcomes: AttemptState['outcome'][]): AttemptState[] =>
+const attempts = (...outcomes: FoldedAttempt['outcome'][]): FoldedAttempt[] =>
   outcomes.map((outcome, index) => ({
     job: '0000',
     attempt: index + 1,
@@ -31,13 +35,16 @@ const saved: AgentBody = {
 
 /** One eviction at epoch 3 of attempt 1, then what attempt 2 reported. */
 const evidence = (second: AgentBody[], over: Partial<RehearsalRecord> = {}): RehearsalRecord => ({
-  job: {
-    id: '0000',
-    status: 'ended',
-    outcome: 'success',
-    stopRequested: false,
-    attempts: attempts('evicted', 'success'),
-  },
+  job: completeJob(
+    {
+      id: '0000',
+      status: 'ended',
+      outcome: 'success',
+      stopRequested: false,
+      attempts: attempts('evicted', 'success'),
+    },
+    {},
+  ),
   evictions: [{ during: 'training', attempt: 1, at: 0, backAt: 7000, reached: { bytes: 0, epoch: 3 } }],
   journals: new Map([said(1, epoch(1), epoch(3), saved, cleaned), said(2, ...second, cleaned)]),
   hasData: false,
@@ -79,9 +86,9 @@ test('a training that showed nothing is not called too quick, and the fix says w
 });
 
 test('a training is evicted after it has shown progress, and never by the clock alone', () => {
-  const training = (millis: number, over: Partial<AgentState>): AttemptState => ({
-    ...attempts(undefined)[0]!,
-    phase: 'training',
+  const training = (millis: number, over: Partial<AgentState>) => ({
+    phase: 'training' as const,
+    ending: 'running' as const,
     agent: { millis: { training: millis }, ...over } as AgentState,
   });
   const hour = 3_600_000;

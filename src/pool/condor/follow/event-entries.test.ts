@@ -1,13 +1,17 @@
+/** The state of a run's job after events of HTCondor's log: attempts, holds, releases, rounds, places. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createParser } from '@updraft/htcondor/testing';
-import { causeOfJob, runJobs } from '../../../history/run-jobs.ts';
-import { jobId } from '../../../job/layout.ts';
-import { encode, isAgentEntry } from '../../../journal/codec.ts';
-import { fold } from '../../../journal/fold.ts';
-import type { AgentBody, AgentEntry, Entry } from '../../../journal/entry.ts';
-import { merge } from '../../../journal/load-run.ts';
-import type { JobState } from '../../../journal/state.ts';
+import { jobId } from '@updraft/account/run-folder';
+import {
+  type AgentBody,
+  type AgentEntry,
+  encode,
+  type Entry,
+  fold,
+  isAgentEntry,
+  type JobState,
+} from '@updraft/account/journal';
 import { EventEntries } from './event-entries.ts';
 import type { JobRetries } from './run-clusters.ts';
 
@@ -53,7 +57,7 @@ test('a job that succeeds at once has one attempt, its site, and the time of its
 test('two executions with nothing between them are two attempts, the first one lost', () => {
   const job = story(submitted, executing, executing, terminated(0));
   assert.deepEqual(
-    job.attempts.map(({ outcome }) => outcome),
+    job.attempts.map(({ ending }) => ending),
     ['lost', 'success'],
   );
 });
@@ -61,7 +65,7 @@ test('two executions with nothing between them are two attempts, the first one l
 test('input sent again with nothing between is another attempt: a killed shadow writes no event', () => {
   const job = story(submitted, moving, moved, moving, moved, executing, terminated(0));
   assert.deepEqual(
-    job.attempts.map(({ outcome }) => outcome),
+    job.attempts.map(({ ending }) => ending),
     ['lost', 'success'],
   );
 });
@@ -74,14 +78,14 @@ test('a hold that a rule will release leaves the job waiting; any other ends it'
   const unsaid = story(submitted, moving, held(13), '013 Job was released.', moving);
   assert.deepEqual([released.attempts[1]?.why, unsaid.attempts[1]?.why], ['released: by rule', 'released']);
   const twice = story(submitted, moving, held(13), '013 Job was released.\n\tby rule', moving, held(13));
-  assert.deepEqual([twice.status, twice.outcome], ['ended', 'failed']);
-  assert.equal(story(submitted, held(32)).outcome, 'failed');
+  assert.deepEqual([twice.status, twice.outcome], ['ended', 'held']);
+  assert.equal(story(submitted, held(32)).status, 'ended');
   assert.equal(story(submitted, held(1)).status, 'waiting');
 });
 
 test('a job that is released by hand after its end continues', () => {
   const job = story(submitted, moving, held(32), '013 Job was released.\n\tvia condor_release', moving);
-  assert.deepEqual([job.status, job.outcome], ['running', undefined]);
+  assert.deepEqual([job.status, job.outcome], ['running', 'running']);
 });
 
 test('a retry that the journal has counts at once; HTCondor writes it into the log a moment later', () => {
@@ -89,10 +93,10 @@ test('a retry that the journal has counts at once; HTCondor writes it into the l
     const { status, held, outcome } = fold(entriesOf([submitted, moving, ...events], retries)).jobs[0]!;
     return [status, outcome, held?.message];
   };
-  const failed = ['ended', 'failed', 'no such luck'];
+  const failed = ['ended', 'held', 'no such luck'];
   const release = '013 Job was released.\n\tvia condor_release (by user x): updraft retry';
   assert.deepEqual(stateOf({ round: 1, releases: 0 }, held(32)), failed);
-  assert.deepEqual(stateOf({ round: 1, releases: 1 }, held(32)), ['waiting', undefined, undefined]);
+  assert.deepEqual(stateOf({ round: 1, releases: 1 }, held(32)), ['waiting', 'waiting', undefined]);
   assert.deepEqual(stateOf({ round: 1, releases: 1 }, held(32), release, moving, held(32)), failed);
   assert.equal(stateOf({ round: 1, releases: 1 }, held(32), release, moving)[0], 'running');
   assert.equal(stateOf({ round: 2, releases: 0 }, executing, terminated(3))[0], 'waiting');
@@ -105,11 +109,11 @@ test('an eviction leaves the job waiting; a removal stops it, with its reason', 
     executing,
     '004 Job was evicted. Code 1022 Subcode 0\n\t(0) CPU times\n\tReason: drained',
   );
-  assert.deepEqual([evicted.status, evicted.attempts[0]?.outcome], ['waiting', 'evicted']);
+  assert.deepEqual([evicted.status, evicted.attempts[0]?.ending], ['waiting', 'evicted']);
   const removed = story(submitted, executing, '009 Job was aborted.\n\tvia condor_rm (by user x)');
   assert.deepEqual(
     [removed.outcome, removed.attempts[0]?.fault?.message],
-    ['stopped', 'via condor_rm (by user x)'],
+    ['removed', 'via condor_rm (by user x)'],
   );
 });
 
@@ -131,8 +135,8 @@ test('a job removed during the return of its results has succeeded; one removed 
   const removed = '009 Job was aborted.\n\tupdraft stop (by user ada)';
   const late = story(submitted, executing, terminated(0), removed);
   assert.deepEqual([late.outcome, late.results], ['success', 'results/0000']);
-  assert.equal(story(submitted, executing, removed).outcome, 'stopped');
-  assert.equal(story(submitted, executing, terminated(3), removed).outcome, 'stopped');
+  assert.equal(story(submitted, executing, removed).outcome, 'removed');
+  assert.equal(story(submitted, executing, terminated(3), removed).outcome, 'removed');
 });
 
 test("a hold by hand is not a failure: the rules count only the pool's holds", () => {
@@ -155,8 +159,8 @@ test('an eviction caused by a removal is ignored: the removal says who asked for
   assert.equal(story(submitted, executing, eviction).status, 'running');
   const gone = story(submitted, executing, eviction, '009 Job was aborted.\n\tvia condor_rm (by user x)');
   assert.deepEqual(
-    gone.attempts.map(({ outcome, fault }) => [outcome, fault?.cause]),
-    [['stopped', 'user']],
+    gone.attempts.map(({ ending, fault }) => [ending, fault?.cause]),
+    [['removed', 'user']],
   );
 });
 
@@ -169,9 +173,9 @@ test("the site is the one the report names, even where only the job's copy of it
 test('a job removed while waiting has a reason although no attempt has, and is no longer held', () => {
   const rule = '009 Job was aborted.\n\tThe job attribute PeriodicRemove expression was true';
   const idle = story(submitted, rule);
-  assert.deepEqual([idle.outcome, idle.fault?.cause], ['stopped', 'job-policy']);
+  assert.deepEqual([idle.outcome, idle.fault?.cause], ['removed', 'job-policy']);
   const wasHeld = story(submitted, held(1), rule);
-  assert.deepEqual([wasHeld.outcome, wasHeld.held], ['stopped', undefined]);
+  assert.deepEqual([wasHeld.outcome, wasHeld.held], ['removed', undefined]);
 });
 
 const lost =
@@ -184,13 +188,13 @@ test("a lost connection is a state of the attempt, with the pool's deadline, unt
     [cut.status, cut.attempts[0]?.pool?.disconnected],
     ['running', { since: '2026-11-15T03:00:02.000Z', until: '2026-11-15T03:20:02.000Z' }],
   );
-  assert.equal(causeOfJob(cut), 'disconnected');
+  assert.equal(cut.cause, 'disconnected');
   assert.equal(story(submitted, executing, lost, found).attempts[0]?.pool?.disconnected, undefined);
   const failed =
     '024 Job reconnection failed\n    Job disconnected too long: JobLeaseDuration (1200 seconds) expired';
   const over = story(submitted, executing, lost, failed);
   assert.deepEqual(
-    [over.status, over.attempts[0]?.outcome, over.attempts[0]?.pool?.disconnected],
+    [over.status, over.attempts[0]?.ending, over.attempts[0]?.pool?.disconnected],
     ['waiting', 'evicted', undefined],
   );
 });
@@ -218,18 +222,22 @@ test('starts that the log does not show are counted by the agent: its journal be
     ];
   });
   const entries = account.flatMap((entry) => (isAgentEntry(entry) ? [] : [entry]));
-  const state = fold(merge(entries, journals));
+  const state = fold([...entries, ...journals.flat()]);
   const followed = fold(account);
   for (const { jobs } of [state, followed]) {
-    const attempts = jobs[0]?.attempts.map(({ attempt, outcome, agent }) => [attempt, outcome, agent?.host]);
+    const attempts = jobs[0]?.attempts.map(({ number: attempt, ending, agent }) => [
+      attempt,
+      ending,
+      agent?.host,
+    ]);
     assert.deepEqual(attempts, [
       [2, 'evicted', 'worker'],
       [5, 'success', 'worker'],
     ]);
     assert.match(jobs[0]?.attempts[1]?.why ?? '', /^attempt 2 ended as evicted/);
   }
-  const [, second] = runJobs(state)[0]?.attempts ?? [];
-  assert.deepEqual([second?.spans.map(({ doing }) => doing)], [['input', 'executing', 'starting']]);
+  const [, second] = state.jobs[0]?.attempts ?? [];
+  assert.deepEqual([second?.spans.map(({ doing }) => doing)], [['fetching', 'training', 'cleaning']]);
 });
 
 test("the journal, which status, watch and the dashboard show, has no secret of HTCondor's words", () => {
@@ -262,12 +270,12 @@ test('where the agent has another number than the log, its attempt is one, under
     said(attempt, second + 2, { kind: 'agent-ended', outcome: 'success', exit: 0 }),
   ];
   const job = fold([...entriesOf([submitted, ...tries]), ...journal(1, 3), ...journal(3, 7)]).jobs[0]!;
-  const shown = job.attempts.map(({ attempt, outcome, agent }) => [attempt, outcome, agent?.outcome]);
+  const shown = job.attempts.map(({ number: attempt, ending, agent }) => [attempt, ending, agent?.outcome]);
   assert.deepEqual(shown, [
     [1, 'evicted', 'success'],
     [3, 'success', 'success'],
   ]);
-  const [, last] = runJobs(fold([...entriesOf([submitted, ...tries]), ...journal(3, 7)]))[0]!.attempts;
+  const [, last] = fold([...entriesOf([submitted, ...tries]), ...journal(3, 7)]).jobs[0]!.attempts;
   assert.deepEqual([last?.number, last?.ending], [3, 'success']);
-  assert.ok(last?.spans.some(({ doing }) => doing === 'executing'));
+  assert.ok(last?.spans.some(({ doing }) => doing === 'training'));
 });

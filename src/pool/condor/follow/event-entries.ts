@@ -1,15 +1,27 @@
 import { defined } from '@updraft/base';
-import { remedyForHold, exitOfHold, faultOfHold, type ReportedHold } from '../../../codes/codes.ts';
+import { exitOfHold, faultOfHold, remedyForHold, type ReportedHold } from '@updraft/account/codes';
 import type { EventOf, LogEvent } from '@updraft/htcondor/eventlog';
-import { kinds } from '../../../fault/kinds.ts';
-import type { AttemptEnd, AttemptHistory, Activity } from '../../../history/history.ts';
-import type { JobTransition, JobFold, EventReason } from '../../../history/job-fold.ts';
-import { LogFold } from '../../../history/log-fold.ts';
-import { resultsFolder } from '../../../job/layout.ts';
-import { decodeLive } from '../../../journal/codec.ts';
-import type { AgentEntry, Entry, FaultRecord, Outcome, Phase, RunBody } from '../../../journal/entry.ts';
-import { defaultLeaseSeconds } from '../../../recovery/policy.ts';
-import type { FailureCounts } from '../../../recovery/releases.ts';
+import { kinds } from '@updraft/account/fault';
+import {
+  type Activity,
+  type AttemptEnd,
+  type AttemptHistory,
+  type EventReason,
+  type JobFold,
+  type JobTransition,
+  LogFold,
+} from '@updraft/account/history';
+import { resultsFolder } from '@updraft/account/run-folder';
+import {
+  type AgentEntry,
+  decodeLive,
+  type Entry,
+  type FaultRecord,
+  type Outcome,
+  type Phase,
+  type RunBody,
+} from '@updraft/account/journal';
+import { defaultLeaseSeconds, type FailureCounts } from '@updraft/account/recovery';
 import { retryReason } from '../tools/queued-jobs.ts';
 import type { JobRetries, KnownJob } from './run-clusters.ts';
 
@@ -67,8 +79,8 @@ export class EventEntries {
   #current: TrackedJob | undefined;
 
   /**
-   * `sizeOf` returns how many jobs a cluster has when all are in the queue; `retriesOf`, which retries of a job the run's
-   * journal has.
+   * `sizeOf` returns how many jobs a cluster has when all are in the queue; `retriesOf`, which retries
+   * of a job the run's journal has.
    */
   constructor(
     rules: ReleaseRule,
@@ -190,7 +202,7 @@ export class EventEntries {
   #phase(tracked: TrackedJob, doing: Activity, attempt: AttemptHistory): void {
     tracked.doing = doing;
     const phase = phases[doing];
-    const isThere = doing === 'executing' || doing === 'cut-off';
+    const isThere = doing === 'training' || doing === 'cut-off';
     if (phase !== undefined) this.#place(tracked, phase, isThere ? attempt : undefined);
   }
 
@@ -206,7 +218,7 @@ export class EventEntries {
     const { job, attempt } = tracked;
     // For an attempt that never executed, the worker is known from its transfer or from its end.
     if (!tracked.hasWorker && (machine !== '' || site !== ''))
-      this.#place(tracked, phases[tracked.doing ?? 'input'] ?? 'fetching', ended);
+      this.#place(tracked, phases[tracked.doing ?? 'fetching'] ?? 'fetching', ended);
     const [outcome, exit, found] = exitOf(end, complaint);
     const fault = found && { ...found, ...defined({ cause }) };
     if (ending === 'requeued') {
@@ -275,12 +287,12 @@ export class EventEntries {
 
 /** The activities that are phases of an attempt. */
 const phases: Partial<Record<Activity, Phase>> = {
-  queue: 'fetching',
-  input: 'fetching',
-  starting: 'preparing',
-  executing: 'preparing',
+  queued: 'fetching',
+  fetching: 'fetching',
+  preparing: 'preparing',
+  training: 'preparing',
   'cut-off': 'preparing',
-  output: 'returning',
+  returning: 'returning',
 };
 
 type JobEnd = Extract<RunBody, { kind: 'job-ended' }>;

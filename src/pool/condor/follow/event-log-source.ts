@@ -1,12 +1,10 @@
 import { fileSize } from '@updraft/base';
 import path from 'node:path';
 import { EventLogTail, type LogEvent } from '@updraft/htcondor/eventlog';
-import { attemptFolder } from '../../../job/layout.ts';
+import { attemptFolder } from '@updraft/account/run-folder';
 import type { Plan } from '../../../job/plan.ts';
-import type { Entry } from '../../../journal/entry.ts';
-import type { EntrySource, SourceUpdate } from '../../../journal/load-run.ts';
-import type { AccountTrouble } from '../../../journal/state.ts';
-import { willRelease } from '../../../recovery/releases.ts';
+import type { AccountTrouble, Entry, EntrySource, SourceUpdate } from '@updraft/account/journal';
+import { willRelease } from '@updraft/account/recovery';
 import { readAttemptExit, withOutcomes } from '../../attempt-exit.ts';
 import { condorFiles, isAdopted } from '../condor-files.ts';
 import { policyOfJob, readPolicy, type RunPolicy } from '../submit/condor-policy.ts';
@@ -156,7 +154,9 @@ function eventLogTrouble(log: LogCondition): AccountTrouble | undefined {
   const clusters = log.clusters.join(' ');
   return {
     message: `the run's event log ${log.path} ${what}`,
-    fix: `the jobs are not affected: see \`condor_q ${clusters}\` and \`condor_history ${clusters}\`; restore the log if you can, and do not touch it while jobs are in the queue`,
+    fix:
+      `the jobs are not affected: see \`condor_q ${clusters}\` and \`condor_history ${clusters}\`; ` +
+      'restore the log if you can, and do not touch it while jobs are in the queue',
     ...(log.hasEvents ? {} : { isAllLost: true }),
   };
 }

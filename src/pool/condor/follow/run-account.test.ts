@@ -1,12 +1,13 @@
+/** Attempt numbers of `why`, by HTCondor's log of a run with several clusters. */
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { temporaryFolder } from '../../../../test/temporary-folder.ts';
 import { systemClock } from '@updraft/base';
-import { openJournal } from '../../../journal/file.ts';
-import { explainStory } from '../../../why/explain-story.ts';
-import { condorAccount } from './run-account.ts';
+import { openJournal } from '@updraft/account/journal';
+import { explainStory } from '@updraft/account/why';
+import { condorAccount } from '../condor-pool.ts';
 
 const event = (number: string, cluster: number, second: number, title: string, ...body: string[]): string =>
   [

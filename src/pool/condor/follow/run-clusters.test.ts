@@ -1,3 +1,4 @@
+/** Which clusters are rounds of a run, and the zone of their times. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
@@ -6,7 +7,7 @@ import { test } from 'node:test';
 import { systemClock } from '@updraft/base';
 import type { LogEvent } from '@updraft/htcondor/eventlog';
 import { createParser } from '@updraft/htcondor/testing';
-import { openJournal } from '../../../journal/file.ts';
+import { openJournal } from '@updraft/account/journal';
 import { RunClusters, zoneShift } from './run-clusters.ts';
 
 function submitEvent(cluster: number, batch: string): LogEvent {

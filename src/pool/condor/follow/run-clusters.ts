@@ -1,7 +1,7 @@
 import path from 'node:path';
 import type { LogEvent } from '@updraft/htcondor/eventlog';
-import { jobId, runFiles } from '../../../job/layout.ts';
-import { JournalTail } from '../../../journal/tail.ts';
+import { jobId, runFiles } from '@updraft/account/run-folder';
+import { JournalTail } from '@updraft/account/journal';
 import { roundOfBatch } from '../condor-files.ts';
 
 /** A job of the run, and the round in which it was submitted. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makePlanFrom } from '../../../../test/check/facts.ts';
-import { agentInput, agentObject, describeSent, requiredArch } from './agent-travel.ts';
+import { agentInput, agentObject, describeSent, requiredArch } from './job-inputs.ts';
 
 const sha256 = 'ab'.repeat(32);
 const url = `osdf:///me/agents/updraft-agent-0.1.0-linux-x64-${sha256}.gz`;

@@ -1,7 +1,9 @@
+import { type Backoff, type Growth, growthSteps, type Policy } from '@updraft/account/recovery';
+import { ranOutAttributes } from '@updraft/account/codes';
+import { kinds } from '@updraft/account/fault';
 import { type DurationClass, durationClasses, type PlanLimits } from '../../../check/facts.ts';
 import type { Plan } from '../../../job/plan.ts';
 import type { ProfileName } from '../../../job/spec.ts';
-import type { Backoff } from '../../../recovery/policy.ts';
 import type { CondorTools } from '../tools/condor-tools.ts';
 
 /** A pool's limits and the attributes its jobs need, as data. Sizes in bytes, times in seconds. */
@@ -109,3 +111,41 @@ export function durationClass({ spec }: Plan, profile: PlanLimits): DurationClas
   const classes = durationClasses(profile, gpus);
   return timeSeconds === undefined ? classes[0] : classes.find(({ seconds }) => timeSeconds <= seconds);
 }
+
+/**
+ * Memory and disk of a job, and how they grow when an attempt ran out: expressions that count holds and agents'
+ * findings. HTCondor's own growth (retry_request_memory) counts only its own evictions, and needs a plain number.
+ * `extraDisk` is what HTCondor adds to the job's own files. Pure.
+ */
+export function requestLines({ memory, disk }: Policy, extraDisk: number): string[] {
+  const more = { asked: disk.asked + extraDisk, most: disk.most + extraDisk };
+  return [
+    requestLine('memory', 'MB', inUnits(memory, 2 ** 20), 'memory-exceeded'),
+    requestLine('disk', 'KB', inUnits(more, 2 ** 10), 'disk-full'),
+  ];
+}
+
+const inUnits = ({ asked, most }: Growth, bytes: number): Growth => ({
+  asked: Math.ceil(asked / bytes),
+  most: Math.ceil(most / bytes),
+});
+
+/** Doubles each time that the job ran out. */
+function requestLine(name: string, unit: string, { asked, most }: Growth, found: Shortage): string {
+  if (most === asked) return `request_${name} = ${asked} ${unit}`;
+  return `request_${name} = min({${most}, ${asked} * pow(2, ${shortageCount(found)})})`;
+}
+
+type Shortage = keyof typeof ranOutAttributes;
+
+/**
+ * How often a job ran out: by holds, and by the agents' count. If an agent cannot reach the access point, its last exit
+ * code counts. Site policies and cgroups have different hold codes.
+ */
+const shortageCount = (found: Shortage): string =>
+  '(NumHoldsByReason.JobOutOfResources ?: 0) + (NumHoldsByReason.StartdHeldJob ?: ' +
+  `0) + (${ranOutAttributes[found]} ?: (ExitCode =?= ${kinds[found].exit} ? 1 : 0))`;
+
+/** That the last attempt had the maximum memory. */
+export const hadAllMemory = ({ memory }: Policy): string =>
+  `${shortageCount('memory-exceeded')} > ${growthSteps(memory).length}`;

@@ -1,19 +1,20 @@
 import {
+  type CodeRow,
+  codeRows,
+  codeRowsOf,
   exitCodesFor,
   finalFailures,
   lastSignal,
+  patternOf,
   policyHoldCode,
   policySubcodes,
-  signalBase,
   type Remedy,
-} from '../../../codes/remedies.ts';
-import { codeRows, codeRowsOf } from '../../../codes/codes.ts';
-import { patternOf, type CodeRow } from '../../../codes/row.ts';
-import { kinds } from '../../../fault/kinds.ts';
-import { allowedRemedy } from '../../../recovery/decide.ts';
-import type { Policy } from '../../../recovery/policy.ts';
-import { endlessVacates, failures, forgivenStarts } from './avoid-sites.ts';
-import { hadAllMemory } from './request-lines.ts';
+  signalBase,
+} from '@updraft/account/codes';
+import { kinds } from '@updraft/account/fault';
+import { allowedRemedy, type Policy } from '@updraft/account/recovery';
+import { endlessVacates, failures, forgivenStarts } from './condor-policy.ts';
+import { hadAllMemory } from './profiles.ts';
 import { adString } from './submit-text.ts';
 
 /** Starts beyond the attempts that a job may lose before its program runs. */
@@ -56,9 +57,12 @@ function exitLines(policy: Policy): string[] {
   const killed = 'ExitBySignal =?= true';
   return [
     `MY.UpdraftOtherPlace = ExitBySignal =!= true && !(${short}) && (${otherPlace})`,
-    `on_exit_remove = !(${mayGoOn}${inTime(policy, 'time()')} && UpdraftOtherPlace && UpdraftFailures <= ${immediateRetries})`,
-    `on_exit_hold = ${mayGoOn}${inTime(policy, 'time() + UpdraftPause')} && (${killed} || ${waiting} || (UpdraftOtherPlace && UpdraftFailures > ${immediateRetries}))`,
-    `on_exit_hold_reason = ifThenElse(${killed}, strcat("the agent was ended by signal ", ExitSignal), strcat("the attempt ended with exit code ", ExitCode))`,
+    `on_exit_remove = !(${mayGoOn}${inTime(policy, 'time()')} && ` +
+      `UpdraftOtherPlace && UpdraftFailures <= ${immediateRetries})`,
+    `on_exit_hold = ${mayGoOn}${inTime(policy, 'time() + UpdraftPause')} && (${killed} ` +
+      `|| ${waiting} || (UpdraftOtherPlace && UpdraftFailures > ${immediateRetries}))`,
+    `on_exit_hold_reason = ifThenElse(${killed}, strcat("the agent was ended by ` +
+      'signal ", ExitSignal), strcat("the attempt ended with exit code ", ExitCode))',
     `on_exit_hold_subcode = ifThenElse(${killed}, ${signalBase} + ExitSignal, ExitCode)`,
   ];
 }
@@ -77,7 +81,9 @@ function releaseLines(policy: Policy): string[] {
     answer === 'requeued' ? 'never' : allowedRemedy(policy, answer, 1);
   const answered = heldFor((row) => answerOf(row) !== 'never');
   const quick = heldFor((row) => !['never', 'later'].includes(answerOf(row)));
-  const killed = `(HoldReasonCode == ${policyHoldCode} && HoldReasonSubCode > ${signalBase} && HoldReasonSubCode <= ${signalBase + lastSignal})`;
+  const killed =
+    `(HoldReasonCode == ${policyHoldCode} && HoldReasonSubCode > ` +
+    `${signalBase} && HoldReasonSubCode <= ${signalBase + lastSignal})`;
   const ran = `(HoldReasonCode == ${policyHoldCode} && HoldReasonSubCode == ${kinds['memory-exceeded'].exit})`;
   const short = [...heldFor((row) => row.answer === 'more-memory'), ran].join(' || ');
   const exits = exitCodesFor(['later', ...placeAnswers], manyFailures);
@@ -87,7 +93,9 @@ function releaseLines(policy: Policy): string[] {
     `MY.UpdraftWait = ${isQuick} ? 0 : UpdraftPause`,
     // HTCondor quotes this rule as the reason for a release, but omits a long one.
     `MY.UpdraftMayPass = (${[...answered, own, killed].join(' || ')}) && !(UpdraftHadAllMemory && (${short}))`,
-    `periodic_release = UpdraftFailures < ${policy.attempts}${inTime(policy, 'EnteredCurrentStatus + UpdraftWait')} && (time() - EnteredCurrentStatus) > UpdraftWait && UpdraftMayPass`,
+    'periodic_release = UpdraftFailures < ' +
+      `${policy.attempts}${inTime(policy, 'EnteredCurrentStatus + UpdraftWait')} ` +
+      '&& (time() - EnteredCurrentStatus) > UpdraftWait && UpdraftMayPass',
   ];
 }
 
@@ -148,7 +156,8 @@ function holdLines({ attempts, giveUpSeconds }: Policy): string[] {
   const starts = `NumShadowStarts - ${forgivenStarts}`;
   const loops = Object.entries(endlessVacates).map(
     ([code, name]) =>
-      `(VacateReasonCode =?= ${code} && (NumVacatesByReason.${name} ?: NumShadowStarts) >= ${attempts} && ${starts} >= ${attempts})`,
+      `(VacateReasonCode =?= ${code} && (NumVacatesByReason.${name} ?: ` +
+      `NumShadowStarts) >= ${attempts} && ${starts} >= ${attempts})`,
   );
   const tooMany = `${starts} >= ${attempts + startsBeyondAttempts}`;
   const isLate = giveUpSeconds === undefined ? 'false' : `(time() - QDate) >= ${giveUpSeconds}`;
@@ -157,7 +166,9 @@ function holdLines({ attempts, giveUpSeconds }: Policy): string[] {
   const times = 'NumShadowStarts == 1 ? " time" : " times"';
   const started = `strcat("started ", NumShadowStarts, ${times}, "; the last attempt ended: ", ${last})`;
   const late = `"given up: no valid result within ${giveUpSeconds ?? 0} s"`;
-  const code = `(${members(Object.keys(endlessVacates).map(Number), '(VacateReasonCode ?: 0)')} ? VacateReasonCode : ${policySubcodes.tooManyStarts})`;
+  const code =
+    `(${members(Object.keys(endlessVacates).map(Number), '(VacateReasonCode ?: 0)')} ` +
+    `? VacateReasonCode : ${policySubcodes.tooManyStarts})`;
   return [
     `MY.${forgivenStarts} = 0`,
     `periodic_hold = JobStatus == 1 && (${[tooMany, ...loops, isLate].join(' || ')})`,

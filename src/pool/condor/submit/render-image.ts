@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { Fault } from '../../../fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
 import type { Plan } from '../../../job/plan.ts';
 import { condorFiles } from '../condor-files.ts';
 import { type CondorVersion, isAtLeast } from '../tools/condor-tools.ts';
@@ -38,7 +38,9 @@ export function assertOneImageKind(variants: readonly Plan[]): void {
   const kinds = [...new Set(variants.map(imageKind))];
   if (kinds.length === 1) return;
   throw new Fault('file-invalid', `the images of the matrix are of several kinds: ${kinds.join(', ')}`, {
-    fix: 'choose images of one kind, such as .sif files, or make a run for each kind: HTCondor starts all jobs of a submission in the same way',
+    fix:
+      'choose images of one kind, such as .sif files, or make a run for each kind: ' +
+      'HTCondor starts all jobs of a submission in the same way',
   });
 }
 

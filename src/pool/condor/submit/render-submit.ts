@@ -1,22 +1,27 @@
-import { jobLabel, jobNames } from '../../../job/describe-parameters.ts';
-import { runFiles, sandboxFiles, submittedUrl } from '../../../job/layout.ts';
+import { jobLabel, jobNames } from '@updraft/account/parameters';
+import { runFiles, sandboxFiles, submittedUrl } from '@updraft/account/run-folder';
 import { fetchedBy, type Plan, type PlannedData } from '../../../job/plan.ts';
 import { variantsOf } from '../../../job/variants.ts';
-import { durationClass, type Profile } from './profiles.ts';
-import { defaultLeaseSeconds, type Policy } from '../../../recovery/policy.ts';
+import { durationClass, type Profile, requestLines } from './profiles.ts';
+import { defaultLeaseSeconds, type Policy } from '@updraft/account/recovery';
 import { hasSecrets } from '../../stored-secrets.ts';
 import type { Round } from '../../pool.ts';
 import { batchName, condorFiles, condorRoundFiles } from '../condor-files.ts';
 import type { CondorVersion } from '../tools/condor-tools.ts';
-import { avoidance, avoidLines } from './avoid-sites.ts';
-import { condorPolicy } from './condor-policy.ts';
+import { avoidance, avoidLines, condorPolicy } from './condor-policy.ts';
 import { recoveryLines } from './recovery-lines.ts';
-import { requestLines } from './request-lines.ts';
-import { imageTokenName, isFetchedInJob, nativeName, tokenName } from './job-inputs.ts';
-import { agentInput, type AgentInput, anyNeedsPlugin } from './agent-travel.ts';
+import {
+  imageTokenName,
+  isFetchedInJob,
+  nativeName,
+  tokenName,
+  agentInput,
+  type AgentInput,
+  anyNeedsPlugin,
+} from './job-inputs.ts';
 import { assertOneImageKind, imageInputs, imageLines } from './render-image.ts';
 import { adString, environmentValue, literal } from './submit-text.ts';
-import { type VariedLines, varyLines } from './vary-lines.ts';
+import { Fault } from '@updraft/account/fault';
 
 export interface SubmitInput {
   plan: Plan;
@@ -56,7 +61,8 @@ export function renderSubmit(input: SubmitInput): RenderedSubmit {
   };
   const { lines, columns } = varyLines(variants.map((one) => bodyLines({ ...input, plan: one }, agent)));
   const submit = [
-    `# Jobs: ${input.round?.jobs.length ?? plan.jobs.length}, of the run ${run}, for ${profile.title}. Made by Updraft; submit from the run's folder.`,
+    `# Jobs: ${input.round?.jobs.length ?? plan.jobs.length}, of the run ${run}, ` +
+      `for ${profile.title}. Made by Updraft; submit from the run's folder.`,
     ...lines,
     '',
     ...queueLines(input, columns),
@@ -157,7 +163,7 @@ function fileLines(input: SubmitInput, agent: SharedInput): string[] {
   ];
 }
 
-/** With this exit code the agent has saved a checkpoint: HTCondor stores it on the access point and restarts the agent there. */
+/** With this exit code the agent has saved a checkpoint: HTCondor stores it and restarts the agent there. */
 function checkpointLines({ spec }: Plan): string[] {
   if (spec.train.checkpoint === undefined) return [];
   return ['checkpoint_exit_code = 85', `transfer_checkpoint_files = ${runFiles.jobs}`];
@@ -269,3 +275,76 @@ function renderItems(
 
 /** For readers of the queue, without characters that mean something in a submit file. */
 const sanitize = (text: string): string => text.replace(/[^\p{L}\p{N} ._=+:/-]/gu, '_').slice(0, 120);
+
+/** Lines of one submit file for jobs that differ: what differs is a variable of the item data. */
+interface VariedLines {
+  lines: string[];
+  /** The variables, each with its value for every variant. */
+  columns: { name: string; values: string[] }[];
+}
+
+/** Commands that HTCondor takes once for all jobs of a cluster. */
+const ofCluster = new Set(['universe', 'executable', 'log', 'batch_name']);
+
+/**
+ * Joins the submit files of several variants. Jobs of one cluster keep their order in the queue, whatever they differ
+ * in. Pure.
+ */
+function varyLines(variants: readonly (readonly string[])[]): VariedLines {
+  const [first = [], ...others] = variants;
+  if (others.length === 0) return { lines: [...first], columns: [] };
+  const values = variants.map((lines) => new Map(lines.flatMap(toCommand)));
+  const columns: VariedLines['columns'] = [];
+  const lines = joinedOrder(variants).map((line) => {
+    const [command] = toCommand(line);
+    if (command === undefined) return line;
+    const [name] = command;
+    const each = values.map((one) => one.get(name) ?? absent(name));
+    if (new Set(each).size === 1) return line;
+    if (ofCluster.has(name)) throw cannotVary(name);
+    const variable = `job_${name.replace(/^MY\./, '').toLowerCase()}`;
+    columns.push({ name: variable, values: each });
+    return `${name} = $(${variable})`;
+  });
+  return { lines, columns };
+}
+
+/** The value of a command that a job does not have: left out, it would have that of the cluster's first job. */
+function absent(name: string): string {
+  if (name.startsWith('MY.')) return 'undefined';
+  if (name === 'request_gpus') return '0';
+  // These mean nothing to a job without GPUs.
+  if (name.startsWith('gpus_minimum_')) return '';
+  throw cannotVary(name);
+}
+
+const toCommand = (line: string): [string, string][] => {
+  const [, name, value] = /^([\w.+]+) = (.*)$/s.exec(line) ?? [];
+  return name === undefined ? [] : [[name, value ?? '']];
+};
+
+const nameIn = (line: string): string => toCommand(line)[0]?.[0] ?? '';
+
+/** All lines of the first variant, and after their predecessors those that only others have. */
+function joinedOrder([first = [], ...others]: readonly (readonly string[])[]): string[] {
+  const joined = [...first];
+  const known = new Set(first.map(nameIn));
+  for (const lines of others)
+    for (const [index, line] of lines.entries()) {
+      const name = nameIn(line);
+      if (name === '' || known.has(name)) continue;
+      const before = nameIn(lines[index - 1] ?? '');
+      const at = joined.findIndex((one) => before !== '' && nameIn(one) === before);
+      joined.splice(at === -1 ? joined.length : at + 1, 0, line);
+      known.add(name);
+    }
+  return joined;
+}
+
+const cannotVary = (name: string): Fault =>
+  new Fault(
+    'file-invalid',
+    `the jobs of the matrix differ in "${name}" of the submit file, ` +
+      'which HTCondor takes once for all jobs of a submission',
+    { fix: 'give all jobs the same there, or make a run for each value' },
+  );

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Policy } from '../../../recovery/policy.ts';
-import { avoidance } from './avoid-sites.ts';
+import type { Policy } from '@updraft/account/recovery';
+import { avoidance } from './condor-policy.ts';
 import { recoveryLines } from './recovery-lines.ts';
-import { requestLines } from './request-lines.ts';
+import { requestLines } from './profiles.ts';
 
 const policy = (more: Partial<Policy> = {}): Policy => ({
   attempts: 3,

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { type EventOf, readEventLog } from '@updraft/htcondor/eventlog';
-import { Fault } from '../../../fault/fault.ts';
-import { runFiles } from '../../../job/layout.ts';
-import { readJournal } from '../../../journal/tail.ts';
+import { Fault } from '@updraft/account/fault';
+import { runFiles } from '@updraft/account/run-folder';
+import { readJournal } from '@updraft/account/journal';
 import { requestOnce, type SubmitRequest, type Submitter } from '../../request-once.ts';
 import { batchName, condorFiles, condorRoundFiles } from '../condor-files.ts';
 import type { CondorTools } from '../tools/condor-tools.ts';

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import type { Env } from '@updraft/base';
-import { Fault } from '../../../fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
 import { sentAuthorities } from '@updraft/pelican/trust';
 import { condorFiles } from '../condor-files.ts';
 
@@ -10,7 +10,7 @@ export function literal(text: string): string {
     throw new Fault('file-invalid', `a line break is not allowed in a submit file: ${JSON.stringify(text)}`, {
       fix: 'remove it, or put the text in a file that is sent with the job',
     });
-  // Macros are `$(X)`, functions `$F(X)`; `$$(X)` is expanded again when the job is matched and must survive until then.
+  // Macros are `$(X)`, functions `$F(X)`; `$$(X)` is expanded when the job is matched and must survive until then.
   return text.replace(/(\$+)(\w*\()/g, (_, dollars: string, rest: string) =>
     dollars.length === 1 ? `$(DOLLAR)${rest}` : `${dollars.slice(2)}$$(DOLLARDOLLAR)${rest}`,
   );

@@ -1,8 +1,8 @@
 import type { SlotCondition, SlotFact, SlotFacts, Where } from '../../../check/facts.ts';
-import { Fault } from '../../../fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
 import type { Plan } from '../../../job/plan.ts';
 import { formatSize } from '@updraft/base';
-import { agentObject, requiredArch } from '../submit/agent-travel.ts';
+import { agentObject, requiredArch } from '../submit/job-inputs.ts';
 import type { CondorTools } from './condor-tools.ts';
 
 /** Excludes dynamic slots, which would count a busy machine several times. */

@@ -1,6 +1,6 @@
 import { type Env, findProgram, isThere } from '@updraft/base';
 import path from 'node:path';
-import { Fault } from '../../../fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
 import { SchedulerTools } from '../../scheduler-tools.ts';
 
 /** HTCondor's commands on this machine. */

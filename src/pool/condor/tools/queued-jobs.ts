@@ -1,9 +1,8 @@
 import { firstFew } from '@updraft/base';
-import { policyHoldCode, policySubcodes } from '../../../codes/remedies.ts';
-import { Fault } from '../../../fault/fault.ts';
-import { agentExits } from '../../../fault/kinds.ts';
+import { policyHoldCode, policySubcodes } from '@updraft/account/codes';
+import { agentExits, Fault } from '@updraft/account/fault';
 import type { ResourceChange } from '../../pool.ts';
-import { forgivenStarts } from '../submit/avoid-sites.ts';
+import { forgivenStarts } from '../submit/condor-policy.ts';
 import { adString } from '../submit/submit-text.ts';
 import type { CondorTools } from './condor-tools.ts';
 
@@ -83,9 +82,10 @@ interface QueuedJob {
 export const retryReason = 'updraft retry';
 
 /**
- * Releases held jobs, with the requested memory, and returns them, and those that someone else has released meanwhile. A
- * job that is still in the queue keeps what it saved at its evictions, which a resubmitted one would lose. Not released
- * are jobs that their own rules would hold again at once, and changes that need another work order: time or disk.
+ * Releases held jobs, with the requested memory, and returns them, and those that someone else has released
+ * meanwhile. A job that is still in the queue keeps what it saved at its evictions, which a resubmitted one would
+ * lose. Not released are jobs that their own rules would hold again at once, and changes that need another work
+ * order: time or disk.
  */
 export async function releaseHeld(
   tools: CondorTools,

@@ -1,0 +1,327 @@
+import path from 'node:path';
+import { shellQuote } from '@updraft/base';
+import type { Matrix } from '../job/matrix.ts';
+import type { Scalar } from '../job/spec.ts';
+import type { ScriptArg } from '../script/script-args.ts';
+import { isLocalModule } from '../script/python-tokens.ts';
+import type { ScriptFacts, ScriptSave } from '../script/read-script.ts';
+import { namePattern } from '../script/static-value.ts';
+import { chooseValues, type Chosen, type Guess } from './choose-values.ts';
+import { chooseData, type DataChoice, type DraftData } from './draft-data.ts';
+import type { Project } from './read-project.ts';
+
+/** A job file in the making. */
+export interface JobDraft extends Omit<DataChoice, 'tables'> {
+  name: string;
+  command: string;
+  /** Arguments that keep their defaults, as they would be typed. */
+  others: string[];
+  outputs: string[];
+  checkpoint?: string;
+  data: DraftData[];
+  /** Modules that the worker's Python must have. */
+  python: string[];
+  /** Where a GPU is used. */
+  gpu?: string;
+  cpus: number;
+  memory: string;
+  /** What only a submit file says. */
+  submitted?: SubmittedParts;
+}
+
+export interface SubmittedParts {
+  env: Record<string, string>;
+  image?: string;
+  gpus?: number;
+  disk?: string;
+  timeSeconds?: number;
+  requirements?: string;
+  project?: string;
+  jobs?: number;
+  matrix?: Matrix;
+  /** Minimum capability, memory and CUDA of each GPU, as text of the job file. */
+  gpu?: string;
+  /** Lines for `[pool.submit]`. */
+  lines: Record<string, Scalar>;
+  /** Commands that Updraft does not need. */
+  needless: string[];
+}
+
+/** Makes the best job file that the script and its folder allow. */
+export async function draftJob(project: Project, more: readonly string[]): Promise<JobDraft> {
+  const { facts, script, subcommand } = project;
+  const values = await chooseValues(project);
+  const data = await chooseData(project, values);
+  const outputs = chooseOutputs(project, values);
+  const guesses = [...data.guesses, ...outputs.guesses];
+  const given = facts.args.filter(
+    (arg) => values.has(arg.flag) || outputs.switches.has(arg.flag) || (arg.isSwitch && arg.isRequired),
+  );
+  const words = given
+    .toSorted((a, b) => Number(a.flag.startsWith('-')) - Number(b.flag.startsWith('-')))
+    .flatMap((arg) => wordsOf(arg, values.get(arg.flag)));
+  const epochs = facts.args.find(({ dest }) => /^(num_|n_|max_)?(train_)?epochs?$/.test(dest));
+  const shown = epochs?.default === undefined || values.has(epochs.flag) ? [] : [epochs.flag, epochs.default];
+  const python = thirdParty([{ file: script, facts }, ...project.modules]);
+  const isTorch = python.includes('torch');
+  return {
+    name: nameOf(project),
+    command: [
+      ...outputs.before,
+      'python3',
+      shellQuote(script),
+      ...(subcommand === undefined ? [] : [subcommand]),
+      ...words,
+      ...shown,
+    ]
+      .join(' ')
+      .replaceAll(/[{}]/g, '$&$&'),
+    others: facts.args
+      .filter(
+        (arg) =>
+          !given.includes(arg) &&
+          arg !== epochs &&
+          arg.flag.startsWith('-') &&
+          (arg.isSwitch || arg.default !== undefined),
+      )
+      .map((arg) => (arg.isSwitch ? arg.flag : `${arg.flag} ${shellQuote(arg.default ?? '')}`)),
+    files: filesOf(project, [...more, ...data.files]),
+    outputs: outputs.names,
+    ...checkpointOf(project, values),
+    data: data.tables,
+    python,
+    ...(facts.cuda !== undefined && { gpu: `${script}:${facts.cuda.line}` }),
+    cpus: cpusOf(facts.args),
+    memory: isTorch ? '4 GB' : '2 GB',
+    guesses: [...argumentGuesses(given, values), ...guesses, ...moduleGuesses(project)],
+    open: [...values.values()].flatMap(({ open }) => open ?? []).concat(data.open, outputs.open),
+    hints: [...data.hints, ...checkpointHint(project)],
+  };
+}
+
+const wordsOf = (arg: ScriptArg, chosen: Chosen | undefined): string[] => {
+  if (arg.isSwitch) return [arg.flag];
+  const word = shellQuote(chosen?.value ?? arg.default ?? '');
+  return arg.flag.startsWith('-') ? [arg.flag, word] : [word];
+};
+
+const argumentGuesses = (given: readonly ScriptArg[], values: ReadonlyMap<string, Chosen>): Guess[] =>
+  given.flatMap(({ flag }) => {
+    const chosen = values.get(flag);
+    return chosen === undefined || chosen.open !== undefined
+      ? []
+      : [{ what: `${flag} ${chosen.value}`, why: chosen.why }];
+  });
+
+/** A script that is called `train` says less than its folder. */
+function nameOf({ folder, script }: Project): string {
+  const stem = path.posix.basename(script, '.py');
+  const name = /^(train|main|run|finetune)$/.test(stem) ? path.basename(folder) : stem;
+  const clean = name
+    .replaceAll(/[^A-Za-z0-9._-]+/g, '-')
+    .replace(/^[^A-Za-z0-9]+/, '')
+    .slice(0, 64);
+  return clean === '' ? stem : clean;
+}
+
+/** The script and what it imports; a package goes as a whole, since it may hold more than Python. */
+function filesOf({ script, modules }: Project, more: readonly string[]): string[] {
+  const beside = path.posix.dirname(script);
+  const topOf = (file: string): string => {
+    const [first = file, ...rest] = path.posix.relative(beside, file).split('/');
+    return rest.length === 0 ? file : path.posix.join(beside, first);
+  };
+  const all = [...new Set([script, ...modules.map(({ file }) => topOf(file)), ...more])];
+  return all.filter((file) => !all.some((other) => other !== file && file.startsWith(`${other}/`)));
+}
+
+const moduleGuesses = (project: Project): Guess[] =>
+  filesOf(project, [])
+    .slice(1)
+    .map((file) => ({ what: `files ${file}`, why: `imported by ${project.script}` }));
+
+/** Loading needs a core of its own beside the training; more is the user's choice. */
+function cpusOf(args: readonly ScriptArg[]): number {
+  const workers = Number(args.find(({ dest }) => /^(num_)?workers$|^n_workers$/.test(dest))?.default ?? 0);
+  return Number.isInteger(workers) ? Math.min(Math.max(workers, 1), 4) : 1;
+}
+
+function checkpointOf(
+  { facts: { checkpoint } }: Project,
+  values: ReadonlyMap<string, Chosen>,
+): Pick<JobDraft, 'checkpoint'> {
+  if (checkpoint?.how === 'updraft') return { checkpoint: 'checkpoints' };
+  const trainers = checkpoint?.how === 'trainer' ? values.get('--output_dir')?.value : undefined;
+  if (trainers !== undefined) return { checkpoint: trainers };
+  const folder = checkpoint?.how === 'reads back' ? path.posix.dirname(checkpoint.name) : '.';
+  return /^[\w][\w./-]*$/.test(folder) && !folder.includes('..') ? { checkpoint: folder } : {};
+}
+
+function checkpointHint({ script, facts }: Project): string[] {
+  const { checkpoint } = facts;
+  if (checkpoint === undefined)
+    return [
+      'it saves no checkpoint to resume from: an attempt that is interrupted starts over. A few lines change ' +
+        'that: updraft docs checkpoints',
+    ];
+  if (checkpoint.how !== 'argument') return [];
+  return [
+    `${checkpoint.name} (${script}:${checkpoint.line}) resumes a training: to have every attempt do so, see ` +
+      'updraft docs checkpoints',
+  ];
+}
+
+/** Modules that come with Python. */
+const standard = new Set(
+  `
+  __future__ abc aifc argparse array ast asyncio atexit base64 bdb binascii bisect builtins bz2 calendar cmath
+  cmd code codecs codeop collections colorsys compileall concurrent configparser contextlib contextvars copy
+  copyreg cProfile csv ctypes curses dataclasses datetime dbm decimal difflib dis distutils doctest email
+  encodings enum errno faulthandler fcntl filecmp fileinput fnmatch fractions ftplib functools gc getopt
+  getpass gettext glob graphlib grp gzip hashlib heapq hmac html http imaplib imp importlib inspect io
+  ipaddress itertools json keyword linecache locale logging lzma mailbox marshal math mimetypes mmap
+  multiprocessing netrc numbers operator optparse os pathlib pdb pickle pickletools pkgutil platform plistlib
+  posix pprint profile pstats pty pwd py_compile queue quopri random re readline reprlib resource runpy sched
+  secrets select selectors shelve shlex shutil signal site smtplib socket socketserver sqlite3 ssl stat
+  statistics string stringprep struct subprocess symtable sys sysconfig syslog tarfile tempfile termios
+  textwrap threading time timeit tkinter token tokenize tomllib trace traceback tracemalloc tty turtle types
+  typing unicodedata unittest urllib uuid venv warnings wave weakref webbrowser winreg xml xmlrpc zipapp
+  zipfile zipimport zlib zoneinfo
+  `.split(/\s+/),
+);
+
+/** The modules that the files import at their start and that neither Python nor the project has. */
+function thirdParty(files: readonly { file: string; facts: ScriptFacts }[]): string[] {
+  const own = files.map(({ file }) => file);
+  const found = files.flatMap(({ file, facts }) =>
+    facts.imports
+      .filter((one) => one.when === 'always' && !isLocalModule(one, file, own))
+      .map(({ module }) => module.split('.')[0] ?? ''),
+  );
+  return [...new Set(found)].filter((name) => name !== '' && !standard.has(name)).sort();
+}
+
+interface OutputChoice {
+  names: string[];
+  /** Words before the command, if it needs folders. */
+  before: string[];
+  /** Switches without which nothing would be saved. */
+  switches: Set<string>;
+  guesses: Guess[];
+  open: Guess[];
+}
+
+/** Calls that save a model, rather than a log or a picture. */
+const savesModel = new RegExp(
+  '(^|\\.)(save(_pretrained|_model|_weights|_file|_state|z|z_compressed)?|dump|export|copyfile|copy|' +
+    '\\w*TrainingArguments|Trainer|ModelCheckpoint)$',
+);
+const modelFile = /\.(pt|pth|ckpt|bin|pkl|joblib|safetensors|onnx|h5|keras)$/;
+/** In a larger project, what a module writes says little about the training. */
+const maxModules = 8;
+/** What is overwritten or only kept for resuming. */
+const passing = /(^|[\W_])(checkpoint|ckpt|last|latest|tmp|interrupt|epoch|optimizer|optim)([\W_]|$)/i;
+/** Conditions that hold in some process of every training. */
+const always = /rank|is_main|main_process|is_master|master|local_process|is_world/i;
+
+interface Candidate extends ScriptSave {
+  /** What can be declared: a whole name, or a folder; empty if there is neither. */
+  output: string;
+  /** As far as it is known, with `*`. */
+  pattern: string;
+  file: string;
+}
+
+/** The outputs that a valid result surely has: whole names of what the script writes. */
+function chooseOutputs(project: Project, values: ReadonlyMap<string, Chosen>): OutputChoice {
+  const all = candidatesOf(project, values);
+  const models = all.filter(({ call, pattern }) => savesModel.test(call) || modelFile.test(pattern));
+  // What may never be written is no output, unless it is the model itself.
+  const ranked = models.length > 0 ? models : all.filter(({ under }) => under === undefined);
+  const usable = ranked.filter(({ output }) => output !== '');
+  const lasting = usable.filter(({ output }) => !passing.test(output));
+  const some = lasting.length > 0 ? lasting : usable;
+  const certain = some.filter((save) => isCertain(project, save));
+  const best = unique(certain.length > 0 ? certain : some).slice(0, 3);
+  if (best.length === 0)
+    return {
+      names: ['model.pt'],
+      before: [],
+      switches: new Set(),
+      guesses: [],
+      open: [missing(project, ranked)],
+    };
+  return {
+    names: best.map(({ output }) => output),
+    before: foldersFirst(project, best),
+    switches: new Set(best.flatMap((save) => switchIn(project, save) ?? [])),
+    guesses: best.map((save) => ({ what: `outputs ${save.output}`, why: reason(project, save) })),
+    open: [],
+  };
+}
+
+const isCertain = (project: Project, save: Candidate): boolean =>
+  save.under === undefined || always.test(save.under) || switchIn(project, save) !== undefined;
+
+const reason = (project: Project, save: Candidate): string =>
+  `${save.call} (${save.file}:${save.line})${isCertain(project, save) ? '' : `, written only ${save.under ?? ''}`}`;
+
+function missing({ script }: Project, [first]: readonly Candidate[]): Guess {
+  const why =
+    first === undefined
+      ? `what ${script} writes: no call that saves a file was found in it`
+      : `${first.call} (${first.file}:${first.line}) writes ${first.pattern}: name a file that every training leaves`;
+  return { what: 'outputs', why };
+}
+
+/** Folders that exist here, perhaps, but not on a worker: the command makes them if the script does not. */
+function foldersFirst({ facts, modules }: Project, best: readonly Candidate[]): string[] {
+  if ([facts, ...modules.map((module) => module.facts)].some(({ makesFolders }) => makesFolders)) return [];
+  const folders = best
+    .filter(({ isFolder }) => !isFolder)
+    .map(({ output, pattern }) => (output === pattern ? path.posix.dirname(output) : output))
+    .filter((folder) => folder !== '.');
+  return folders.length === 0 ? [] : ['mkdir', '-p', ...new Set(folders.map(shellQuote)), '&&'];
+}
+
+/** What the script and the modules that it imports itself write. */
+function candidatesOf(project: Project, values: ReadonlyMap<string, Chosen>): Candidate[] {
+  const { script, facts, modules } = project;
+  const own = facts.saves.map((save) => ({ ...save, file: script }));
+  const inModules = (modules.length > maxModules ? [] : modules).flatMap(({ file, facts: { saves } }) =>
+    saves.filter(({ call }) => savesModel.test(call)).map((save) => ({ ...save, file })),
+  );
+  const trainer = facts.args
+    .filter(({ by, dest }) => by === 'hugging face' && dest === 'output_dir')
+    .map((arg) => ({
+      name: '',
+      value: [{ arg }],
+      call: 'Trainer',
+      isFolder: true,
+      line: arg.line,
+      file: script,
+    }));
+  return [...trainer, ...own, ...inModules].map((save) => {
+    const known = namePattern(save.value, (arg) => values.get(arg.flag)?.value ?? arg.default);
+    const pattern = path.posix.normalize(known).replace(/\/+$/, '');
+    const whole = pattern.includes('*')
+      ? pattern.slice(0, pattern.indexOf('*')).replace(/\/?[^/]*$/, '')
+      : pattern;
+    const isUsable = whole !== '.' && !/^([~/]|\.\.)/.test(whole) && !/[{}\n]/.test(whole);
+    return { ...save, pattern, output: isUsable ? whole : '' };
+  });
+}
+
+/** The switch that a save depends on, like `--save-model` for `if args.save_model`. */
+function switchIn({ facts }: Project, { under }: ScriptSave): string | undefined {
+  const name = /^if (?:\w+\.)?(\w+)( and .*)?$/.exec(under ?? '')?.[1];
+  return facts.args.find((arg) => arg.isSwitch && arg.dest === name)?.flag;
+}
+
+/** Each output once; a file below a folder that is an output belongs to it. */
+const unique = (all: readonly Candidate[]): Candidate[] => {
+  const once = [...new Map(all.map((one) => [one.output, one])).values()];
+  return once.filter(
+    ({ output }) => !once.some((other) => other.output !== output && output.startsWith(`${other.output}/`)),
+  );
+};

@@ -1,0 +1,111 @@
+import { readdir, readFile, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { defined } from '@updraft/base';
+import { localModules } from '../script/python-tokens.ts';
+import { readScript, type ScriptFacts } from '../script/read-script.ts';
+
+/** A training script with what stands around it. Paths are relative to the folder of the job file, with `/`. */
+export interface Project {
+  /** The folder of the job file. */
+  folder: string;
+  script: string;
+  /** The subcommand that trains, if the script has some. */
+  subcommand?: string;
+  /** Its arguments are those of the subcommand. */
+  facts: ScriptFacts;
+  /** Python files of the project that it imports, directly or not. */
+  modules: { file: string; facts: ScriptFacts }[];
+  /** What a path of the script is on this machine. */
+  look(file: string): Promise<'file' | 'folder' | undefined>;
+  /** A path with the user's home for `~`. */
+  expand(file: string): string;
+}
+
+/** Folders that hold no code of the project. */
+const skipped =
+  /^(\.|__pycache__$|node_modules$|site-packages$|venv$|env$|runs$|wandb$|lightning_logs$|build$|dist$)/;
+const maxFiles = 3000;
+const deepest = 6;
+
+export async function readProject(folder: string, script: string, home: string): Promise<Project> {
+  const { subcommand, facts } = ofSubcommand(await readPython(folder, script));
+  const beside = path.posix.dirname(script);
+  const all = await listPython(path.join(folder, beside));
+  const modules = new Map<string, ScriptFacts>();
+  const waiting = [{ file: path.posix.basename(script), facts }];
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop())
+    for (const found of next.facts.imports)
+      for (const file of imported(found, next.file, all)) {
+        if (modules.has(file) || file === path.posix.basename(script)) continue;
+        const read = await readPython(folder, path.posix.join(beside, file));
+        modules.set(file, read);
+        waiting.push({ file, facts: read });
+      }
+  const expand = (file: string): string => file.replace(/^~(?=\/|$)/, home);
+  return {
+    folder,
+    script,
+    ...defined({ subcommand }),
+    facts,
+    modules: [...modules].map(([file, read]) => ({ file: path.posix.join(beside, file), facts: read })),
+    look: (file) => kindOf(path.resolve(folder, expand(file))),
+    expand,
+  };
+}
+
+/** The facts of the subcommand that trains: the one named so, or the first. */
+function ofSubcommand(facts: ScriptFacts): { subcommand?: string | undefined; facts: ScriptFacts } {
+  const all = [...new Set(facts.args.flatMap(({ command }) => command ?? []))];
+  const subcommand = all.find((name) => /train|fit/.test(name)) ?? all[0];
+  const args = facts.args.filter(({ command }) => command === undefined || command === subcommand);
+  return { subcommand, facts: { ...facts, args } };
+}
+
+/** Python looks for a module in the folder of the script; a relative import starts at its own file. */
+function imported(
+  { module, names }: { module: string; names: string[] },
+  importer: string,
+  all: readonly string[],
+): string[] {
+  const isRelative = module.startsWith('.');
+  const found = localModules(
+    { module: isRelative ? module : `.${module}`, names },
+    isRelative ? importer : 'script.py',
+    all.map((file) => ({ file })),
+  );
+  return found.map(({ file }) => file);
+}
+
+const readPython = async (folder: string, file: string): Promise<ScriptFacts> =>
+  readScript(await readFile(path.join(folder, file), 'utf8'));
+
+async function listPython(folder: string, below = '', found: string[] = []): Promise<string[]> {
+  const entries = await readdir(path.join(folder, below), { withFileTypes: true }).catch(() => []);
+  for (const entry of entries) {
+    if (found.length >= maxFiles) break;
+    const file = path.posix.join(below, entry.name);
+    if (entry.isFile() && entry.name.endsWith('.py')) found.push(file);
+    if (entry.isDirectory() && !skipped.test(entry.name) && file.split('/').length < deepest)
+      await listPython(folder, file, found);
+  }
+  return found;
+}
+
+async function kindOf(file: string): Promise<'file' | 'folder' | undefined> {
+  const found = await stat(file).catch(() => undefined);
+  return found?.isDirectory() === true ? 'folder' : found?.isFile() === true ? 'file' : undefined;
+}
+
+const usualNames = /^(train|main|run|finetune|fine_tune|pretrain)\w*\.py$/;
+
+/** The scripts in a folder that look like a training to start, the likeliest first. */
+export async function findScripts(folder: string): Promise<string[]> {
+  const names = (await readdir(folder).catch((): string[] => [])).filter((name) => name.endsWith('.py'));
+  const found: string[] = [];
+  for (const name of names.slice(0, 50)) {
+    const { isProgram, saves } = await readPython(folder, name);
+    if (isProgram && (saves.length > 0 || usualNames.test(name))) found.push(name);
+  }
+  const usual = found.filter((name) => usualNames.test(name));
+  return usual.length === 1 ? usual : found;
+}

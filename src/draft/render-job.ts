@@ -1,0 +1,156 @@
+import { type GroupEntry, isGroupEntry } from '../job/matrix.ts';
+import type { JobDraft } from './draft-job.ts';
+
+/** What is known beside the script itself. */
+export interface RenderFacts {
+  script: string;
+  pool: string;
+  /** Whether jobs leave this machine. */
+  isRemote: boolean;
+  /** The first line, for editors. */
+  schema: string;
+  /** The command that makes the software for a pool. */
+  environment?: string;
+}
+
+const quote = (text: string): string => JSON.stringify(text);
+const list = (names: readonly string[]): string => `[${names.map(quote).join(', ')}]`;
+const table = (entry: GroupEntry): string =>
+  `{ ${Object.entries(entry)
+    .map(([name, value]) => `${name} = ${JSON.stringify(value)}`)
+    .join(', ')} }`;
+const column = 40;
+/** A line with its comment beside it, or above it where it is long. */
+const line = (text: string, comment = ''): string =>
+  comment === ''
+    ? text
+    : text.length < column
+      ? `${text.padEnd(column)}# ${comment}`
+      : `# ${comment}\n${text}`;
+
+export function renderJob(draft: JobDraft, facts: RenderFacts): string {
+  const tables = [
+    trainLines(draft),
+    ...dataLines(draft),
+    environmentLines(draft, facts),
+    resourceLines(draft, facts),
+  ];
+  const run = [
+    '[run]',
+    line(`pool = ${quote(facts.pool)}`, 'local | condor | slurm'),
+    draft.submitted?.jobs === undefined
+      ? line('# jobs = 10', 'this many copies; {index} is the number of each')
+      : `jobs = ${draft.submitted.jobs}`,
+    ...(draft.submitted?.project === undefined ? [] : [`project = ${quote(draft.submitted.project)}`]),
+    ...(draft.submitted?.requirements === undefined
+      ? []
+      : [`requirements = ${quote(draft.submitted.requirements)}`]),
+  ];
+  const matrix = Object.entries(draft.submitted?.matrix ?? {}).map(([name, values]) => {
+    const entries = values.map((value) => (isGroupEntry(value) ? table(value) : JSON.stringify(value)));
+    return `${name} = [\n${entries.map((entry) => `  ${entry},\n`).join('')}]`;
+  });
+  const head = [
+    ...(facts.schema === '' ? [] : [facts.schema]),
+    `# Made from ${facts.script} by updraft ${draft.submitted === undefined ? 'init' : 'adopt'}: read it ` +
+      'through, and change what it guessed.',
+    line(`name = ${quote(draft.name)}`, 'names the run and its folders'),
+  ];
+  const lines = Object.entries(draft.submitted?.lines ?? {}).map(
+    ([name, value]) => `${quote(name)} = ${typeof value === 'string' ? quote(value) : value}`,
+  );
+  const optional = [
+    ...(matrix.length === 0 ? [] : [['[run.matrix]', ...matrix]]),
+    ...(lines.length === 0 ? [] : [['[pool.submit]', ...lines]]),
+  ];
+  return `${[head, ...tables, run, ...optional].map((table) => table.join('\n')).join('\n\n')}\n`;
+}
+
+const maxOthers = 8;
+
+function trainLines({ command, others, files, outputs, checkpoint, open, submitted }: JobDraft): string[] {
+  const shown = others.slice(0, maxOthers).join(', ');
+  const more = others.length > maxOthers ? `, and ${others.length - maxOthers} more` : '';
+  const isGuessed = open.some(({ what }) => what === 'outputs');
+  return [
+    '[train]',
+    ...(shown === '' ? [] : [`# More arguments, at their defaults: ${shown}${more}`]),
+    `command = ${quote(command)}`,
+    line(`files = ${list(files)}`, 'sent with each job: files and folders beside this file'),
+    line(
+      `outputs = ${list(outputs)}`,
+      isGuessed
+        ? 'FILL IN: the files that it writes'
+        : 'a job without them has failed, whatever its exit code',
+    ),
+    checkpoint === undefined
+      ? line(
+          '# checkpoint = "checkpoints"',
+          'a folder kept across attempts, to resume from: updraft docs checkpoints',
+        )
+      : line(`checkpoint = ${quote(checkpoint)}`, 'kept across attempts; the training resumes from it'),
+    ...Object.entries(submitted?.env ?? {}).map(([name, value]) => `env.${name} = ${quote(value)}`),
+  ];
+}
+
+const dataLines = ({ data }: JobDraft): string[][] =>
+  data.map(({ name, url, into, why, unpack }) =>
+    url === undefined
+      ? [
+          `# [data.${name}]`,
+          line('# url = "images.tar.gz"', 'FILL IN: a folder or archive here, or osdf://, https://'),
+          line(`# into = ${quote(into)}`, why),
+        ]
+      : [
+          `[data.${name}]`,
+          line(`url = ${quote(url)}`, 'or osdf://, https://: updraft docs methods'),
+          line(`into = ${quote(into)}`, why),
+          ...(unpack === undefined ? [] : [`unpack = ${quote(unpack)}`]),
+        ],
+  );
+
+function environmentLines({ python, submitted }: JobDraft, { environment }: RenderFacts): string[] {
+  return [
+    '[environment]',
+    ...(submitted?.image === undefined ? [] : [`image = ${quote(submitted.image)}`]),
+    line(`python = ${list(python)}`, 'modules that must exist before any data moves'),
+    ...(environment === undefined
+      ? []
+      : [
+          `# Workers of a pool may lack them. This makes a pack with them, and prints what to put here:`,
+          `#   ${environment}`,
+        ]),
+  ];
+}
+
+function resourceLines(
+  { cpus, memory, gpu, checkpoint, submitted }: JobDraft,
+  { isRemote }: RenderFacts,
+): string[] {
+  if (submitted !== undefined)
+    return [
+      '[resources]',
+      `cpus = ${cpus}`,
+      `memory = ${quote(memory)}`,
+      ...(submitted.gpus === undefined ? [] : [`gpus = ${submitted.gpus}`]),
+      ...(submitted.gpu === undefined ? [] : [`gpu = ${submitted.gpu}`]),
+      ...(submitted.disk === undefined ? [] : [`disk = ${quote(submitted.disk)}`]),
+      ...(submitted.timeSeconds === undefined ? [] : [`time = "${submitted.timeSeconds}s"`]),
+    ];
+  const gpus =
+    gpu === undefined
+      ? []
+      : [
+          isRemote
+            ? line('gpus = 1', `used at ${gpu}`)
+            : line('# gpus = 1', `on a pool: it can use one (${gpu})`),
+        ];
+  return [
+    '[resources]',
+    `cpus = ${cpus}`,
+    line(`memory = ${quote(memory)}`, 'a guess: after a run, `updraft report` shows what it used'),
+    ...gpus,
+    // Without checkpoints, a longer attempt is a risk that `check` warns of.
+    line(`time = ${quote(checkpoint === undefined ? '2h' : '8h')}`, 'a guess: the limit of one attempt'),
+  ];
+}

@@ -1,0 +1,80 @@
+import path from 'node:path';
+import {
+  type PastUsage,
+  type SubmitFacts,
+  surveyOnDisk,
+  type SurveyOptions,
+  undefinedNames,
+} from '@updraft/htcondor/submit';
+import { defined } from '@updraft/base';
+import { scanEventLog } from '@updraft/htcondor/eventlog';
+import type { ProfileName } from '../job/spec.ts';
+import { condorProfiles, CondorTools, findLimits } from '../pool/htcondor.ts';
+import { submitLimits } from '../pool/submit-limits.ts';
+import type { Asking } from './asking.ts';
+
+/** Surveys a submit file by the version and limits of this access point, or the limits of the given pool. */
+export async function surveyFile(
+  asking: Asking,
+  file: string,
+  { pool, ...options }: { pool?: ProfileName | undefined; usage?: PastUsage | undefined } = {},
+): Promise<SubmitFacts> {
+  return surveyOnDisk({ file, ...(await surveyContext(asking, pool)), ...defined(options) });
+}
+
+/** Jobs of a queue statement that are written; others check the first few. */
+const maxWritten = 10_000;
+
+/** Stands for the number of the cluster, which is unknown before the submission. */
+export const anyCluster = 918_273_645;
+
+/** Surveys a submit file for `--write`: `$$(NAME)` stands for a name that has no value in it. */
+export async function surveyToWrite(asking: Asking, file: string, pool?: ProfileName): Promise<SubmitFacts> {
+  const context = await surveyContext(asking, pool);
+  const { submission } = surveyOnDisk({ file, ...context });
+  const given = undefinedNames(submission, true)
+    .filter(({ name }) => !submission.queues.some(({ text }) => text.includes(`$(${name})`)))
+    .map(({ name, place }) => ({ name, value: `$$(${name})`, append: false, place }));
+  return surveyOnDisk({ file, ...context, given, maxJobs: maxWritten, cluster: anyCluster });
+}
+
+/** What a survey needs to know of this access point: its version and limits, or the limits of the given pool. */
+export async function surveyContext(
+  asking: Asking,
+  pool?: ProfileName,
+): Promise<Pick<SurveyOptions, 'env' | 'now' | 'limits' | 'version'>> {
+  const tools = await CondorTools.find(asking.env).catch(() => undefined);
+  const [profile, version] = await Promise.all([
+    tools === undefined || pool !== undefined ? condorProfiles[pool ?? 'htcondor'] : findLimits(pool, tools),
+    tools?.version().catch(() => undefined),
+  ]);
+  const [major = 0, minor = 0, patch = 0] = (version ?? '').split('.').map(Number);
+  return {
+    env: asking.env,
+    now: new Date(asking.clock.now()),
+    limits: submitLimits(profile),
+    ...(version === undefined ? {} : { version: [major, minor, patch] }),
+  };
+}
+
+/** The maximum memory and disk that any job in an event log used. */
+export async function readUsage(file: string, signal: AbortSignal): Promise<PastUsage> {
+  let [memory, disk] = [0, 0];
+  await scanEventLog(
+    file,
+    (event) => {
+      if (event.kind === 'image-size') memory = Math.max(memory, event.details.memoryUsageMb ?? 0);
+      if (event.kind !== 'terminated' && event.kind !== 'evicted') return;
+      for (const { name, usage = 0 } of event.details.resources) {
+        if (/^memory$/i.test(name)) memory = Math.max(memory, usage);
+        if (/^disk$/i.test(name)) disk = Math.max(disk, usage);
+      }
+    },
+    { signal },
+  );
+  return {
+    log: path.basename(file),
+    ...(memory === 0 ? {} : { memoryMegabytes: memory }),
+    ...(disk === 0 ? {} : { diskKilobytes: disk }),
+  };
+}
