@@ -1,10 +1,10 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { brotliCompressSync } from 'node:zlib';
 import packageJson from '../package.json' with { type: 'json' };
-import { Fault } from '../src/fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
 import { bunFor, type Arch } from './bun.ts';
 
 const root = path.dirname(import.meta.dirname);
@@ -44,18 +44,73 @@ export async function bundleAgent(): Promise<AgentBundle> {
   }
 }
 
-/** Puts `updraft.py` into a bundle with the agent; compressed, because Linux limits an argument to 128 KiB. */
+/** The files of the package `updraft`, by name. */
+export function readLibrary(): Record<string, string> {
+  const folder = path.join(root, 'python', 'updraft');
+  const names = globSync('*.{py,typed}', { cwd: folder }).sort();
+  return Object.fromEntries(names.map((name) => [name, readFileSync(path.join(folder, name), 'utf8')]));
+}
+
+/**
+ * The same as a job gets it, 20 kB smaller: without comments, docstrings, types and most of the indentation, but with the
+ * same lines. The wheel has all.
+ */
+export function carriedLibrary(): Record<string, string> {
+  const bare = (text: string): string =>
+    text
+      .replaceAll(/^ *# .*/gm, '')
+      .replaceAll(/^( *)"{3}.*?"{3}$/gms, (doc: string, indent: string, at: number, whole: string) => {
+        const lines = doc.replaceAll(/[^\n]/g, '');
+        // What has nothing else needs it.
+        return new RegExp(`^\n+${indent}\\S`).test(whole.slice(at + doc.length))
+          ? lines
+          : `${indent}""${lines}`;
+      })
+      .replaceAll(/^( *(?:def .*|\)).*?) -> .*:$/gm, '$1:')
+      .replaceAll(
+        /(?<=^ *def .*)(?<=[(,] ?\*{0,2}\w+): (?:[^,()[\]= ]|\[(?:[^[\]]|\[[^[\]]*\])*\])+(?= ?[,)=])/gm,
+        '',
+      )
+      .replaceAll(/^def .*?(?=^\S)/gms, (one) => one.replaceAll(/^( +\w+): [^=\n]+ = /gm, '$1 = '))
+      .replaceAll(/^( {8,}(?:self\.)?(?!else|finally|try)\w+): [^=\n]+ = /gm, '$1 = ')
+      .replaceAll(/^( {8,}\*{0,2}\w+): [^=\n]+,$/gm, '$1,')
+      .replaceAll(/^ +/gm, (indent) => ' '.repeat(indent.length / 4))
+      .replace(
+        /^(from typing import )(.*)$/m,
+        (_, from: string, names: string, at: number, whole: string) => {
+          const used = names
+            .split(', ')
+            .filter((name) => whole.split(new RegExp(`\\b${name}\\b`)).length > 2);
+          return used.length > 0 ? `${from}${used.join(', ')}` : '';
+        },
+      );
+  return Object.fromEntries(Object.entries(readLibrary()).map(([name, text]) => [name, bare(text)]));
+}
+
+/** Puts `updraft` into a bundle with the agent; compressed, because Linux limits an argument to 128 KiB. */
 export const defineLibrary = (): string => {
-  const text = readFileSync(path.join(root, 'python', 'updraft.py'));
-  return `--define=UPDRAFT_LIBRARY=${JSON.stringify(toBase85(brotliCompressSync(text)))}`;
+  const files = Object.entries(carriedLibrary()).map((file) => file.join('\n'));
+  const packed = brotliCompressSync(files.join('\0'));
+  return `--define=UPDRAFT_LIBRARY=${JSON.stringify(toBase92(packed))}`;
 };
 
-/** As `fromBase85` of the agent reads it. */
-function toBase85(bytes: Buffer): string {
-  const padded = Buffer.concat([bytes, Buffer.alloc(-bytes.length & 3)]);
-  const words = Array.from({ length: padded.length / 4 }, (_, word) => padded.readUInt32BE(4 * word));
-  const digits = words.flatMap((word) => [4, 3, 2, 1, 0].map((place) => Math.floor(word / 85 ** place) % 85));
-  return String.fromCharCode(...digits.map((digit) => 40 + digit)).replaceAll('\\', '~');
+/** 27 characters for 22 bytes, none of which a string literal escapes, as the agent reads them. */
+function toBase92(bytes: Buffer): string {
+  const blocks = Array.from({ length: Math.ceil(bytes.length / 22) }, (_, block) => {
+    let rest = BigInt(
+      `0x${bytes
+        .subarray(22 * block, 22 * block + 22)
+        .toString('hex')
+        .padEnd(44, '0')}`,
+    );
+    const digits = Array.from({ length: 27 }, () => {
+      const digit = Number(rest % 92n);
+      rest /= 92n;
+      return String.fromCharCode(35 + digit);
+    });
+    return digits.reverse().join('');
+  });
+  return blocks.join('').replaceAll('\\', '!');
 }
 
 /** Runs `bun build` of the pinned Bun, in the project's folder or the one given: paths in its output are relative to it. */

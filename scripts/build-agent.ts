@@ -4,7 +4,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { agentName } from '../src/job/installation.ts';
-import { asFault } from '../src/fault/fault.ts';
+import { asFault } from '@updraft/account/fault';
 import { bundleAgent } from './agent-bundle.ts';
 import { archs, type Arch } from './bun.ts';
 import { compile, dist, makeOnce } from './compile.ts';

@@ -19,7 +19,8 @@ const code = [
 ];
 const texts = [
   'LICENSES.txt',
-  'python/updraft.py',
+  'python/updraft/*.py',
+  'python/updraft/py.typed',
   'schema/*.json',
   'templates/*/*',
   'examples/*/*',

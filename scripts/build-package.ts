@@ -8,8 +8,8 @@ import { bundlePage } from './page-bundle.ts';
 import { licenses } from './write-licenses.ts';
 
 const root = path.dirname(import.meta.dirname);
-/** They run in a browser, bundled into one script. */
-const pageSources = 'src/dashboard/page/*.ts';
+/** They run in a browser, bundled into one file or one script. */
+const pageSources = ['src/dashboard/page/*.ts', 'packages/page/*.ts'];
 
 /** `packages/` is in `lib/` too: users install one package. */
 const inLibrary = (name: string): string =>
@@ -23,7 +23,7 @@ export async function buildLibrary(into: string): Promise<void> {
   rmSync(path.join(into, 'lib'), { recursive: true, force: true });
   emit({
     sources: ['src/**/*.ts', 'packages/**/*.ts'],
-    exclude: [pageSources, '**/testing.ts'],
+    exclude: [...pageSources, '**/testing.ts'],
     placeOf: inLibrary,
     into,
   });

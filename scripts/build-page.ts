@@ -3,14 +3,22 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { isBuiltin } from 'node:module';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { asFault, Fault } from '../src/fault/fault.ts';
-import { reportStyle } from '../src/report/report-html.ts';
+import { asFault, Fault } from '@updraft/account/fault';
+import { reportStyle } from '@updraft/view/html';
 import { type Metafile, runBun } from './agent-bundle.ts';
 import { dist, root } from './compile.ts';
+import { limitsAt } from '../src/pool/submit-limits.ts';
 import { osgLog } from './osg-log.ts';
 
-const folder = path.join('src', 'page');
+const folder = path.join('packages', 'page');
 const maxBytes = 1_000_000;
+
+/** What the page knows of pools. */
+const poolLimits = JSON.stringify({
+  htcondor: limitsAt('htcondor'),
+  ospool: limitsAt('ospool'),
+  chtc: limitsAt('chtc'),
+}).replaceAll('<', String.raw`\u003c`);
 
 /** Pure, and part of every bundler. */
 const replaced = new Set(['node:path']);
@@ -36,6 +44,7 @@ export async function renderPage(): Promise<string> {
     policy: policyFor(style, main),
     style: `<style>${style}</style>`,
     scripts: [
+      `<script type="application/json" id="limits">${poolLimits}</script>`,
       `<script type="text/plain" id="sample-log">${sample}</script>`,
       `<script type="text/plain" id="worker">${worker}</script>`,
       `<script>${main}</script>`,
@@ -90,7 +99,7 @@ function refuseNode({ inputs }: Metafile): void {
     for (const { path: name } of imports)
       if (isBuiltin(name) && !replaced.has(name))
         throw new Fault('internal', `${file} imports ${name}, which no browser has`, {
-          fix: 'pass in what it needs, or move it out of what src/page imports',
+          fix: 'pass in what it needs, or move it out of what packages/page imports',
         });
   }
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import packageJson from '../package.json' with { type: 'json' };
+import { readLibrary } from './agent-bundle.ts';
 import type { Arch } from './bun.ts';
 import { dist, makeOnce, root } from './compile.ts';
 import { makeZip, type ZipFile } from './zip.ts';
@@ -18,7 +19,7 @@ export async function buildWheel(arch: Arch, executable: string): Promise<string
   const program = readFileSync(executable);
   const files: ZipFile[] = [
     { name: `${project}.data/scripts/updraft`, bytes: program, mode: 0o755 },
-    textFile('updraft.py', readFileSync(path.join(root, 'python', 'updraft.py'), 'utf8')),
+    ...Object.entries(readLibrary()).map(([name, text]) => textFile(`updraft/${name}`, text)),
     textFile(`${info}/METADATA`, metadata()),
     textFile(
       `${info}/WHEEL`,

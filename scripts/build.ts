@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { asFault, Fault } from '../src/fault/fault.ts';
+import { asFault, Fault } from '@updraft/account/fault';
 import { packAgent } from './build-agent.ts';
 import { buildExecutable, sha256Of } from './build-executable.ts';
 import { buildPage } from './build-page.ts';

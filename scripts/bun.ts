@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { Fault } from '../src/fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
 import { openUnpacker } from '@updraft/archive';
 
 export const bunVersion = '1.4.4';

@@ -6,8 +6,9 @@ import { bundleAgent } from './agent-bundle.ts';
  * agent. `count-house.ts` limits its bytes.
  */
 const allowedFolders = [
-  ...['agent', 'codes', 'environment', 'fault', 'job', 'journal', 'recovery'].map((room) => `src/${room}/`),
-  ...['archive', 'base', 'htcondor/classad', 'pelican'].map((name) => `packages/${name}`),
+  ...['agent', 'environment', 'job'].map((room) => `src/${room}/`),
+  ...['archive', 'base', 'htcondor/classad', 'pelican', 'view/tables'].map((name) => `packages/${name}`),
+  ...['codes', 'fault', 'journal', 'recovery', 'run-folder'].map((name) => `packages/account/${name}`),
   // Its faults.
   'packages/htcondor/fault.ts',
 ];

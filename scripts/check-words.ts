@@ -80,7 +80,7 @@ const ownProse = new RegExp(
 
 /** What these read is another program's, or crosses one: our hold reason comes back through HTCondor. */
 const othersWords: Record<string, string> = {
-  'src/codes/given-up.ts': 'our own message, through a hold reason of HTCondor',
+  'packages/account/codes/given-up.ts': 'our own message, through a hold reason of HTCondor',
   'src/agent/training/failure-advice.ts': "what the training's Python printed",
   'src/cli/commands/env.ts': "Pixi's words",
   'src/job/read-toml.ts': "the TOML parser's words",

@@ -1,8 +1,4 @@
-import type { Remedy } from '../src/codes/remedies.ts';
-import { causeInfo } from '../src/codes/causes.ts';
-import { codeRows, whoMustAct } from '../src/codes/codes.ts';
-import { removals } from '../src/codes/evictions.ts';
-import type { CodeRow } from '../src/codes/row.ts';
+import { causeInfo, type CodeRow, codeRows, type Remedy, removals, whoMustAct } from '@updraft/account/codes';
 
 const remedies: Record<Remedy | 'requeued', string> = {
   elsewhere: 'tried again elsewhere',

@@ -1,4 +1,4 @@
-import type { FaultKind } from '../src/fault/kinds.ts';
+import type { FaultKind } from '@updraft/account/fault';
 import { defaultTransferLimits, stallSeconds } from '@updraft/pelican/limits';
 
 const [alone, beside] = [false, true].map((isBeside) => stallSeconds(defaultTransferLimits, isBeside));

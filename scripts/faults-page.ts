@@ -1,15 +1,13 @@
 import { found } from './fault-found.ts';
-import { kinds, agentExits, type FaultKind } from '../src/fault/kinds.ts';
+import { agentExits, type FaultKind, kinds } from '@updraft/account/fault';
 import { makePlan } from '../src/job/plan.ts';
 import { checkSpec } from '../src/job/read-spec.ts';
 import { condorPolicy } from '../src/pool/condor/submit/condor-policy.ts';
 import { condorProfiles } from '../src/pool/condor/submit/profiles.ts';
 import { localPolicy } from '../src/pool/local/order.ts';
-import { remedyForKind, type Remedy } from '../src/codes/remedies.ts';
-import { causeInfo } from '../src/codes/causes.ts';
-import { codeRows } from '../src/codes/codes.ts';
+import { causeInfo, codeRows, type Remedy, remedyForKind } from '@updraft/account/codes';
 import { codesOf } from './codes-table.ts';
-import { describeWaits } from '../src/recovery/describe-policy.ts';
+import { describeWaits } from '@updraft/account/recovery';
 
 /** A job file with the default policy. */
 const defaultFile = 'name = "usual"\n[train]\ncommand = "true"\noutputs = ["model.pt"]\n';

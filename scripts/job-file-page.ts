@@ -28,6 +28,7 @@ const examples: Record<string, string> = {
   'train.checkpoint': '"checkpoints"',
   'train.checkpoint_keep': '3',
   'train.checkpoint_every': '"30m"',
+  'train.processes': '"gpus"',
   'train.quiet_limit': '"30m"',
   'train.slow_limit': '3',
   'train.env': '{ OMP_NUM_THREADS = 4 }',

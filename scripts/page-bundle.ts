@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { asFault, Fault } from '../src/fault/fault.ts';
+import { asFault, Fault } from '@updraft/account/fault';
 import { runBun } from './agent-bundle.ts';
 import { bunVersion } from './bun.ts';
 

@@ -2,7 +2,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { ensureTorch } from '../src/cli/commands/demo.ts';
 import { aptInstall, canInstall, type Installer } from '../src/cli/debian.ts';
-import { asFault } from '../src/fault/fault.ts';
+import { asFault } from '@updraft/account/fault';
 import { rootFolder } from '@updraft/mini/pool';
 import { findOnPath, findProgram } from '../test/servers/debian-packages.ts';
 import { buildAgent } from './build-agent.ts';
@@ -11,6 +11,7 @@ import type { Arch } from './bun.ts';
 import { bundlePrograms } from './bundle-programs.ts';
 import type { StepResult } from './gate.ts';
 import { cachedPage } from './page-bundle.ts';
+import { installPythonPackages } from './python-packages.ts';
 
 type Say = (line: string) => void;
 
@@ -70,11 +71,18 @@ async function preparePrograms(say: Say, programs: Programs): Promise<void> {
 }
 
 async function prepareTorch(say: Say): Promise<void> {
-  await ensureTorch(machineFor(say)).then(
-    (python) => say(`PyTorch: ${python}`),
-    (error: unknown) => say(`no PyTorch, tests that train will be skipped: ${asFault(error).message}`),
+  const python = await ensureTorch(machineFor(say)).catch((error: unknown) => {
+    say(`no PyTorch, tests that train will be skipped: ${asFault(error).message}`);
+  });
+  if (python === undefined) return;
+  say(`PyTorch: ${python}`);
+  await installPythonPackages(python).then(
+    (folder) => say(`mypy, pyright and transformers: ${folder}`),
+    (error: unknown) => say(`tests with mypy, pyright and transformers will be skipped: ${firstLine(error)}`),
   );
 }
+
+const firstLine = (error: unknown): string => asFault(error).message.split('\n', 1)[0] ?? '';
 
 async function prepareRoot(say: Say): Promise<void> {
   const cache = process.env['XDG_CACHE_HOME'] ?? path.join(os.homedir(), '.cache');

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { asFault, Fault } from '../src/fault/fault.ts';
+import { asFault, Fault } from '@updraft/account/fault';
 import { bunFor, type Arch } from './bun.ts';
 
 const root = path.dirname(import.meta.dirname);
@@ -37,7 +37,7 @@ const suites = [
 
 /** Tests that do not hold under Bun, each with a reason. One that passes must be taken off this list. */
 const exceptions: Record<string, string> = {
-  'src/history/read-history.test.ts: while it reads a large log, Bun collects garbage':
+  'packages/account/history/read-history.test.ts: while it reads a large log, Bun collects garbage':
     'pretends to be Bun by a global variable that Bun does not let anyone replace',
 };
 

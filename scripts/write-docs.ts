@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { format } from 'prettier';
 import type { RetryRule } from '@updraft/base';
-import { kinds, agentExits } from '../src/fault/kinds.ts';
+import { agentExits, kinds } from '@updraft/account/fault';
 import { defaultTransferLimits } from '@updraft/pelican/limits';
 import { ruleTable } from '../src/check/check-facts.ts';
 import { codesTable } from './codes-table.ts';

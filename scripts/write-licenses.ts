@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import packageJson from '../package.json' with { type: 'json' };
-import { asFault, Fault } from '../src/fault/fault.ts';
+import { asFault, Fault } from '@updraft/account/fault';
 import { bunFor, bunVersion, type Arch } from './bun.ts';
 import { root } from './compile.ts';
 

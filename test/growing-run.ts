@@ -2,9 +2,8 @@ import { appendFile, mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import type { TestContext } from 'node:test';
 import { systemClock } from '@updraft/base';
-import { attemptFiles, attemptFolder, runFiles } from '../src/job/layout.ts';
-import type { AgentBody, RunBody } from '../src/journal/entry.ts';
-import { openAgentJournal, openJournal } from '../src/journal/file.ts';
+import { attemptFiles, attemptFolder, runFiles } from '@updraft/account/run-folder';
+import { type AgentBody, openAgentJournal, openJournal, type RunBody } from '@updraft/account/journal';
 
 /** A run's folder that a test appends to, as the pool and the agents would. */
 export interface GrowingRun {

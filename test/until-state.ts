@@ -1,5 +1,5 @@
 import { systemClock } from '@updraft/base';
-import type { RunState } from '../src/journal/state.ts';
+import type { RunState } from '@updraft/account/journal';
 import { followRunStates } from '../src/run/run-states.ts';
 import { hangMs } from './hang-limit.ts';
 

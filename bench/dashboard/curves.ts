@@ -1,7 +1,7 @@
 import { mkdirSync, statSync, globSync } from 'node:fs';
 import path from 'node:path';
 import { CurveBook } from '../../src/dashboard/curve-book.ts';
-import type { JobState } from '../../src/journal/state.ts';
+import type { JobState } from '@updraft/account/journal';
 import { sweepRun } from '../../test/dashboard/sweep-run.ts';
 import { markdownTable } from '../markdown-table.ts';
 import { scratchFolder } from '../scratch.ts';

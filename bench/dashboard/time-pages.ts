@@ -1,4 +1,4 @@
-import { quantile } from '../../src/statistics/describe.ts';
+import { quantile } from '@updraft/account/testing';
 import type { Tab } from '../../test/browser/chromium.ts';
 import { shuffled } from '../interleave.ts';
 

@@ -1,10 +1,8 @@
 import { execFile } from 'node:child_process';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { ledgerOf } from '../../src/report/ledger.ts';
-import { logReport, type LogReport } from '../../src/report/log-report.ts';
-import { noFacts } from '../../src/history/log-facts.ts';
-import { asWrongOutput } from '../../src/report/validity.ts';
+import { asWrongOutput, ledgerOf, logReport, noFacts } from '@updraft/account/testing';
+import type { LogReport } from '@updraft/account/report';
 import type { Setting } from './replay.ts';
 import { numberOf, type Finished } from './seed-leg.ts';
 

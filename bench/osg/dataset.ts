@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { seededRandom } from '../../src/statistics/intervals.ts';
+import { seededRandom } from '@updraft/account/testing';
 
 const classes = 8;
 const pictures = 8;

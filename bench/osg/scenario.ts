@@ -1,5 +1,5 @@
 import { readOsgJobs, transferParts, type OsgJob, type TransferPart } from '../../scripts/osg-jobs.ts';
-import { seededRandom } from '../../src/statistics/intervals.ts';
+import { seededRandom } from '@updraft/account/testing';
 
 /** A slot on which a job's training is started. */
 export interface Slot {

@@ -2,8 +2,8 @@ import { chmod, copyFile, cp, mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { systemClock } from '@updraft/base';
 import { logSources } from '@updraft/htcondor/eventlog';
-import { readLogs } from '../../src/report/read-logs.ts';
-import type { JobHistory } from '../../src/history/history.ts';
+import { readLogs } from '@updraft/account/report';
+import type { JobHistory } from '@updraft/account/history';
 import { condor, evictAsScripted, openStage, type Setting, type Stage } from './replay.ts';
 import { limitSeconds, stallSeconds } from './scenario.ts';
 

@@ -1,4 +1,4 @@
-import { lossColumns, columnLabels } from '../../src/report/columns.ts';
+import { columnLabels, lossColumns } from '@updraft/account/report';
 import { markdownTable } from '../markdown-table.ts';
 import type { Account } from './account.ts';
 

@@ -3,9 +3,7 @@ import { copyFile, cp, mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { systemClock } from '@updraft/base';
-import type { RunState } from '../../src/journal/state.ts';
-import { readJournal } from '../../src/journal/tail.ts';
-import { runJobs } from '../../src/history/run-jobs.ts';
+import { readJournal, type RunState } from '@updraft/account/journal';
 import { readRunState } from '../../src/run/run-states.ts';
 import { condor, evictAsScripted, openStage, type Setting, type Stage } from './replay.ts';
 import type { Finished } from './seed-leg.ts';
@@ -27,7 +25,7 @@ export async function runUpdraftLeg(setting: Setting): Promise<Finished & { run:
     const state = await untilOver(runFolder, setting.scenario.jobs.length, setting.signal);
     const model = (job: number): string =>
       path.join(runFolder, 'results', String(job).padStart(4, '0'), 'model.json');
-    return { jobs: runJobs(state), model, run: runFolder };
+    return { jobs: state.jobs, model, run: runFolder };
   } finally {
     over.abort();
     await condor(setting, 'condor_rm', String(cluster)).catch(() => undefined);

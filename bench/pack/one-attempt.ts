@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { attemptFiles, attemptFolder, resultsFolder } from '../../src/job/layout.ts';
+import { attemptFiles, attemptFolder, resultsFolder } from '@updraft/account/run-folder';
 import { loadPlan } from '../../src/job/load-plan.ts';
 import { renderOrder } from '../../src/pool/local/order.ts';
 

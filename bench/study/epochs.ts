@@ -1,6 +1,6 @@
 import { readOsgJobs, type OsgJob, type OsgTable } from '../../scripts/osg-jobs.ts';
-import { ascending, quantile } from '../../src/statistics/describe.ts';
-import type { Section } from '../../src/report/section.ts';
+import { ascending, quantile } from '@updraft/account/testing';
+import type { Section } from '@updraft/view/document';
 
 /** A site's seconds per epoch and before the first one, from its jobs of 5 and of 20 epochs. */
 export interface EpochModel {

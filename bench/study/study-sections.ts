@@ -1,5 +1,5 @@
-import type { Section } from '../../src/report/section.ts';
-import { formatShare } from '../../src/report/format.ts';
+import { formatShare } from '@updraft/view/format';
+import type { Section } from '@updraft/view/document';
 import type { StudyView, SplitGroup } from './study-view.ts';
 
 /** In hours even below one, like the study. */

@@ -1,8 +1,12 @@
-import { sumOver } from '../../src/report/columns.ts';
-import type { LogReport } from '../../src/report/log-report.ts';
-import type { Ledger, JobRow } from '../../src/report/ledger.ts';
-import type { JobHistory } from '../../src/history/history.ts';
-import { jobTable, type JobTableRow } from '../../src/report/job-table.ts';
+import {
+  type JobRow,
+  jobTable,
+  type JobTableRow,
+  type Ledger,
+  type LogReport,
+  sumOver,
+} from '@updraft/account/report';
+import type { JobHistory } from '@updraft/account/history';
 
 /**
  * Jobs by the definitions of the published study of 100 ImageNet jobs: its rows count only the last transfer of a

@@ -48,8 +48,11 @@ def to_tensor(image, size, is_training):
     # A JPEG can be decoded at half, quarter or eighth scale for a fraction of the work.
     scale = min(box[2] - box[0], box[3] - box[1]) / size
     image.draft("RGB", (max(1, int(width / scale)), max(1, int(height / scale))))
-    shrunk = image.size[0] / width
-    image = image.convert("RGB").resize((size, size), Image.BILINEAR, box=[side * shrunk for side in box])
+    # Each side is rounded up.
+    across, down = image.size[0] / width, image.size[1] / height
+    left, top, right, bottom = box
+    box = (left * across, top * down, min(right * across, image.size[0]), min(bottom * down, image.size[1]))
+    image = image.convert("RGB").resize((size, size), Image.BILINEAR, box=box)
     pixels = numpy.asarray(image)
     if is_training and random.random() < 0.5:
         pixels = pixels[:, ::-1]

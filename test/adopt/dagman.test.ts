@@ -9,13 +9,6 @@ import { realCondorSubmit } from './condor-submit.ts';
 
 const splices = {
   'plain.spl': 'JOB K s.sub',
-  'pinned.spl': 'JOB P s.sub\nJOB Q s.sub\nPARENT P CHILD Q\nPIN_IN P 1\nPIN_OUT Q 1',
-  'half.spl': 'JOB P s.sub\nJOB Z s.sub\nPIN_IN P 1\nPIN_OUT P 1',
-  'inside.spl': 'JOB P s.sub\nSPLICE I plain.spl\nPIN_IN P 1\nPIN_OUT P 1',
-  'beside.spl': 'JOB P s.sub\nSERVICE V s.sub\nPIN_IN P 1\nPIN_OUT P 1',
-  'middle.spl': 'JOB P s.sub\nJOB Z s.sub\nPARENT Z CHILD P\nPIN_IN P 1',
-  'gap.spl': 'JOB P s.sub\nJOB Q s.sub\nPIN_IN P 1\nPIN_IN Q 3\nPIN_OUT P 1\nPIN_OUT Q 3',
-  'twice.spl': 'JOB P s.sub\nPIN_IN P 1\nPIN_IN P 2\nPIN_OUT P 1\nPIN_OUT P 2',
   'pin-all.spl': 'JOB P s.sub\nPIN_IN ALL_NODES 1\nPIN_OUT P 1',
 };
 
@@ -28,9 +21,6 @@ const forAll = [
     'TOLERANCE ALL_NODES 1',
   ],
 ];
-const connected = (from: string, to: string, ...more: string[]): string =>
-  [`SPLICE X ${from}.spl`, `SPLICE Y ${to}.spl`, ...more, 'CONNECT X Y'].join('\n');
-
 const cases: Record<string, { refused: string[]; taken: string[] }> = {
   ALL_NODES: {
     refused: [
@@ -40,24 +30,6 @@ const cases: Record<string, { refused: string[]; taken: string[] }> = {
       'SPLICE X pin-all.spl',
     ],
     taken: [['JOB A s.sub', 'SPLICE X plain.spl', ...forAll].join('\n')],
-  },
-  CONNECT: {
-    refused: [
-      connected('pinned', 'half'),
-      connected('pinned', 'inside'),
-      connected('pinned', 'middle'),
-      connected('gap', 'gap'),
-      connected('plain', 'plain'),
-      connected('pinned', 'twice'),
-      connected('twice', 'pinned'),
-      `JOB A s.sub\n${connected('pinned', 'half')}\nPARENT A CHILD Y`,
-    ],
-    taken: [
-      connected('half', 'pinned'),
-      connected('pinned', 'beside'),
-      connected('twice', 'twice'),
-      `JOB A s.sub\n${connected('pinned', 'half', 'PARENT A CHILD Y')}`,
-    ],
   },
 };
 

@@ -4,7 +4,7 @@ import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { whyNotRun } from '@updraft/htcondor/submit';
-import type { CondorAnswer } from '../../src/cli/adopt/ask-condor.ts';
+import type { CondorAnswer } from '../../src/preflight/ask-condor.ts';
 import * as adopt from '../../src/cli/commands/adopt.ts';
 import * as check from '../../src/cli/commands/check.ts';
 import { runCommand } from '../cli/run-command.ts';

@@ -5,11 +5,10 @@ import { test } from 'node:test';
 import * as adopt from '../../src/cli/commands/adopt.ts';
 import { hideSecretsOf, lintSubmission } from '@updraft/htcondor/lint';
 import { lineWithoutSecrets, survey } from '@updraft/htcondor/testing';
-import { draftSubmitted } from '../../src/cli/adopt/draft-submitted.ts';
-import { renderJob } from '../../src/cli/init/render-job.ts';
+import { draftSubmitted } from '../../src/draft/draft-submitted.ts';
+import { renderJob } from '../../src/draft/render-job.ts';
 import { limitsAt } from '../../src/pool/submit-limits.ts';
-import { readDrop, type Drop } from '../../src/page/drop.ts';
-import { lintDropped, lintDroppedDag } from '../../src/page/dropped-submit.ts';
+import { type Drop, lintDropped, lintDroppedDag, readDrop } from '@updraft/page/dropped';
 import { runCommand } from '../cli/run-command.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
@@ -75,7 +74,7 @@ test('no secret of a submit file is in anything that the page shows of it', asyn
         'job.sub',
         await dropOf({ 'job.sub': text, 'run.sh': script }),
         now,
-        'ospool',
+        limitsAt('ospool'),
       );
       assert.doesNotMatch(JSON.stringify(shown), leak, text);
     }
@@ -135,7 +134,7 @@ test('a word of the environment without a name is not shown, in the line or in w
   for (const value of ['"A=1 planted"', 'planted', 'A=1;planted', '"A=1 planted2 C"', `"A='x planted"`]) {
     const line = `environment = ${value}`;
     const text = `executable = run.sh\n${line}\nqueue\n`;
-    const shown = lintDropped('job.sub', await dropOf({ 'job.sub': text }), now, 'ospool');
+    const shown = lintDropped('job.sub', await dropOf({ 'job.sub': text }), now, limitsAt('ospool'));
     assert.match(JSON.stringify(shown), /"bad-quoting"/);
     assert.doesNotMatch(JSON.stringify(shown), leak, value);
     const refusal = "Missing '=' after environment variable 'planted'.";
@@ -156,7 +155,7 @@ test('a variable `env` of a script is no environment', async () => {
       'job.sub': 'executable = run.sh\nqueue\n',
       'run.sh': start + script,
     });
-    const shown = JSON.stringify(lintDropped('job.sub', drop, now, 'ospool'));
+    const shown = JSON.stringify(lintDropped('job.sub', drop, now, limitsAt('ospool')));
     assert.doesNotMatch(shown, /removed|…/);
     assert.match(shown, /env=\/opt\/torch; source .*line above.*: env=\/opt\/torch; source \/opt/);
   }
@@ -178,7 +177,11 @@ test('no secret of a DAG is in anything that the page shows of it', async () => 
       'run.sh': script,
       'check.sh': script,
     });
-    assert.doesNotMatch(JSON.stringify(lintDroppedDag('a.dag', drop, now, 'htcondor')), leak, value);
+    assert.doesNotMatch(
+      JSON.stringify(lintDroppedDag('a.dag', drop, now, limitsAt('htcondor'))),
+      leak,
+      value,
+    );
   }
 });
 

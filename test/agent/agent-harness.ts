@@ -7,9 +7,8 @@ import type { TestContext } from 'node:test';
 import { fileName, type CheckpointRecord } from '../../src/agent/checkpoint/record.ts';
 import type { DataSource, Train } from '../../src/job/spec.ts';
 import type { WorkOrder } from '../../src/job/job.ts';
-import { attemptFiles } from '../../src/job/layout.ts';
-import { decode } from '../../src/journal/codec.ts';
-import type { AgentEntry } from '../../src/journal/entry.ts';
+import { attemptFiles } from '@updraft/account/run-folder';
+import { type AgentEntry, decode } from '@updraft/account/journal';
 import { compileCache } from '../compile-cache.ts';
 import { agentMain } from '../programs.ts';
 

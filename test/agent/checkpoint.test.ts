@@ -151,6 +151,23 @@ test('the same in a sandbox that the pool restarts after each 85', async (t) => 
   assert.deepEqual(exits, [85, 85, 110]);
 });
 
+test('a training that dies of the request to save while it ends is started again, not failed', async (t) => {
+  const harness = await AgentHarness.open(t);
+  const sandbox = harness.at('sandbox');
+  mkdirSync(path.join(sandbox, 'files'), { recursive: true });
+  // Its result is there and its checkpoint saved, but it is still on its way out, and handles no signals any more.
+  const command = `[ -f ckpt/n ] && exec true
+echo epoch 1; echo 1 > ckpt/n; echo 1 > model.pt; exec sleep 600`;
+  const order = await harness.order({ train: { checkpoint: 'ckpt', checkpointEverySeconds: 1, command } });
+  const [program = '', ...args] = defaultCommand;
+  const attempt = (): { status: number | null; stderr: string } =>
+    spawnSync(program, [...args, 'sandbox', order], { cwd: sandbox, encoding: 'utf8' });
+  const first = attempt();
+  assert.equal(first.status, 85, first.stderr);
+  const again = attempt();
+  assert.equal(again.status, 0, again.stderr);
+});
+
 test('an output that was restored with the checkpoint is no result, and epochs count as before', async (t) => {
   const harness = await AgentHarness.open(t);
   const train = { checkpoint: 'ckpt', outputs: ['ckpt/model.pt'] };

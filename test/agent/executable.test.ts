@@ -2,12 +2,13 @@ import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { carriedLibrary } from '../../scripts/agent-bundle.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import { fillRoot } from '../empty-root.ts';
 import { demoFederation } from '../mini/demo-federation.ts';
@@ -56,11 +57,9 @@ test('the executable does what the sources do, in less than 120 MB', async (t) =
   t.diagnostic(`peak resident memory ${(peakBytes / 1e6).toFixed(0)} MB`);
   assert.ok(peakBytes < 120e6, `${peakBytes}`);
   const [scratch = ''] = harness.leftovers();
-  const library = path.join('python', 'updraft.py');
-  assert.equal(
-    readFileSync(harness.at(path.join('scratch', scratch, library)), 'utf8'),
-    readFileSync(library, 'utf8'),
-  );
+  const placed = harness.at(path.join('scratch', scratch, 'python/updraft'));
+  const texts = readdirSync(placed).map((name) => [name, readFileSync(path.join(placed, name), 'utf8')]);
+  assert.deepEqual(Object.fromEntries(texts), carriedLibrary());
   writeFileSync(harness.at(path.join('scratch', scratch, 'work', 'go')), '');
   assert.equal((await agent.finished).exit, 0);
   assert.equal(harness.result('model.pt'), 'alpha');

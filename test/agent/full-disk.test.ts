@@ -128,7 +128,7 @@ test('a disk that was full while the training ran, and has room again, is still 
 
 test('a disk that takes no more files is full', async (t) => {
   const command = 'i=0; while touch f$i 2>/dev/null; do i=$((i + 1)); done; true';
-  const ended = await onSmallScratch(t, { command }, '2m,nr_inodes=40');
+  const ended = await onSmallScratch(t, { command }, '2m,nr_inodes=80');
   if (ended === undefined) return;
   assert.deepEqual([ended.exit, ended.kind], [107, 'disk-full'], ended.message);
   assert.match(ended.message, /model\.pt is missing.*no more files/);

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
-import type { FaultKind } from '../../src/fault/kinds.ts';
+import type { FaultKind } from '@updraft/account/fault';
 import type { UnpackerOptions } from '@updraft/archive';
 import { base256, pax, tar, tarEntry } from './make-tar.ts';
 import { oddCases } from './odd-cases.ts';
@@ -494,11 +494,11 @@ const bad: Case[] = [
     bytes: fixture('xz-in-xz.tar.xz'),
     fault: ['archive-kind', /is a tar\.xz inside a tar\.xz/],
   },
-  { name: 'xz with a filter', bytes: fixture('x86-filter.tar.xz'), fault: ['archive-kind', /x86 filter/] },
+  { name: 'xz with a filter', bytes: fixture('x86-filter.tar.xz'), fault: ['archive-kind', /uses a filter/] },
   {
     name: 'xz with unsupported checksums',
     bytes: fixture('sha256-blocks.tar.xz'),
-    fault: ['archive-kind', /SHA-256 checksums/],
+    fault: ['archive-kind', /SHA-256/],
   },
   {
     name: 'zip declared as tar.gz',

@@ -82,11 +82,7 @@ const refusedByUs: readonly (readonly [about: RegExp, reason: string, isOurs?: t
     /^(?!ours).* archive-kind archive: (?:is |uses |does not contain |the entry )/,
     'an unsupported format or compression, refused by name',
   ],
-  [
-    /uses (?:the .* filter|SHA-256|a filter|a dictionary)/,
-    'not supported by the decoder; the message says how to repack',
-    true,
-  ],
+  [/uses a (?:filter|dictionary)/, 'not supported by the decoder; the message says how to repack', true],
   [/data-wrong archive: is /, 'text instead of an archive: bsdtar reads mtree and other lists'],
 ];
 

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { asFault } from '../../src/fault/fault.ts';
+import { asFault } from '@updraft/account/fault';
 import { defaultUnpackLimits, openUnpacker } from '@updraft/archive';
 import { UnxzStage } from '@updraft/archive/testing';
 import { differences } from './differences.ts';

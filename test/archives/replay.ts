@@ -9,7 +9,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { asFault, Fault } from '../../src/fault/fault.ts';
+import { asFault, Fault } from '@updraft/account/fault';
 import { openUnpacker, type Unpacked, type UnpackerOptions } from '@updraft/archive';
 
 /** The outcome of unpacking, in a form that can be compared and printed. */

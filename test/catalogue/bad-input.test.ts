@@ -40,7 +40,7 @@ describe('unexpected trouble', { concurrency: 3 }, () => {
     await trouble.add('all: down');
     const run = await harness.submit();
     const met = onlyJob(
-      await harness.until(run, (state) => onlyJob(state).attempts[0]?.outcome !== undefined),
+      await harness.until(run, (state) => (onlyJob(state).attempts[0]?.ending ?? 'running') !== 'running'),
     );
     assert.match(met.attempts[0]?.fault?.kind ?? '', /unreachable|discovery/, endsOf(met));
     await trouble.clear();

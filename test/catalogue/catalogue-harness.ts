@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import type { TestContext } from 'node:test';
 import type { Env, Finding } from '@updraft/base';
-import type { JobState } from '../../src/journal/state.ts';
-import type { Explanation } from '../../src/diagnosis/explanation.ts';
+import type { JobState } from '@updraft/account/journal';
+import type { Explanation } from '@updraft/account/why';
 import { condorHarness, type CondorHarness } from '../condor/condor-harness.ts';
 import { ObjectHarness } from '../objects/object-harness.ts';
 
@@ -85,7 +85,7 @@ export const rulesOf = ({ findings }: Checked, level = 'error'): string[] =>
 
 /** How each attempt at a job ended, for assertion messages. */
 export const endsOf = ({ outcome, attempts }: JobState): string =>
-  JSON.stringify([outcome, ...attempts.map((one) => [one.outcome, one.exit, one.pool?.site, one.fault])]);
+  JSON.stringify([outcome, ...attempts.map((one) => [one.ending, one.exit, one.pool?.site, one.fault])]);
 
 export const constraint = (run: string): [string, string] => [
   '-constraint',

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
-import type { RunState } from '../../src/journal/state.ts';
+import type { RunState } from '@updraft/account/journal';
 import { condorFiles } from '../../src/pool/condor/condor-files.ts';
 import { onlyJob, result } from '../condor/condor-harness.ts';
 import { type CatalogueHarness, catalogueHarness, constraint, endsOf, jobFile } from './catalogue-harness.ts';
@@ -90,7 +90,7 @@ describe('machines that go away', { concurrency: 4 }, () => {
     process.kill(starter, 'SIGSTOP');
     const state = await harness.until(run, (seen) => onlyJob(seen).attempts[1]?.agent?.resumed !== undefined);
     const [first, second] = onlyJob(state).attempts;
-    assert.ok(first?.outcome === 'evicted' || first?.outcome === 'lost', endsOf(onlyJob(state)));
+    assert.ok(first?.ending === 'evicted' || first?.ending === 'lost', endsOf(onlyJob(state)));
     assert.equal(second?.agent?.resumed?.savedBy, 1);
     const { because } = await harness.why(run);
     assert.match(because.join(' '), /JobLeaseDuration|connection to the machine was lost/);
@@ -136,7 +136,7 @@ describe('machines that go away', { concurrency: 4 }, () => {
     await go();
     const ended = onlyJob(await harness.finish(run));
     assert.deepEqual(
-      [ended.outcome, ...ended.attempts.map(({ outcome }) => outcome)],
+      [ended.outcome, ...ended.attempts.map(({ ending }) => ending)],
       ['success', 'evicted', 'success'],
       endsOf(ended),
     );

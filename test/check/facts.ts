@@ -1,6 +1,4 @@
-import type { JobCode } from '../../src/check/code/code.ts';
-import { readCode } from '../../src/check/code/read-code.ts';
-import { usesOf } from '../../src/check/code/uses.ts';
+import { type JobCode, readCode, usesOf } from '../../src/check/code/read-code.ts';
 import type { Facts, Where } from '../../src/check/facts.ts';
 import { makePlan, type Plan } from '../../src/job/plan.ts';
 import { checkSpec } from '../../src/job/read-spec.ts';

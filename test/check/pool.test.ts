@@ -5,7 +5,7 @@ import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import type { Finding } from '@updraft/base';
-import { Fault } from '../../src/fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
 import * as check from '../../src/cli/commands/check.ts';
 import { runCommand } from '../cli/run-command.ts';
 import { makeImage, uncompressed } from '../condor/make-image.ts';

@@ -4,15 +4,16 @@ import { cp, mkdir, mkdtemp, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
+import type { Command } from 'commander';
 import { type Env, systemClock } from '@updraft/base';
 import type { Cli } from '../../src/cli/cli.ts';
-import { configureOf } from '../../src/cli/commands.ts';
-import { helpTexts } from '../../src/cli/help-texts.ts';
+import { buildProgram, configureOf } from '../../src/cli/commands.ts';
+import { helpOf } from '../../src/cli/help.ts';
 import { printFault } from '../../src/cli/print-fault.ts';
-import { asFault } from '../../src/fault/fault.ts';
-import { attemptFiles, attemptFolder, runFiles } from '../../src/job/layout.ts';
+import { asFault } from '@updraft/account/fault';
+import { attemptFiles, attemptFolder, runFiles } from '@updraft/account/run-folder';
 import { loadPlan } from '../../src/job/load-plan.ts';
-import { openJournal } from '../../src/journal/file.ts';
+import { openJournal } from '@updraft/account/journal';
 import { startFederation } from '@updraft/mini/federation';
 import { createRun } from '../../src/run/create-run.ts';
 import { projectRoot, RunHarness } from '../run/run-harness.ts';
@@ -156,14 +157,19 @@ test('every example of the help texts runs', async (t) => {
   const { cwd, env } = await userFolder(t);
   const cli: Partial<Cli> & { cwd: string } = { cwd, env: { ...env, ...(await federationOf(t, cwd)) } };
   const reasons = new Map(notRun.map(([, why]) => [why, 0]));
-  for (const { examples } of Object.values(helpTexts))
-    for (const [line] of examples) {
+  for (const command of withSubcommands(await buildProgram({ ...cli, version: '0.0.0' } as Cli, 'all')))
+    for (const [line] of helpOf(command).examples) {
       const why = notRun.find(([pattern]) => pattern.test(line))?.[1];
       if (why === undefined) await t.test(line, async () => assertRuns(line, cli));
       else reasons.set(why, (reasons.get(why) ?? 0) + 1);
     }
   for (const [why, count] of reasons) assert.ok(count > 0, `no example is left out because it ${why}`);
 });
+
+const withSubcommands = (command: Command): Command[] => [
+  command,
+  ...command.commands.flatMap(withSubcommands),
+];
 
 async function assertRuns(line: string, context: Partial<Cli> & { cwd: string }): Promise<void> {
   const [name = '', ...args] = exampleWords(line);

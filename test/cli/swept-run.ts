@@ -1,9 +1,9 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { TestContext } from 'node:test';
-import { runFiles } from '../../src/job/layout.ts';
+import { runFiles } from '@updraft/account/run-folder';
 import { loadPlan } from '../../src/job/load-plan.ts';
-import type { AgentBody } from '../../src/journal/entry.ts';
+import type { AgentBody } from '@updraft/account/journal';
 import { growingRun } from '../growing-run.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 

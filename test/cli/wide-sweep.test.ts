@@ -146,6 +146,6 @@ test('a list of runs has their whole names on any terminal', async (t) => {
   const { out } = await runCommand(runs, [], onTerminal(cwd, 60));
   assert.match(
     out,
-    new RegExp(`^RUN +STATE\n${name} +success\nNot shown at this width: POOL, JOBS, STARTED\\.`),
+    new RegExp(`^RUN +STATE\n${name} +success\n\nNot shown at this width: POOL, JOBS, STARTED\\.`),
   );
 });

@@ -1,6 +1,5 @@
-import { codeRows } from '../../src/codes/codes.ts';
-import { removals } from '../../src/codes/evictions.ts';
-import type { CodeRow, ReportedReason } from '../../src/codes/row.ts';
+import { type CodeRow, codeRows, removals } from '@updraft/account/codes';
+import type { ReportedReason } from '@updraft/account/testing';
 
 /** A hold or an eviction that matches a row. */
 export interface Example {

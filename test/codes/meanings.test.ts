@@ -3,11 +3,9 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { codesTable } from '../../scripts/codes-table.ts';
-import type { Remedy } from '../../src/codes/remedies.ts';
-import type { Cause } from '../../src/codes/causes.ts';
-import { remedyForHold, exitOfHold, faultOfHold, codeRowOf } from '../../src/codes/codes.ts';
-import { causeOf, exitCause, removalCause } from '../../src/diagnosis/cause-of.ts';
-import type { FaultKind } from '../../src/fault/kinds.ts';
+import { type Cause, exitOfHold, faultOfHold, type Remedy, remedyForHold } from '@updraft/account/codes';
+import { causeOf, codeRowOf, exitCause, removalCause } from '@updraft/account/testing';
+import type { FaultKind } from '@updraft/account/fault';
 
 /** What codes mean according to HTCondor's own list (condor_holdcodes.h), independent of our table. */
 const meanings: [cause: Cause, fault: FaultKind, answer: Remedy, codes: string][] = [

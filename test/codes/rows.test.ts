@@ -3,24 +3,23 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { codesOf } from '../../scripts/codes-table.ts';
-import type { Remedy } from '../../src/codes/remedies.ts';
-import { adviceOn } from '../../src/diagnosis/diagnose.ts';
-import { causeInfo, adviceFor } from '../../src/codes/causes.ts';
-import { remedyForHold, faultOfHold, codeRowOf } from '../../src/codes/codes.ts';
-import type { CodeRow } from '../../src/codes/row.ts';
+import { causeInfo, type CodeRow, faultOfHold, type Remedy, remedyForHold } from '@updraft/account/codes';
+import {
+  adviceFor,
+  adviceOn,
+  attemptDiagnosis,
+  codeRowOf,
+  endFromHold,
+  ledgerOf,
+  logReport,
+} from '@updraft/account/testing';
 import type { LogEvent } from '@updraft/htcondor/eventlog';
-import type { JobHistory } from '../../src/history/history.ts';
-import { LogFold } from '../../src/history/log-fold.ts';
-import { fold } from '../../src/journal/fold.ts';
-import type { JobState } from '../../src/journal/state.ts';
+import { type JobHistory, LogFold } from '@updraft/account/history';
+import { fold, type JobState } from '@updraft/account/journal';
 import { EventEntries } from '../../src/pool/condor/follow/event-entries.ts';
-import { decide } from '../../src/recovery/decide.ts';
-import { endFromHold } from '../../src/recovery/releases.ts';
-import { ledgerOf } from '../../src/report/ledger.ts';
-import { logReport, type LogReport } from '../../src/report/log-report.ts';
-import { attemptDiagnosis } from '../../src/why/attempt-diagnosis.ts';
-import { explainStory } from '../../src/why/explain-story.ts';
-import { whatMustChange } from '../../src/why/what-must-change.ts';
+import { decide } from '@updraft/account/recovery';
+import type { LogReport } from '@updraft/account/report';
+import { explainStory, whatMustChange } from '@updraft/account/why';
 import { parseEventLog, stamps } from '../eventlogs/plain.ts';
 import { examples, nameOf, removalExamples, type Example } from './examples.ts';
 
@@ -182,7 +181,7 @@ for (const example of removalExamples)
     assert.equal(cause, example.row.cause);
     assert.ok(because[0]?.includes(beginningOf(example.row)), because[0]);
     assert.equal(report.failures[0]?.cause, example.row.cause);
-    assert.equal(stateOf(eventsOf(example, true)).outcome, 'stopped');
+    assert.equal(stateOf(eventsOf(example, true)).outcome, 'removed');
     assertInDocs(example, 'removed');
   });
 

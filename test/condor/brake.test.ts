@@ -5,7 +5,7 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
-import type { JobState } from '../../src/journal/state.ts';
+import type { JobState } from '@updraft/account/journal';
 import { condorHarness } from './condor-harness.ts';
 
 /** A server that has the object once the test says so. */
@@ -82,7 +82,7 @@ failed_jobs = 1
   });
   if (harness === undefined) return;
   const { tally, jobs } = await harness.finish(await harness.submit());
-  assert.ok(tally.failed >= 1 && tally.stopped >= 1, JSON.stringify(tally));
-  const late = jobs.find(({ outcome }) => outcome === 'stopped');
+  assert.ok(tally.failed >= 1 && tally.removed >= 1, JSON.stringify(tally));
+  const late = jobs.find(({ outcome }) => outcome === 'removed');
   assert.match(late?.attempts.at(-1)?.fault?.message ?? '', /the run is given up: \d{4}/);
 });

@@ -4,10 +4,12 @@ import path from 'node:path';
 import { test } from 'node:test';
 import * as retry from '../../src/cli/commands/retry.ts';
 import * as run from '../../src/cli/commands/run.ts';
-import * as submit from '../../src/cli/commands/submit.ts';
+import { configureSubmit } from '../../src/cli/commands/run.ts';
 import { readRunState } from '../../src/run/run-states.ts';
 import { runCommand } from '../cli/run-command.ts';
 import { condorHarness } from './condor-harness.ts';
+
+const submit = { configure: configureSubmit };
 
 const toml = `
 name = "ladder"

@@ -5,9 +5,7 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
-import type { AgentEntry } from '../../src/journal/entry.ts';
-import { isAgentEntry } from '../../src/journal/codec.ts';
-import { readJournal } from '../../src/journal/tail.ts';
+import { type AgentEntry, isAgentEntry, readJournal } from '@updraft/account/journal';
 import { condorHarness, onlyJob, result } from './condor-harness.ts';
 
 /** Data on a web server that counts its requests. */
@@ -139,7 +137,7 @@ test('an attempt that is evicted after such a checkpoint resumes on another slot
   const ended = onlyJob(await harness.finish(run));
   assert.equal(ended.outcome, 'success', JSON.stringify(ended));
   assert.deepEqual(
-    ended.attempts.map(({ outcome }) => outcome),
+    ended.attempts.map(({ ending }) => ending),
     ['evicted', 'success'],
   );
   const [, second] = ended.attempts;

@@ -7,7 +7,7 @@ import type { TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { type Env, isThere, systemClock } from '@updraft/base';
 import { loadPlan } from '../../src/job/load-plan.ts';
-import type { JobState, RunState } from '../../src/journal/state.ts';
+import type { JobState, RunState } from '@updraft/account/journal';
 import { condorProfiles } from '../../src/pool/condor/submit/profiles.ts';
 import { openPool } from '../../src/pool/open-pool.ts';
 import type { Pool } from '../../src/pool/pool.ts';

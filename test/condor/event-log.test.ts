@@ -4,7 +4,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { systemClock } from '@updraft/base';
 import * as status from '../../src/cli/commands/status.ts';
-import type { RunState } from '../../src/journal/state.ts';
+import type { RunState } from '@updraft/account/journal';
 import { followRunStates, readRunState } from '../../src/run/run-states.ts';
 import { runCommand } from '../cli/run-command.ts';
 import { condorHarness, onlyJob } from './condor-harness.ts';

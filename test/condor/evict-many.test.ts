@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
-import { isAgentEntry } from '../../src/journal/codec.ts';
-import { readJournal } from '../../src/journal/tail.ts';
+import { isAgentEntry, readJournal } from '@updraft/account/journal';
 import { condorHarness, onlyJob } from './condor-harness.ts';
 
 /** A training with a folder of many small files besides its checkpoint. */
@@ -37,7 +36,7 @@ test('an eviction with many files loses neither checkpoint nor journal: the pool
   const ended = onlyJob(await harness.finish(run));
   assert.equal(ended.outcome, 'success', JSON.stringify(ended));
   assert.deepEqual(
-    ended.attempts.map(({ outcome }) => outcome),
+    ended.attempts.map(({ ending }) => ending),
     ['evicted', 'success'],
   );
   assert.equal(ended.attempts[1]?.agent?.resumed?.savedBy, 1);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
-import { attemptFiles, attemptFolder, runFiles } from '../../src/job/layout.ts';
+import { attemptFiles, attemptFolder, runFiles } from '@updraft/account/run-folder';
 import { condorFiles } from '../../src/pool/condor/condor-files.ts';
 import { condorHarness } from './condor-harness.ts';
 
@@ -31,7 +31,7 @@ jobs = 4
     first.fault?.message ?? '',
     /the first epoch of job 0003 is .* than elsewhere: .* \(median of 3 attempts/,
   );
-  assert.equal(second?.outcome, 'success');
+  assert.equal(second?.ending, 'success');
   assert.deepEqual(more, []);
   const folders = await readdir(path.join(run, runFiles.notes));
   assert.deepEqual(

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
 import { systemClock } from '@updraft/base';
-import { requestStop } from '../../src/run/request-stop.ts';
-import { readRunState } from '../../src/run/run-states.ts';
+import { requestStop, readRunState } from '../../src/run/run-states.ts';
 import * as why from '../../src/cli/commands/why.ts';
 import { runCommand } from '../cli/run-command.ts';
 import { condorHarness, limitIdle, onlyJob } from './condor-harness.ts';
@@ -32,7 +31,7 @@ test('jobs removed by hand are stopped, with the reason given', async (t) => {
   );
   const { jobs } = await harness.finish(run);
   for (const job of jobs) {
-    assert.equal(job.outcome, 'stopped');
+    assert.equal(job.outcome, 'removed');
     assert.match(job.attempts.at(-1)?.fault?.message ?? '', /wrong data/);
   }
 });
@@ -56,7 +55,7 @@ test('stopping a run also stops its jobs that are not in the queue yet', async (
   const stopping = await requestStop(run, before, [], systemClock);
   await harness.pool.stop(run, stopping);
   const { tally, endedAt } = await harness.until(run, (state) => state.endedAt !== undefined);
-  assert.deepEqual([tally.stopped, endedAt === undefined], [40, false]);
+  assert.deepEqual([tally.removed, endedAt === undefined], [40, false]);
   const { out } = await runCommand(why, [run, '39'], { cwd: run });
   assert.match(out, /^0039 removed: it was removed while it waited to be queued$/m);
   await harness.untilQueue('', constraint, 'ProcId');

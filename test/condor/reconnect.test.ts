@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { systemClock } from '@updraft/base';
 import * as why from '../../src/cli/commands/why.ts';
 import { describeState } from '../../src/cli/run-view/describe-job.ts';
-import type { Explanation } from '../../src/diagnosis/explanation.ts';
+import type { Explanation } from '@updraft/account/why';
 import { readRunState } from '../../src/run/run-states.ts';
 import { runCommand } from '../cli/run-command.ts';
 import { meetingPlace, testPool } from '../pool.ts';
@@ -73,5 +73,5 @@ test("a job whose machine is unreachable is disconnected, with the pool's deadli
 
   process.kill(machine, 'SIGCONT');
   const end = onlyJob(await harness.finish(run));
-  assert.deepEqual([end.outcome, end.attempts[0]?.outcome], ['success', 'evicted'], JSON.stringify(end));
+  assert.deepEqual([end.outcome, end.attempts[0]?.ending], ['success', 'evicted'], JSON.stringify(end));
 });

@@ -7,8 +7,8 @@ import * as logs from '../../src/cli/commands/logs.ts';
 import * as report from '../../src/cli/commands/report.ts';
 import * as retry from '../../src/cli/commands/retry.ts';
 import * as why from '../../src/cli/commands/why.ts';
-import { readJournal } from '../../src/journal/tail.ts';
-import { retryRun } from '../../src/run/retry-run.ts';
+import { readJournal } from '@updraft/account/journal';
+import { retryRun } from '../../src/run/rounds.ts';
 import { readRunState } from '../../src/run/run-states.ts';
 import { runCommand } from '../cli/run-command.ts';
 import { condorHarness, result, type CondorHarness } from './condor-harness.ts';
@@ -49,7 +49,11 @@ test('a failed job is retried in another cluster of the same run, and every comm
   assert.deepEqual((JSON.parse(reported.out) as { queued: string[] }).queued, ['0001']);
   const state = await harness.finish(run);
   assert.deepEqual(
-    state.jobs.map(({ id, outcome, attempts }) => [id, outcome, attempts.map(({ attempt }) => attempt)]),
+    state.jobs.map(({ id, outcome, attempts }) => [
+      id,
+      outcome,
+      attempts.map(({ number: attempt }) => attempt),
+    ]),
     [
       ['0000', 'success', [1]],
       ['0001', 'success', [1, 2]],
@@ -173,7 +177,7 @@ test('stopping a retried job removes it from the cluster it is in now', async (t
   await harness.until(run, ({ jobs }) => jobs[0]?.attempts[1]?.agent?.phase === 'training');
   await harness.pool.stop(run, ['0000']);
   const [job] = (await harness.finish(run)).jobs;
-  assert.deepEqual([job?.outcome, job?.attempts.length], ['stopped', 2]);
+  assert.deepEqual([job?.outcome, job?.attempts.length], ['removed', 2]);
   assert.match(await readFile(path.join(run, 'events.log'), 'utf8'), /updraft stop/);
   assert.notEqual((await readRunState(run)).endedAt, undefined);
 });

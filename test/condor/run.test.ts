@@ -149,7 +149,7 @@ pool = "condor"
   const job = onlyJob(await harness.finish(run));
   assert.equal(job.outcome, 'success', JSON.stringify(job));
   assert.deepEqual(
-    job.attempts.map(({ outcome }) => outcome),
+    job.attempts.map(({ ending }) => ending),
     ['evicted', 'success'],
   );
   assert.equal(await result(run, 'out.txt'), 'saved\n');

@@ -5,13 +5,13 @@ import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { type Env, isThere, systemClock } from '@updraft/base';
-import { planText } from '../../src/cli/submit/plan-text.ts';
-import { attemptFiles, attemptFolder } from '../../src/job/layout.ts';
+import { documentText } from '@updraft/view/document';
+import { planPage } from '../../src/cli/submit/plan-text.ts';
+import { attemptFiles, attemptFolder } from '@updraft/account/run-folder';
 import { loadPlan } from '../../src/job/load-plan.ts';
-import type { FaultRecord } from '../../src/journal/entry.ts';
-import type { AttemptState } from '../../src/journal/state.ts';
+import type { AttemptState, FaultRecord } from '@updraft/account/journal';
 import { startFederation } from '@updraft/mini/federation';
-import { earlierInterruptions } from '../../src/run/earlier-interruptions.ts';
+import { earlierInterruptions } from '../../src/run/submit-run.ts';
 import { readRunState } from '../../src/run/run-states.ts';
 import { makeTarGz } from '../agent/tar.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -92,7 +92,7 @@ test('a training that is evicted twice and killed once sees the samples and loss
   await interrupt(harness, run, path.join(here, '1-13'), '-fast');
   const ended = await harness.finish(run);
   assert.deepEqual(
-    ended.jobs.map(({ outcome, attempts }) => [outcome, attempts.map((attempt) => attempt.outcome)]),
+    ended.jobs.map(({ outcome, attempts }) => [outcome, attempts.map((attempt) => attempt.ending)]),
     [
       ['success', ['evicted', 'evicted', 'evicted', 'success']],
       ['success', ['success']],
@@ -102,7 +102,7 @@ test('a training that is evicted twice and killed once sees the samples and loss
   const interruptions = await earlierInterruptions(plan);
   assert.deepEqual([interruptions.interrupted, interruptions.attempts], [3, 5]);
   assert.match(
-    planText(plan, [], { interruptions }),
+    documentText(planPage(plan, [], { interruptions }), Infinity),
     /interrupted once in .+ so far \(3 of 5 attempts in runs\/\)/,
   );
   const lines = await result(run, 'lines.json');
@@ -264,7 +264,7 @@ test(
           jobs.map(({ outcome }) => outcome),
           ['success', 'success'],
         );
-        const evicted = jobs[0]!.attempts.filter(({ outcome }) => outcome === 'evicted');
+        const evicted = jobs[0]!.attempts.filter(({ ending }) => ending === 'evicted');
         assert.ok(evicted.length >= 2, `${evicted.length} attempts were evicted`);
         const end = await result(run, 'end.json');
         assert.equal(end, await result(run, 'end.json', '0001'));
@@ -293,7 +293,7 @@ test(
 async function interrupt(harness: CondorHarness, run: string, file: string, ...how: string[]): Promise<void> {
   while (!(await isThere(file))) {
     const { attempts, held } = onlyJob(await readRunState(run));
-    const ended = attempts.find(({ outcome = 'evicted' }) => outcome !== 'evicted');
+    const ended = attempts.find(({ ending }) => ending !== 'running' && ending !== 'evicted');
     if (ended !== undefined || held !== undefined)
       assert.fail(`${file} is not there: ${await whatHappened(run, attempts.at(-1), held)}`);
     await systemClock.sleep(250);
@@ -308,10 +308,10 @@ async function whatHappened(
   last: AttemptState | undefined,
   held?: FaultRecord,
 ): Promise<string> {
-  const folder = attemptFolder(run, '0000', last?.attempt ?? 1);
+  const folder = attemptFolder(run, '0000', last?.number ?? 1);
   const output = [attemptFiles.log, attemptFiles.out, attemptFiles.err].map((name) =>
     readFile(path.join(folder, name), 'utf8').catch(() => ''),
   );
   const said = (await Promise.all(output)).map((text) => text.slice(-4000)).join('');
-  return `${last?.outcome ?? 'held'} ${JSON.stringify(last?.fault ?? held ?? {})}\n${said}`;
+  return `${last?.ending ?? 'held'} ${JSON.stringify(last?.fault ?? held ?? {})}\n${said}`;
 }

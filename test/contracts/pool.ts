@@ -4,16 +4,15 @@ import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { systemClock } from '@updraft/base';
 import { loadPlan } from '../../src/job/load-plan.ts';
-import { attemptFiles, attemptFolder, resultsFolder } from '../../src/job/layout.ts';
+import { attemptFiles, attemptFolder, resultsFolder } from '@updraft/account/run-folder';
 import type { Plan } from '../../src/job/plan.ts';
 import { poolTraits } from '../../src/job/pool-traits.ts';
 import type { PoolName } from '../../src/job/spec.ts';
-import type { RunState } from '../../src/journal/state.ts';
+import type { RunState } from '@updraft/account/journal';
 import { poolKind } from '../../src/pool/open-pool.ts';
 import type { Pool } from '../../src/pool/pool.ts';
-import { requestStop } from '../../src/run/request-stop.ts';
-import { retryRun } from '../../src/run/retry-run.ts';
-import { readRunState } from '../../src/run/run-states.ts';
+import { requestStop, readRunState } from '../../src/run/run-states.ts';
+import { retryRun } from '../../src/run/rounds.ts';
 import { submitRun } from '../../src/run/submit-run.ts';
 import type { MeetingPlace } from '../pool.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -129,9 +128,9 @@ export function poolContract(name: string, open: OpenPool, meet: Meet = inTempor
     const stopping = await requestStop(run, await readRunState(run), ['0002'], systemClock);
     await pool.stop(run, stopping);
     const ended = await until(pool, run, ({ endedAt }) => endedAt !== undefined);
-    assert.deepEqual(outcomes(ended), ['success', 'success', 'stopped']);
+    assert.deepEqual(outcomes(ended), ['success', 'success', 'removed']);
     assert.deepEqual(
-      ended.jobs.map(({ attempts }) => attempts.map(({ outcome }) => outcome === 'success')),
+      ended.jobs.map(({ attempts }) => attempts.map(({ ending }) => ending === 'success')),
       [[true], [false, true], [false]],
     );
     assert.equal(await readFile(path.join(resultsFolder(run, '0001'), 'model.pt'), 'utf8'), '1\n');
@@ -140,7 +139,7 @@ export function poolContract(name: string, open: OpenPool, meet: Meet = inTempor
     await pool.stop(run, stopping);
     await pool.submit(run);
     assert.deepEqual(await pool.release(run, ['0002'], {}), ['0002']);
-    assert.deepEqual(outcomes(await readRunState(run)), ['success', 'success', 'stopped']);
+    assert.deepEqual(outcomes(await readRunState(run)), ['success', 'success', 'removed']);
 
     const now = await loadPlan(opened.folder, { cwd: opened.folder, set: [`train.command="${corrected}"`] });
     const changed = ['train.command'];

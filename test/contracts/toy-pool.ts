@@ -3,18 +3,16 @@ import { once } from 'node:events';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock } from '@updraft/base';
-import { kinds } from '../../src/fault/kinds.ts';
-import { attemptFolder, runFiles } from '../../src/job/layout.ts';
+import { kinds } from '@updraft/account/fault';
+import { attemptFolder, runFiles } from '@updraft/account/run-folder';
 import { orderEnvironment } from '../../src/job/plan.ts';
 import type { PoolTraits } from '../../src/job/pool-traits.ts';
 import { submitFileLines } from '../../src/job/submit-lines.ts';
-import { openJournal } from '../../src/journal/file.ts';
-import { fold } from '../../src/journal/fold.ts';
-import { JournalTail, readJournal } from '../../src/journal/tail.ts';
+import { fold, JournalTail, openJournal, readJournal } from '@updraft/account/journal';
 import { agentCommand } from '../../src/pool/find-agent.ts';
 import { readAttemptExit } from '../../src/pool/attempt-exit.ts';
 import type { Pool, PoolKind, PoolRecords, PoolContext } from '../../src/pool/pool.ts';
-import { policyOf } from '../../src/recovery/policy.ts';
+import { policyOf } from '@updraft/account/recovery';
 
 const traits: PoolTraits = {
   title: 'the toy',

@@ -1,12 +1,17 @@
 import { appendFile, mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { mapLimited } from '@updraft/base';
-import type { FaultKind } from '../../src/fault/kinds.ts';
-import { attemptFiles, attemptFolder, jobId, runFiles } from '../../src/job/layout.ts';
-import type { AgentBody, AgentEntry, Outcome, RunBody, RunEntry } from '../../src/journal/entry.ts';
-import { RunFold } from '../../src/journal/fold.ts';
-import { merge } from '../../src/journal/load-run.ts';
-import type { RunState } from '../../src/journal/state.ts';
+import type { FaultKind } from '@updraft/account/fault';
+import { attemptFiles, attemptFolder, jobId, runFiles } from '@updraft/account/run-folder';
+import {
+  type AgentBody,
+  type AgentEntry,
+  type Outcome,
+  type RunBody,
+  RunFold,
+  type RunState,
+} from '@updraft/account/journal';
+import type { RunEntry } from '@updraft/account/testing';
 
 /** Seconds after the creation of the run. */
 type At<Body> = [second: number, body: Body];
@@ -94,7 +99,7 @@ export class RememberedRun implements RunWriter {
 
   begin(): void {
     const inOrder = this.#run.toSorted((a, b) => a.t.localeCompare(b.t));
-    for (const entry of merge(inOrder, this.#agents)) this.#fold.add(entry);
+    this.#fold.addAll([...inOrder, ...this.#agents.flat()]);
   }
 
   append(second: number, body: RunBody): void {

@@ -1,23 +1,16 @@
 import path from 'node:path';
 import type { TestContext } from 'node:test';
 import { systemClock } from '@updraft/base';
-import {
-  jobFigures,
-  jobNotes,
-  describeState,
-  latestAttempt,
-  displaySite,
-} from '../../src/cli/run-view/describe-job.ts';
+import { jobFigures, jobNotes, describeState, placeOf } from '../../src/cli/run-view/describe-job.ts';
 import type { JobDescription } from '../../src/dashboard/job-row.ts';
 import { readEnd, type RunSource } from '../../src/dashboard/run-source.ts';
 import { type Dashboard, serveDashboard } from '../../src/dashboard/serve-dashboard.ts';
-import { followRun } from '../../src/journal/follow-run.ts';
-import type { JobState } from '../../src/journal/state.ts';
+import { followRun, type JobState } from '@updraft/account/journal';
 
 /** A job in the words of the command line. */
 export const describeJob = (job: JobState, now: number): JobDescription => ({
   word: describeState(job),
-  where: displaySite(latestAttempt(job)),
+  where: placeOf(job),
   figures: jobFigures(job),
   notes: jobNotes(job, now),
 });

@@ -1,8 +1,8 @@
 import { defined, mapLimited } from '@updraft/base';
 import type { RunSource } from '../../src/dashboard/run-source.ts';
-import { jobNames } from '../../src/job/describe-parameters.ts';
-import { jobId } from '../../src/job/layout.ts';
-import type { AgentBody } from '../../src/journal/entry.ts';
+import { jobNames } from '@updraft/account/parameters';
+import { jobId } from '@updraft/account/run-folder';
+import type { AgentBody } from '@updraft/account/journal';
 import { WrittenRun } from './imagenet-run.ts';
 import { folderRun } from './served.ts';
 

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { defined } from '@updraft/base';
 import type { RunSource } from '../../src/dashboard/run-source.ts';
-import { jobNames } from '../../src/job/describe-parameters.ts';
+import { jobNames } from '@updraft/account/parameters';
 import type { Tab } from '../browser/chromium.ts';
 import { openChromium } from '../browser/shared-chromium.ts';
 import { temporaryFolder } from '../temporary-folder.ts';

@@ -7,7 +7,7 @@ import { after, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { findPython } from '../../src/environment/find-python.ts';
 import { readRunState } from '../../src/run/run-states.ts';
-import type { RunState } from '../../src/journal/state.ts';
+import type { RunState } from '@updraft/account/journal';
 import { startFederation } from '@updraft/mini/federation';
 import { scriptOf, shellBlocks } from '../docs/shell-blocks.ts';
 import { temporaryFolder } from '../temporary-folder.ts';

@@ -31,7 +31,7 @@ os.rename("classes.txt", "data/classes.txt")
 });
 
 async function onLaptop(harness: ExampleHarness): Promise<string> {
-  await cp('python/updraft.py', path.join(harness.folder, 'updraft.py'));
+  await cp('python/updraft', path.join(harness.folder, 'updraft'), { recursive: true });
   const data = await shards(harness, 'data');
   await cp(path.join(data, 'classes.txt'), path.join(harness.folder, 'classes.txt'));
   return data;
@@ -64,7 +64,7 @@ assert all(torch.equal(value, published[name]) for name, value in model.state_di
 open("weights.pth", "w").write("<html>Sign in</html>")
 main.load_weights(model, "weights.pth")
 `;
-  await cp('python/updraft.py', path.join(harness.folder, 'updraft.py'));
+  await cp('python/updraft', path.join(harness.folder, 'updraft'), { recursive: true });
   await writeFile(path.join(harness.folder, 'weights.py'), script);
   const { code, err } = await harness.run('weights.py');
   assert.equal(code, 1, err);

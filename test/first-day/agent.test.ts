@@ -7,7 +7,7 @@ import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import * as plan from '../../src/cli/commands/plan.ts';
 import * as report from '../../src/cli/commands/report.ts';
-import { placePackedAgent } from '../../src/pool/packed-agent.ts';
+import { placePackedAgent } from '../../src/pool/find-agent.ts';
 import { buildLibrary } from '../../scripts/build-package.ts';
 import { runCommand } from '../cli/run-command.ts';
 import { condorHarness, type CondorHarness } from '../condor/condor-harness.ts';
@@ -21,7 +21,7 @@ const agent = path.join('agents', `updraft-agent-linux-${os.arch()}.gz`);
 async function installPackage(t: TestContext): Promise<string> {
   const modules = path.join(await temporaryFolder(t), 'node_modules');
   const folder = path.join(modules, 'updraft-htc');
-  const copied = ['bin/updraft.mjs', 'scripts/launch.mjs', 'python/updraft.py', 'package.json'];
+  const copied = ['bin/updraft.mjs', 'scripts/launch.mjs', 'python/updraft/__init__.py', 'package.json'];
   for (const name of [...copied, agent])
     await mkdir(path.dirname(path.join(folder, name)), { recursive: true });
   for (const name of copied) await copyFile(path.join(root, name), path.join(folder, name));

@@ -8,8 +8,7 @@ import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { findProgram } from '@updraft/base';
 import { configure } from '../../src/cli/commands/check.ts';
-import { Fault } from '../../src/fault/fault.ts';
-import { kinds } from '../../src/fault/kinds.ts';
+import { Fault, kinds } from '@updraft/account/fault';
 import { runCommand } from '../cli/run-command.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
@@ -175,7 +174,7 @@ test('a syntax error in a script and in a file that it imports', async (t) => {
   }
   const files = { 'train.py': `import nets\n${writesModel}`, 'nets.py': 'def net(:\n    pass\n' };
   const { said, exit } = await checked(t, { files });
-  assert.match(said, /nets\.py:1 .*python-syntax\n *SyntaxError: .*\n( *)def net\(:\n\1 {8}\^\n *fix: /);
+  assert.match(said, /nets\.py:1 .*python-syntax\n( *\| )def net\(:\n\1 {8}\^\n *SyntaxError: .*\n *fix: /);
   assert.equal(exit, 3);
   const without = await checked(t, { files, env: { PATH: '/nowhere' }, rest: onCondor });
   assert.match(without.said, /Python syntax: there is no python3 on this machine/);

@@ -15,9 +15,8 @@ import net, { type AddressInfo } from 'node:net';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { configureOf } from '../../src/cli/commands.ts';
-import { asFault } from '../../src/fault/fault.ts';
-import { kinds } from '../../src/fault/kinds.ts';
-import { loadRun } from '../../src/journal/load-run.ts';
+import { asFault, kinds } from '@updraft/account/fault';
+import { loadRun } from '@updraft/account/journal';
 import { runCommand } from '../cli/run-command.ts';
 import { RunHarness } from '../run/run-harness.ts';
 

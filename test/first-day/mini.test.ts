@@ -5,8 +5,7 @@ import { test } from 'node:test';
 import { systemClock } from '@updraft/base';
 import * as status from '../../src/cli/commands/status.ts';
 import * as why from '../../src/cli/commands/why.ts';
-import type { RunState } from '../../src/journal/state.ts';
-import { readJournal } from '../../src/journal/tail.ts';
+import { readJournal, type RunState } from '@updraft/account/journal';
 import { runCommand } from '../cli/run-command.ts';
 import { condorHarness, onlyJob } from '../condor/condor-harness.ts';
 import { RunHarness } from '../run/run-harness.ts';
@@ -37,7 +36,10 @@ test("an absolute path of this machine fails on the mini pool's workers", async 
 
 test('a memory request that is too small is held on the mini pool, and why gives the figure', async (t) => {
   const command = 'python3 -c "import time; held = bytearray(450_000_000); time.sleep(600)"';
-  const harness = await condorHarness(t, { 'updraft.toml': onPool(command, 'memory = "200 MB"') });
+  // The limit is the slot's memory: not one that the schedd reuses, made for another test's larger request.
+  const ownSlot = 'requirements = "TARGET.PartitionableSlot || TARGET.Memory < 400"';
+  const file = `${onPool(command, 'memory = "200 MB"')}${ownSlot}\n`;
+  const harness = await condorHarness(t, { 'updraft.toml': file });
   if (harness === undefined) return;
   const run = await harness.submit();
   const job = onlyJob(await harness.until(run, (state) => onlyJob(state).held !== undefined));

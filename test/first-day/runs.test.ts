@@ -5,10 +5,12 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { readRunState } from '../../src/run/run-states.ts';
 import { condorHarness, onlyJob } from '../condor/condor-harness.ts';
-import * as submit from '../../src/cli/commands/submit.ts';
+import { configureSubmit } from '../../src/cli/commands/run.ts';
 import { runCommand } from '../cli/run-command.ts';
 import { makeReadOnly, resizeDisk, smallDisk } from '../small-disk.ts';
 import { eventually, isIn, RunHarness } from '../run/run-harness.ts';
+
+const submit = { configure: configureSubmit };
 
 test('53: no room in the run folder for the results', async (t) => {
   const disk = await smallDisk(t, '240k');
@@ -169,7 +171,7 @@ test('56: the run folder moved away while the run goes on', async (t) => {
   await eventually(async () => (await harness.processes()).length === 0);
   assert.deepEqual(await harness.runs(), []);
   const [first] = (await readRunState(moved)).jobs[0]!.attempts;
-  assert.equal(first?.outcome, 'lost');
+  assert.equal(first?.ending, 'lost');
   assert.match(first.fault?.message ?? '', /the run's folder was moved during the attempt/);
   const status = await harness.updraft('status', 'kept');
   assert.match(status.err, /the run has no supervisor[\s\S]*fix: updraft submit kept/);

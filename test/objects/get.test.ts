@@ -9,7 +9,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { systemClock } from '@updraft/base';
 import { waitForChange } from '@updraft/base/processes';
-import { Fault } from '../../src/fault/fault.ts';
+import { Fault } from '@updraft/account/fault';
 import { makeTarGz } from '../agent/tar.ts';
 import { fastClock } from '../fast-clock.ts';
 import { ended, ObjectHarness } from './object-harness.ts';

@@ -4,11 +4,12 @@ import { writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { systemClock } from '@updraft/base';
 import { fastClock } from '../fast-clock.ts';
 import { configureOf } from '../../src/cli/commands.ts';
 import { printFault } from '../../src/cli/print-fault.ts';
 import type { Cli } from '../../src/cli/cli.ts';
-import { asFault } from '../../src/fault/fault.ts';
+import { asFault } from '@updraft/account/fault';
 import type { Plan } from '../../src/job/plan.ts';
 import { variantsOf } from '../../src/job/variants.ts';
 import { runCommand } from '../cli/run-command.ts';
@@ -189,7 +190,7 @@ test('a token that was revoked is read again from its file, whatever is asked', 
       return void response.writeHead(401, { 'WWW-Authenticate': 'Bearer error="invalid_token"' }).end();
     };
     // On a faster clock, a busy machine would run out of time for a question.
-    const { folder, updraft, server, object } = await hostile(t, reply, fastClock(5));
+    const { folder, updraft, server, object } = await hostile(t, reply, systemClock);
     await writeFile(path.join(folder, 'token'), mine);
     await writeFile(path.join(folder, 'file'), 'x');
     await updraft([...words.map((word) => word || object), '--token-file', 'token'], {});

@@ -4,10 +4,8 @@ import { test } from 'node:test';
 import { readOsgJobs } from '../../scripts/osg-jobs.ts';
 import { osgLog, wrongOutputs } from '../../scripts/osg-log.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { jobTable } from '../../src/report/job-table.ts';
+import { jobTable, readLogs, type ReadLogs, reportCharts } from '@updraft/account/report';
 import { logSources } from '@updraft/htcondor/eventlog';
-import { readLogs, type ReadLogs } from '../../src/report/read-logs.ts';
-import { reportCharts } from '../../src/report/report-charts.ts';
 import { epochModels } from '../../bench/study/epochs.ts';
 import { studyView } from '../../bench/study/study-view.ts';
 

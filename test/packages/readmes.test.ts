@@ -11,6 +11,7 @@ const fromTarballs = ['pelican', 'htcondor'];
 
 /** What an example is called with. */
 const inputs: Record<string, (folder: string) => string[]> = {
+  account: () => [path.join(root, 'test/eventlogs/hold404.log')],
   base: () => [],
   archive: (folder) => {
     writeFileSync(path.join(folder, 'a.txt'), 'first\n');
@@ -19,6 +20,8 @@ const inputs: Record<string, (folder: string) => string[]> = {
     return [path.join(folder, 'two.tar.gz'), path.join(folder, 'unpacked')];
   },
   mini: (folder) => [folder],
+  page: () => [],
+  view: () => [],
 };
 
 /** A project in whose `node_modules` our packages are, as links. */

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { appendFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
-import { loadRun } from '../../src/journal/load-run.ts';
+import { loadRun } from '@updraft/account/journal';
 import { supervisorState } from '../../src/pool/local/local-pool.ts';
 import { eventually, isIn, RunHarness } from './run-harness.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
-import { loadRun } from '../../src/journal/load-run.ts';
+import { loadRun } from '@updraft/account/journal';
 import { RunHarness } from './run-harness.ts';
 
 const script = 'echo {index} >> "$LOG"; [ -e "$GO" ] || exit 3; echo 1 > model.pt';
@@ -60,5 +60,5 @@ test('stopping ends the jobs that are kept back, too', async (t) => {
   assert.equal(code, 0);
   assert.match(out, /stopped 3 jobs of bench-/);
   const state = await loadRun(run!);
-  assert.deepEqual([state.tally.stopped, state.endedAt === undefined], [3, false]);
+  assert.deepEqual([state.tally.removed, state.endedAt === undefined], [3, false]);
 });

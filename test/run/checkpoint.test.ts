@@ -4,7 +4,7 @@ import path from 'node:path';
 import process from 'node:process';
 import { test } from 'node:test';
 import { readClaim } from '../../src/job/claim.ts';
-import { attemptFolder } from '../../src/job/layout.ts';
+import { attemptFolder } from '@updraft/account/run-folder';
 import { RunHarness } from './run-harness.ts';
 
 async function declareCheckpoint(harness: RunHarness): Promise<void> {

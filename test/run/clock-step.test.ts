@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Clock, systemClock } from '@updraft/base';
-import { runJobs } from '../../src/history/run-jobs.ts';
-import { loadRun } from '../../src/journal/load-run.ts';
+import { loadRun } from '@updraft/account/journal';
 import { supervise } from '../../src/pool/local/supervisor.ts';
 import { RunHarness } from './run-harness.ts';
 
@@ -17,7 +16,7 @@ for (const step of [2 * hour, 8760 * hour, -2 * hour]) {
     const clock: Clock = { ...systemClock, now: () => systemClock.now() + (set += step) };
     assert.equal(await supervise(await harness.supervision(run, { clock })), 'ended');
     const state = await loadRun(run);
-    const [job] = runJobs(state);
+    const [job] = state.jobs;
     assert.ok(job !== undefined && job.to - job.from < hour / 2, JSON.stringify(job));
     const ended = Date.parse(state.endedAt ?? '') - Date.parse(state.createdAt ?? '');
     assert.ok(ended >= 0 && ended < hour / 2, String(ended));

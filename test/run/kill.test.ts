@@ -6,8 +6,8 @@ import path from 'node:path';
 import process from 'node:process';
 import { test } from 'node:test';
 import { readClaim } from '../../src/job/claim.ts';
-import { attemptFolder } from '../../src/job/layout.ts';
-import { loadRun } from '../../src/journal/load-run.ts';
+import { attemptFolder } from '@updraft/account/run-folder';
+import { loadRun } from '@updraft/account/journal';
 import { supervise } from '../../src/pool/local/supervisor.ts';
 import { supervisorState } from '../../src/pool/local/local-pool.ts';
 import { hurriedClock } from './hurried-clock.ts';
@@ -65,7 +65,7 @@ test('an attempt that is in the journal but never started is voided, and a late 
   const { tally, jobs } = await loadRun(run);
   assert.equal(tally.success, 1);
   assert.deepEqual(
-    jobs[0]!.attempts.map((attempt) => attempt.outcome),
+    jobs[0]!.attempts.map((attempt) => attempt.ending),
     ['lost', 'success'],
   );
   assert.match(jobs[0]!.attempts[1]!.why, /attempt 1 .*supervisor died before the agent started/);
@@ -117,7 +117,7 @@ test('after an agent is killed, its training is ended, its scratch removed, and 
   assert.equal(await supervised, 'ended');
   const { jobs } = await loadRun(run);
   assert.deepEqual(
-    jobs[0]!.attempts.map(({ outcome }) => outcome),
+    jobs[0]!.attempts.map(({ ending }) => ending),
     ['lost', 'success'],
   );
   assert.match(jobs[0]!.attempts[0]!.fault!.message, /the agent was killed by SIGKILL/);
@@ -193,7 +193,7 @@ test('a supervisor that is asked to end leaves its attempts running, and the nex
   await writeFile(harness.env['GO']!, '');
   const { jobs } = await harness.until(run!, ({ endedAt }) => endedAt !== undefined);
   assert.deepEqual(
-    jobs[0]!.attempts.map(({ outcome }) => outcome),
+    jobs[0]!.attempts.map(({ ending }) => ending),
     ['success'],
   );
 });
@@ -221,7 +221,7 @@ test('whatever entry of the journal was the last before kill -9, every job succe
   const trainings = await harness.trainings();
   assert.equal(new Set(trainings).size, trainings.length);
   for (const { attempts } of jobs)
-    assert.equal(attempts.filter(({ outcome }) => outcome === 'success').length, 1);
+    assert.equal(attempts.filter(({ ending }) => ending === 'success').length, 1);
   assert.deepEqual(await readdir(harness.scratch), []);
 });
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
-import { loadRun } from '../../src/journal/load-run.ts';
+import { loadRun } from '@updraft/account/journal';
 import { supervise } from '../../src/pool/local/supervisor.ts';
 import { RunHarness } from './run-harness.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
-import type { RehearsalStep } from '../../src/run/rehearse/rehearsal-steps.ts';
+import type { RehearsalStep } from '../../src/run/rehearse/rehearse-run.ts';
 import { RunHarness } from './run-harness.ts';
 
 /** Before the third attempt it is long enough to be evicted however busy the machine is. */
@@ -45,7 +45,7 @@ test('a job that resumes is evicted twice for real, and every step is shown', as
   const [runFolder] = await harness.runs();
   const state = await harness.until(runFolder!, ({ endedAt }) => endedAt !== undefined);
   assert.deepEqual(
-    state.jobs.map(({ attempts }) => attempts.map(({ outcome }) => outcome)),
+    state.jobs.map(({ attempts }) => attempts.map(({ ending }) => ending)),
     [['evicted', 'evicted', 'success']],
   );
   assert.ok(proofs.filter(({ lostMillis }) => lostMillis !== undefined && lostMillis > 0).length === 2);

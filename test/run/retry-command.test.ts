@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
-import { loadRun } from '../../src/journal/load-run.ts';
-import { roundPlan } from '../../src/pool/read-plan.ts';
+import { loadRun } from '@updraft/account/journal';
+import { roundPlan } from '../../src/pool/pool.ts';
 import { isIn, RunHarness } from './run-harness.ts';
 
 /** A harness whose jobs run `train.sh` with their index. */
@@ -45,7 +45,7 @@ test('only the failed job is tried again, in the same run, with the fixed script
   const state = await harness.until(run!, ({ endedAt }) => endedAt !== undefined);
   assert.deepEqual((await harness.runs()).length, 1);
   assert.deepEqual(
-    state.jobs.map(({ outcome, attempts }) => [outcome, attempts.at(-1)?.attempt]),
+    state.jobs.map(({ outcome, attempts }) => [outcome, attempts.at(-1)?.number]),
     [
       ['success', 1],
       ['success', 2],
@@ -171,7 +171,7 @@ test("a corrected command, its outputs and its check are the retry's, with what 
   assert.deepEqual([report.notUsed, report.jobs[0]?.changeIsMade], [['[resources]'], true]);
   const state = await harness.until(run!, ({ endedAt }) => endedAt !== undefined);
   assert.deepEqual(
-    state.jobs[0]?.attempts.map(({ outcome, agent }) => [outcome, agent?.training?.command]),
+    state.jobs[0]?.attempts.map(({ ending, agent }) => [ending, agent?.training?.command]),
     [
       ['failed', 'sh train.sh --learning-rate 0'],
       ['success', 'sh train.sh --lr 0'],

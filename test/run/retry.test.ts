@@ -4,8 +4,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import type { WorkOrder } from '../../src/job/job.ts';
 import type { Plan } from '../../src/job/plan.ts';
-import { loadRun } from '../../src/journal/load-run.ts';
-import type { JobState } from '../../src/journal/state.ts';
+import { type JobState, loadRun } from '@updraft/account/journal';
 import { supervise } from '../../src/pool/local/supervisor.ts';
 import { hurriedClock } from './hurried-clock.ts';
 import { RunHarness } from './run-harness.ts';
@@ -19,7 +18,7 @@ async function endedJob(harness: RunHarness, words: string, attempts: number): P
   return (await loadRun(run)).jobs[0]!;
 }
 
-const outcomes = ({ attempts }: JobState): unknown[] => attempts.map(({ outcome }) => outcome);
+const outcomes = ({ attempts }: JobState): unknown[] => attempts.map(({ ending }) => ending);
 
 test('a failure that a retry can fix is tried again, later each time, with the reason in the journal', async (t) => {
   const harness = await RunHarness.make(t);
@@ -83,8 +82,8 @@ test('when failed_jobs jobs have failed for good, the rest of the run is given u
   const run = await harness.createRun();
   await supervise(await harness.supervision(run, { clock: hurriedClock() }));
   const { jobs, tally } = await loadRun(run);
-  assert.ok(tally.failed >= 1 && tally.stopped >= 1, JSON.stringify(tally));
-  assert.equal(tally.failed + tally.stopped, jobs.length);
+  assert.ok(tally.failed >= 1 && tally.removed >= 1, JSON.stringify(tally));
+  assert.equal(tally.failed + tally.removed, jobs.length);
 });
 
 test('an agent that dies does not count against the attempts of the job', async (t) => {

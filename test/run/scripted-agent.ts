@@ -5,11 +5,11 @@ import process from 'node:process';
 import { readFile } from 'node:fs/promises';
 import { systemClock } from '@updraft/base';
 import { identifyProcess } from '@updraft/base/processes';
-import { kinds, type FaultKind } from '../../src/fault/kinds.ts';
+import { type FaultKind, kinds } from '@updraft/account/fault';
 import { makeClaim } from '../../src/job/claim.ts';
 import type { WorkOrder } from '../../src/job/job.ts';
-import { attemptFiles } from '../../src/job/layout.ts';
-import { openAgentJournal } from '../../src/journal/file.ts';
+import { attemptFiles } from '@updraft/account/run-folder';
+import { openAgentJournal } from '@updraft/account/journal';
 
 const order = JSON.parse(await readFile(process.argv[3] ?? '', 'utf8')) as WorkOrder;
 const { job, attempt, attemptFolder } = order;

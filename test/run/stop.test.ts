@@ -5,9 +5,9 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import process from 'node:process';
 import { test, type TestContext } from 'node:test';
-import { loadRun } from '../../src/journal/load-run.ts';
+import { loadRun } from '@updraft/account/journal';
 import { supervise } from '../../src/pool/local/supervisor.ts';
-import { requestStop } from '../../src/run/request-stop.ts';
+import { requestStop } from '../../src/run/run-states.ts';
 import { hurriedClock } from './hurried-clock.ts';
 import { eventually, isIn, RunHarness } from './run-harness.ts';
 import { systemClock } from '@updraft/base';
@@ -47,9 +47,9 @@ test('a stop while training ends the running and the waiting jobs, and leaves no
   assert.equal(code, 0);
   assert.equal((JSON.parse(out) as { stopped: string[] }).stopped.length, 64);
   const { tally, jobs } = await loadRun(run!);
-  assert.equal(tally.stopped, 64);
+  assert.equal(tally.removed, 64);
   assert.deepEqual(jobs.at(-1)!.attempts, []);
-  assert.equal(jobs[0]!.attempts[0]!.outcome, 'stopped');
+  assert.equal(jobs[0]!.attempts[0]!.ending, 'removed');
   await harness.until(run!, ({ endedAt }) => endedAt !== undefined);
   await assertNothingLeft(harness);
 
@@ -69,7 +69,7 @@ test('a stop while fetching ends the attempt at once', async (t) => {
   await harness.until(run, isIn('0000', 'fetching'));
   await requestStop(run, await loadRun(run), [], systemClock);
   assert.equal(await supervised, 'ended');
-  assert.equal((await loadRun(run)).tally.stopped, 1);
+  assert.equal((await loadRun(run)).tally.removed, 1);
   await assertNothingLeft(harness);
 });
 
@@ -81,7 +81,7 @@ test('a stop works when the supervisor is dead', async (t) => {
   await harness.until(run!, isIn('0000', 'training'));
   await harness.killSupervisor(run!);
   assert.equal((await harness.updraft('stop', '--yes')).code, 0);
-  assert.equal((await loadRun(run!)).tally.stopped, 1);
+  assert.equal((await loadRun(run!)).tally.removed, 1);
   await harness.until(run!, ({ endedAt }) => endedAt !== undefined);
   await assertNothingLeft(harness);
 });
@@ -96,7 +96,7 @@ test('an agent that ignores the request to stop is killed, with its training', a
   await requestStop(run, await loadRun(run), [], systemClock);
   assert.equal(await supervised, 'ended');
   const { jobs } = await loadRun(run);
-  assert.equal(jobs[0]!.attempts[0]!.outcome, 'stopped');
+  assert.equal(jobs[0]!.attempts[0]!.ending, 'removed');
   assert.equal(jobs[0]!.attempts.length, 1);
   await assertNothingLeft(harness);
 });

@@ -5,7 +5,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { systemClock } from '@updraft/base';
-import type { Fault } from '../../src/fault/fault.ts';
+import type { Fault } from '@updraft/account/fault';
 import {
   createLocator,
   type FederationLocator,

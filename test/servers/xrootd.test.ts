@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { systemClock } from '@updraft/base';
-import type { FaultKind } from '../../src/fault/kinds.ts';
+import type { FaultKind } from '@updraft/account/fault';
 import { createLocator, deleteObject, statObject, walkCollection } from '@updraft/pelican/federation';
 import { parseMultistatus } from '@updraft/pelican/testing';
 import { startFederation } from '@updraft/mini/federation';

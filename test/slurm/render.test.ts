@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import type { WorkOrder } from '../../src/job/job.ts';
 import { loadPlan } from '../../src/job/load-plan.ts';
 import { renderSlurmOrders, renderSbatch } from '../../src/pool/slurm/render-sbatch.ts';
-import { writeAuthorities } from '../../src/pool/write-authorities.ts';
+import { writeAuthorities } from '../../src/pool/image-command.ts';
 import { testAuthority } from '../federation/web-server.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { project } from './slurm-harness.ts';

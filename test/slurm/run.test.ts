@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
-import type { JobState, RunState } from '../../src/journal/state.ts';
+import type { JobState, RunState } from '@updraft/account/journal';
 import { project, slurmHarness } from './slurm-harness.ts';
 
 /** Sets n to the number of earlier tries of this job. */
@@ -10,7 +10,7 @@ const counting = 'n=$(cat "$MARKS/$1" 2> /dev/null || echo 0); echo $((n + 1)) >
 
 const outcomes = ({ jobs }: RunState): (string | undefined)[] => jobs.map(({ outcome }) => outcome);
 const triesOf = ({ attempts }: JobState): unknown[] =>
-  attempts.map(({ outcome, fault }) => (outcome === 'success' ? outcome : fault?.kind));
+  attempts.map(({ ending, fault }) => (ending === 'success' ? ending : fault?.kind));
 const hosts = ({ attempts }: JobState): (string | undefined)[] => attempts.map(({ pool }) => pool?.host);
 
 test('the jobs of a run are one array, and their results, logs and journals are in its folder', async (t) => {
@@ -90,7 +90,7 @@ test('cancelled jobs are stopped, whether they run, wait or are held; a retry ma
   assert.equal(stop.code, 0, stop.err);
   assert.match(stop.out, /^stopped . jobs? of .* \(1 of them held\).*; none is left in the queue$/m);
   const state = await harness.finish(run);
-  assert.deepEqual(outcomes(state), ['stopped', 'stopped', 'stopped']);
+  assert.deepEqual(outcomes(state), ['removed', 'removed', 'removed']);
   assert.equal(state.jobs[2]?.held, undefined);
   assert.equal(await harness.tool('squeue', '-h', '--name', name, '-t', 'PD,R'), '');
   const retry = await harness.updraft('retry', name, '0', '--yes', '--memory', '1500 MB');

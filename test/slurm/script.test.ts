@@ -5,7 +5,7 @@ import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { loadPlan } from '../../src/job/load-plan.ts';
-import { readJournal } from '../../src/journal/tail.ts';
+import { readJournal } from '@updraft/account/journal';
 import { renderSbatch, slurmPolicy } from '../../src/pool/slurm/render-sbatch.ts';
 import { compileCache } from '../compile-cache.ts';
 import { temporaryFolder } from '../temporary-folder.ts';

@@ -5,7 +5,7 @@ import type { TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { type Env, systemClock } from '@updraft/base';
 import { loadPlan } from '../../src/job/load-plan.ts';
-import type { RunState } from '../../src/journal/state.ts';
+import type { RunState } from '@updraft/account/journal';
 import { openPool } from '../../src/pool/open-pool.ts';
 import type { Pool } from '../../src/pool/pool.ts';
 import { submitRun } from '../../src/run/submit-run.ts';

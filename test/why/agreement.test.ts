@@ -4,7 +4,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { osgLog } from '../../scripts/osg-log.ts';
 import type { LogEvent } from '@updraft/htcondor/eventlog';
-import { loadRun } from '../../src/journal/load-run.ts';
+import { loadRun } from '@updraft/account/journal';
 import { parseEventLog, stamps } from '../eventlogs/plain.ts';
 import { differences, accountsOfLog, accountsOfRun } from './agreement.ts';
 import { eventLogs } from './render-log.ts';

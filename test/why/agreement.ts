@@ -1,15 +1,10 @@
 import type { LogEvent } from '@updraft/htcondor/eventlog';
-import type { Explanation } from '../../src/diagnosis/explanation.ts';
-import type { JobHistory } from '../../src/history/history.ts';
-import { LogFold } from '../../src/history/log-fold.ts';
-import { siteOrMachine } from '../../src/history/worker.ts';
-import { runJobs } from '../../src/history/run-jobs.ts';
-import { fold } from '../../src/journal/fold.ts';
-import type { JobState, RunState } from '../../src/journal/state.ts';
+import { explainRunJob, explainStory, type Explanation } from '@updraft/account/why';
+import { type JobHistory, LogFold } from '@updraft/account/history';
+import { siteOrMachine } from '@updraft/account/testing';
+import { fold, type JobState, type RunState } from '@updraft/account/journal';
 import { EventEntries } from '../../src/pool/condor/follow/event-entries.ts';
-import { explainRunJob } from '../../src/why/explain-run-job.ts';
-import { explainStory } from '../../src/why/explain-story.ts';
-import { displaySite } from '../../src/cli/run-view/describe-job.ts';
+import { placeOf } from '../../src/cli/run-view/describe-job.ts';
 
 /** What all commands must say alike about a job. */
 interface Account {
@@ -25,7 +20,7 @@ export interface JobAccounts {
   said: Record<string, Account>;
 }
 
-const outcomes: Partial<Record<string, string>> = { succeeded: 'success', wrongOutput: 'failed' };
+const outcomes: Partial<Record<string, string>> = { succeeded: 'success', 'wrong-output': 'failed' };
 
 const accountOf = (outcome: string, cause: string | undefined, place: string): Account => ({
   outcome: outcomes[outcome] ?? outcome,
@@ -67,7 +62,7 @@ export function accountsOfLog(events: readonly LogEvent[]): JobAccounts[] {
 /** While an attempt receives its input, `status` does not name its site yet. */
 function withoutFetching(said: JobAccounts['said'], { attempts }: JobHistory): JobAccounts['said'] {
   const last = attempts.at(-1);
-  const isPlaced = last?.ending !== 'running' || last.spans.some(({ doing }) => doing === 'executing');
+  const isPlaced = last?.ending !== 'running' || last.spans.some(({ doing }) => doing === 'training');
   if (isPlaced) return said;
   return Object.fromEntries(Object.entries(said).map(([who, one]) => [who, { ...one, place: '' }]));
 }
@@ -79,10 +74,9 @@ function jobsOf(events: readonly LogEvent[], folding: LogFold): Map<string, JobH
 
 /** What `status` and the dashboard say, from the journal entries made of a log. */
 function accountsOfState(job: JobState, history?: JobHistory): JobAccounts['said'] {
-  const place = displaySite(job.attempts.at(-1));
-  const [own] = runJobs({ jobs: [job] } as unknown as RunState);
+  const place = placeOf(job);
   return {
-    status: { ...byHistory(own as JobHistory), place },
+    status: { ...byHistory(job), place },
     page: byExplanation(explainRunJob({ job, entries: [] }), job.status, place),
     ...(history === undefined
       ? {}
@@ -108,11 +102,7 @@ function statusOf(events: readonly LogEvent[]): Map<string, JobState> {
 
 /** The same for the jobs of a run, by its journals. */
 export const accountsOfRun = (state: RunState): JobAccounts[] =>
-  state.jobs.map((job, index) => {
-    const history = runJobs(state)[index];
-    const report = history === undefined ? {} : { report: byHistory(history) };
-    return { job: job.id, said: { ...report, ...accountsOfState(job) } };
-  });
+  state.jobs.map((job) => ({ job: job.id, said: { report: byHistory(job), ...accountsOfState(job) } }));
 
 /** One line for each job on which they differ. */
 export function differences(all: readonly JobAccounts[]): string[] {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { explainStory } from '../../src/why/explain-story.ts';
+import { explainStory } from '@updraft/account/why';
 import { logSources } from '@updraft/htcondor/eventlog';
-import { readLogs } from '../../src/report/read-logs.ts';
+import { readLogs } from '@updraft/account/report';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 const event = (number: string, time: string, text: string): string =>

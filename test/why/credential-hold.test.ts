@@ -3,7 +3,7 @@ import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import * as why from '../../src/cli/commands/why.ts';
-import type { Explanation } from '../../src/diagnosis/explanation.ts';
+import type { Explanation } from '@updraft/account/why';
 import { accessPoint, job } from '../adopt/access-point.ts';
 import { runCommand } from '../cli/run-command.ts';
 import { ownPool } from '../condor/own-pool.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { explanationText } from '../../src/cli/commands/why.ts';
-import type { Explanation } from '../../src/diagnosis/explanation.ts';
-import { groupExplanations } from '../../src/why/group-explanations.ts';
-import type { RunRules } from '../../src/why/describe-action.ts';
+import { explanationPage } from '@updraft/account/why';
+import { documentText } from '@updraft/view/document';
+import { type Explanation, groupExplanations } from '@updraft/account/why';
+import type { RunRules } from '@updraft/account/testing';
 import { explainText } from './render-log.ts';
 
 const event = (number: string, second: number, title: string, ...body: string[]): string =>
@@ -121,7 +121,7 @@ test('the evidence names the byte where the event begins', () => {
 
 test('control characters and very long reasons do not reach the terminal', () => {
   const nasty = `\u001b[2J\u001b]0;owned\u0007${'x'.repeat(10_000)}\u202e end`;
-  const text = explanationText(only(submit + held(1, 99, 0, nasty)), 100);
+  const text = documentText(explanationPage(only(submit + held(1, 99, 0, nasty))), 100);
   assert.doesNotMatch(text, /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/);
   assert.ok(text.length < 3000, `${text.length} characters`);
   assert.match(text, /code 99, subcode 0/);
@@ -130,7 +130,7 @@ test('control characters and very long reasons do not reach the terminal', () =>
 test('tokens in URLs and headers of a reason are removed, and a URL is quoted for the shell', () => {
   const reason =
     "Transfer input files failure at execution point slot1@n using protocol osdf. Details: 404 for Bearer abc.def-123 ( URL file = https://a/x?authz=Bearer%20sec.ret&n='1 )";
-  const text = explanationText(only(submit + fetching(1) + held(2, 13, 256, reason)), 100);
+  const text = documentText(explanationPage(only(submit + fetching(1) + held(2, 13, 256, reason))), 100);
   assert.doesNotMatch(text, /sec\.ret|abc\.def/);
   assert.match(text, /updraft stat '/);
 });

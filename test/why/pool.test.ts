@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import * as why from '../../src/cli/commands/why.ts';
-import type { Explanation } from '../../src/diagnosis/explanation.ts';
+import type { Explanation } from '@updraft/account/why';
 import { runCommand } from '../cli/run-command.ts';
 import { condorHarness, onlyJob } from '../condor/condor-harness.ts';
 
@@ -57,7 +57,7 @@ attempts = 2
   if (harness === undefined) return;
   const run = await harness.submit();
   const job = onlyJob(await harness.finish(run));
-  assert.deepEqual([job.outcome, job.attempts.length, job.held?.kind], ['failed', 2, 'object-missing']);
+  assert.deepEqual([job.outcome, job.attempts.length, job.held?.kind], ['held', 2, 'object-missing']);
   assert.match(job.held?.message ?? '', /missing\.dat/);
   const { out } = await runCommand(why, [run], { cwd: harness.folder, env: harness.env });
   assert.match(out, /^0000 held: an input was not found \(404\)\n/);

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { explanationText } from '../../src/cli/commands/why.ts';
-import { explainStory } from '../../src/why/explain-story.ts';
-import type { Explanation } from '../../src/diagnosis/explanation.ts';
-import { LogFold } from '../../src/history/log-fold.ts';
-import type { RunRules } from '../../src/why/describe-action.ts';
+import { explanationPage } from '@updraft/account/why';
+import { documentText, joinPages } from '@updraft/view/document';
+import { explainStory, type Explanation } from '@updraft/account/why';
+import { LogFold } from '@updraft/account/history';
+import type { RunRules } from '@updraft/account/testing';
 import { parseEventLog, stamps } from '../eventlogs/plain.ts';
 
 export const eventLogs = path.join(import.meta.dirname, '../eventlogs');
@@ -19,6 +19,6 @@ export function explainText(text: string, rules?: RunRules): Explanation[] {
 export function renderLog(name: string): string {
   const fold = new LogFold({ evidence: name });
   for (const event of parseEventLog(readFileSync(path.join(eventLogs, name)), stamps).events) fold.add(event);
-  const texts = fold.finish().map((story) => explanationText(explainStory(story), 100));
-  return `${texts.join('\n\n')}\n`;
+  const pages = fold.finish().map((story) => explanationPage(explainStory(story)));
+  return documentText(joinPages(pages), 100);
 }
