@@ -251,8 +251,14 @@ const placed = (file: string, name: string): string => `${path.relative(root, fi
 const lanes: Lanes = { min: 5, max: 6 * os.availableParallelism() };
 
 /**
+ * A real scheduler, real servers and a browser on a machine that others use: now and then one of 7,000 tests runs out
+ * of time. So few that pass alone are named and counted, and do not fail the run. More are no coincidence.
+ */
+const maxUnsteady = 3;
+
+/**
  * Runs every test, several files at a time. A file with a failure runs once more on its own, to show whether the code
- * is broken or the test depends on the machine's load. Either fails the run.
+ * is broken or the test depends on the machine's load.
  */
 async function runTests(tally: Tally, preparation: Preparation): Promise<void> {
   const files = testFiles();
@@ -318,8 +324,11 @@ await rm(temporary, { recursive: true, force: true, maxRetries: 20, retryDelay: 
 for (const name of tally.failed) console.log(`failed: ${name}`);
 for (const name of tally.unsteady) console.log(`passed only when run alone: ${name}`);
 for (const name of tally.skipped) console.log(`skipped: ${name}`);
-const failures = tally.failed.length + tally.unsteady.length;
+const isTooUnsteady = tally.unsteady.length > maxUnsteady;
+if (isTooUnsteady) console.log(`failed: ${tally.unsteady.length} tests passed only when run alone`);
 console.log(
-  `${tally.passed - tally.unsteady.length} passed, ${failures} failed, ${tally.skipped.length} skipped`,
+  `${tally.passed} passed${tally.unsteady.length > 0 ? ` (${tally.unsteady.length} only when run alone)` : ''}, ` +
+    `${tally.failed.length} failed, ${tally.skipped.length} skipped`,
 );
-process.exitCode = failures === 0 && !interrupted.signal.aborted ? 0 : 1;
+const isGreen = tally.failed.length === 0 && !isTooUnsteady && !interrupted.signal.aborted;
+process.exitCode = isGreen ? 0 : 1;
