@@ -12,13 +12,9 @@ const allowedFolders = [
   // Its faults.
   'packages/htcondor/fault.ts',
 ];
-const allowedPackages = new Set(['@openpgp/unbzip2-stream', 'xz-decompress']);
 
-const isAllowed = (input: string): boolean => {
-  const [top, name = '', rest] = input.split('/');
-  if (top === 'node_modules') return allowedPackages.has(name.startsWith('@') ? `${name}/${rest}` : name);
-  return input === 'package.json' || allowedFolders.some((folder) => input.startsWith(folder));
-};
+const isAllowed = (input: string): boolean =>
+  input === 'package.json' || allowedFolders.some((folder) => input.startsWith(folder));
 
 const { inputs, imports } = await bundleAgent();
 const problems = [

@@ -8,11 +8,11 @@ import { root } from './gate.ts';
 
 /** What the code without its tests may have at most. A commit that makes one better may lower it; none raises one. */
 const limits = {
-  'tokens in src and packages': 752_850,
-  'tokens in src': 382_600,
+  'tokens in src and packages': 745_359,
+  'tokens in src': 382_257,
   'lines over 120 characters': 0,
-  'files with exactly one importer': 128,
-  "bytes of the agent's bundle": 754_650,
+  'files with exactly one importer': 126,
+  "bytes of the agent's bundle": 706_900,
 };
 
 /** The only files outside src/pool that may depend on a pool's name. */

@@ -14,11 +14,6 @@ const part2 = `${rule}\nPart 2: npm packages\n${rule}\n`;
 /** Licences that ask for no more than their notice. Any other needs a person's decision. */
 const accepted = new Set(['MIT', 'ISC', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', '0BSD']);
 
-/** Packages without a file of their licence: what their authors say instead. */
-const withoutFile: Record<string, string> = {
-  'xz-decompress': 'Its package.json says MIT; see "MIT" above.',
-};
-
 /** Entries of `process.versions` that are no linked library. */
 const interfaces = new Set([
   'node',
@@ -65,12 +60,11 @@ function notice(name: string, { version, license = 'none', author }: Package): s
       },
     );
   const own = readdirSync(folderOf(name)).find((entry) => /^licen[cs]e/i.test(entry));
-  const text =
-    own === undefined ? withoutFile[name] : readFileSync(path.join(folderOf(name), own), 'utf8').trim();
-  if (text === undefined)
+  if (own === undefined)
     throw new Fault('internal', `${name} ${version} has no file with its licence`, {
-      fix: 'find out what its authors ask for, and add it to `withoutFile` in scripts/write-licenses.ts',
+      fix: 'find out what its authors ask for',
     });
+  const text = readFileSync(path.join(folderOf(name), own), 'utf8').trim();
   const by = typeof author === 'string' ? author : author?.name;
   const head = [`${name} ${version}`, license, ...(by === undefined ? [] : [`by ${by}`])];
   return `${'-'.repeat(100)}\n${head.join('\n')}\n\n${text}\n`;

@@ -1,10 +1,7 @@
-import { type ArchiveKind, archiveKinds } from '@updraft/base';
+import { type ArchiveKind, archiveKinds, repacking } from '@updraft/base';
 import { Fault } from './fault.ts';
 import type { ByteSink, MaybePromise } from './entry.ts';
 import { blockSize, parseTarHeader } from './tar-header.ts';
-
-/** What is not an archive is usually an error page: the message states its size up to this. */
-const maxCounted = 1 << 20;
 
 /**
  * Checks the first bytes before anything is unpacked, and passes them to a reader only if they are an archive of the
@@ -15,8 +12,6 @@ export class KindGate implements ByteSink {
   readonly #declared: ArchiveKind | undefined;
   readonly #open: (kind: ArchiveKind) => ByteSink;
   #head = Buffer.alloc(0);
-  #bytes = 0;
-  #detected: Detected | undefined;
   #reader: ByteSink | undefined;
 
   /** Without a declared kind, any archive is accepted. */
@@ -27,23 +22,17 @@ export class KindGate implements ByteSink {
   }
 
   write(piece: Buffer): MaybePromise {
-    this.#bytes += piece.length;
     if (this.#reader !== undefined) return this.#reader.write(piece);
-    if (this.#detected !== undefined) {
-      this.#countWrong();
-      return;
-    }
     const all = this.#head.length === 0 ? piece : Buffer.concat([this.#head, piece]);
     if (all.length >= headBytes) return this.#decide(all);
     this.#head = Buffer.from(all);
   }
 
   async end(): Promise<void> {
-    if (this.#bytes === 0)
+    if (this.#reader === undefined && this.#head.length === 0)
       throw new Fault('archive-damaged', `${this.#name}: is empty`, { about: this.#name });
-    if (this.#detected === undefined) await this.#decide(this.#head);
-    if (this.#reader === undefined) throw this.#wrong(this.#bytes.toLocaleString('en-US'));
-    await this.#reader.end();
+    if (this.#reader === undefined) await this.#decide(this.#head);
+    await this.#reader?.end();
   }
 
   destroy(): void {
@@ -51,11 +40,8 @@ export class KindGate implements ByteSink {
   }
 
   #decide(bytes: Buffer): MaybePromise {
-    const detected = (this.#detected = detectArchive(bytes.subarray(0, headBytes)));
-    if (!('kind' in detected)) {
-      this.#countWrong();
-      return;
-    }
+    const detected = detectArchive(bytes.subarray(0, headBytes));
+    if (!('kind' in detected)) throw notAnArchive(this.#name, detected);
     if (this.#declared !== undefined && detected.kind !== this.#declared)
       throw new Fault('archive-kind', `${this.#name}: is a ${detected.kind} archive, not ${this.#declared}`, {
         about: this.#name,
@@ -64,31 +50,33 @@ export class KindGate implements ByteSink {
     this.#reader = this.#open(detected.kind);
     return this.#reader.write(bytes);
   }
-
-  #countWrong(): void {
-    if (this.#bytes > maxCounted) throw this.#wrong(`more than ${maxCounted.toLocaleString('en-US')}`);
-  }
-
-  #wrong(bytes: string): Fault {
-    const { other, text } = this.#detected as Extract<Detected, { other: string }>;
-    return new Fault(
-      text ? 'data-wrong' : 'archive-kind',
-      `${this.#name}: is not an archive but ${other} (${bytes} bytes)`,
-      { about: this.#name },
-    );
-  }
 }
 
-/** An archive, or a description of something else; `text` is what servers send instead of data. */
-type Detected = { kind: ArchiveKind } | { other: string; text?: true };
+function notAnArchive(about: string, { other, text, program }: Unknown): Fault {
+  if (program !== undefined) return mustRepack(about, program);
+  return new Fault(text ? 'data-wrong' : 'archive-kind', `${about}: is not an archive but ${other}`, {
+    about,
+  });
+}
+
+export const mustRepack = (archive: string, program: 'xz' | 'bzip2'): Fault =>
+  new Fault('archive-kind', `${archive}: is compressed by ${program}, which Updraft does not unpack`, {
+    about: archive,
+    fix: (repacking(archive) ?? repacking(`OLD.tar.${program === 'xz' ? 'xz' : 'bz2'}`))?.fix,
+  });
+
+/** What is no archive: `text` is what servers send instead of data, `program` is what decompresses it. */
+interface Unknown {
+  other: string;
+  text?: true;
+  program?: 'xz' | 'bzip2';
+}
 
 /** Magic bytes in hex; a tar is recognized by its first header. */
 const magics: Readonly<Record<ArchiveKind, readonly string[]>> = {
   tar: [],
   'tar.gz': ['1f8b'],
   'tar.zst': ['28b52ffd'],
-  'tar.xz': ['fd377a585a00'],
-  'tar.bz2': ['425a68'],
   zip: ['504b0304', '504b0506'],
 };
 
@@ -105,11 +93,13 @@ const others: readonly (readonly [hex: string, other: string])[] = [
 const headBytes = blockSize;
 
 /** Recognizes a file by its first bytes. */
-export function detectArchive(head: Buffer): Detected {
+export function detectArchive(head: Buffer): { kind: ArchiveKind } | Unknown {
   if (head.length >= blockSize && typeof parseTarHeader(head, 0) === 'object') return { kind: 'tar' };
   const hex = head.toString('hex', 0, 16);
   const kind = archiveKinds.find((kind) => magics[kind].some((start) => hex.startsWith(start)));
   if (kind !== undefined) return { kind };
+  const program = hex.startsWith('fd377a585a00') ? 'xz' : hex.startsWith('425a68') ? 'bzip2' : undefined;
+  if (program !== undefined) return { other: `a file compressed by ${program}`, program };
   const other = others.find(([start]) => hex.startsWith(start))?.[1];
   if (other !== undefined) return { other };
   // A skippable frame may come first in a zstd file.
@@ -122,7 +112,7 @@ export function detectArchive(head: Buffer): Detected {
 /** What a web server sends instead of data, to people. */
 export const pageText = 'an HTML page';
 
-export function detectText(head: Buffer): Extract<Detected, { other: string }> {
+export function detectText(head: Buffer): Unknown {
   const text = head
     .toString('utf8')
     .replace(/^\ufeff/, '')

@@ -5,8 +5,6 @@ import { chunkSize, Decompressor, PullStage } from './pull-stage.ts';
 import type { ByteSink, EntrySink } from './entry.ts';
 import { type UnpackLimits, defaultUnpackLimits } from './budget.ts';
 import { TarReader } from './tar-reader.ts';
-import { Unbzip2Stage } from './unbzip2.ts';
-import { UnxzStage } from './unxz.ts';
 import { ZipReader } from './zip-reader.ts';
 
 export interface Reader {
@@ -36,10 +34,6 @@ export function openReader(
 export const decompressors = {
   'tar.gz': gunzip,
   'tar.zst': unzstd,
-  'tar.xz': (archive: string, next: ByteSink, limits: UnpackLimits): ByteSink =>
-    new UnxzStage(archive, next, limits),
-  'tar.bz2': (archive: string, next: ByteSink, limits: UnpackLimits): ByteSink =>
-    new Unbzip2Stage(archive, next, limits),
 };
 
 /** Decompresses gzip of any number of members. Only zeros may follow the last member. */

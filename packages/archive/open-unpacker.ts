@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { type ArchiveKind, freeBytes, splitArchiveName } from '@updraft/base';
+import { type ArchiveKind, freeBytes, repacking, splitArchiveName } from '@updraft/base';
 import {
   existsSync,
   lstatSync,
@@ -38,7 +38,7 @@ import {
   safePath,
 } from './entry.ts';
 import { FileWriter } from './file-writer.ts';
-import { KindGate } from './kind-gate.ts';
+import { KindGate, mustRepack } from './kind-gate.ts';
 import { openReader, type Reader } from './open-reader.ts';
 
 /** What came out of an archive. */
@@ -168,10 +168,7 @@ class ArchiveUnpacker implements Unpacker {
     return new NestedSink(
       this.#name,
       this.#writer,
-      (kind, name, sink) => {
-        if (kind === 'tar.xz' && this.#opened?.kind === kind) throw xzInXz(name);
-        return openReader(kind, name, sink, limits).input;
-      },
+      (kind, name, sink) => openReader(kind, name, sink, limits).input,
       (part) => this.#partIsWhole(part),
     );
   }
@@ -197,14 +194,6 @@ class ArchiveUnpacker implements Unpacker {
   #fail(error: unknown): Fault {
     return (this.#failure ??= asFault(error));
   }
-}
-
-/** The decoder reads one archive at a time: the inner one would wait for the outer one forever. */
-function xzInXz(name: string): Fault {
-  return new Fault('archive-kind', `${name}: is a tar.xz inside a tar.xz, which Updraft does not unpack`, {
-    about: name,
-    fix: 'pack the outer archive as plain .tar; the inner ones are already compressed',
-  });
 }
 
 /** Passes everything on, and calls `onPart` for every complete file. */
@@ -396,6 +385,8 @@ export class NestedSink implements EntrySink {
   begin(entry: FileEntry): void {
     const inner = splitArchiveName(entry.path);
     if (inner === undefined) {
+      const refused = repacking(entry.path);
+      if (refused !== undefined) throw mustRepack(entry.path, refused.program);
       this.#part = entry.path;
       this.#sink.begin(entry);
       return;

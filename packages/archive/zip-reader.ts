@@ -27,7 +27,7 @@ const fixedSizes = { local: 26, central: 42, end: 18, end64: 8, locator64: 16 } 
 
 /** What local and central headers have in common. */
 interface ZipEntry {
-  /** Undefined if it is marked as UTF-8 but is not. */
+  /** Undefined if it is not UTF-8. */
   name: string | undefined;
   encrypted: boolean;
   /** Sizes and checksum follow the data in a descriptor. */
@@ -88,7 +88,7 @@ function parseCommon(fixed: Buffer, at: number, rest: Buffer, nameSize: number, 
     unpacked = big(wide, (used += 8) - 8);
   if (packed === 0xffffffff && wide !== undefined && wide.length >= used + 8) packed = big(wide, used);
   return {
-    name: nameOf(name, (flags & 0x800) !== 0, extra),
+    name: isUtf8(name) ? name.toString('utf8') : undefined,
     encrypted: (flags & 0x41) !== 0,
     described: (flags & 8) !== 0,
     method: fixed.readUInt16LE(at + 2),
@@ -99,27 +99,6 @@ function parseCommon(fixed: Buffer, at: number, rest: Buffer, nameSize: number, 
     mtime: modified(fixed, at + 4, extra),
   };
 }
-
-/**
- * A name is UTF-8 if marked or if it is valid UTF-8: many writers do not mark it. Others are in code page 437; Info-ZIP
- * adds the Unicode name in an extra field.
- */
-function nameOf(name: Buffer, isUnicode: boolean, extra: Buffer): string | undefined {
-  const unicode = extraField(extra, 0x7075);
-  if (unicode !== undefined && unicode.length > 5 && unicode.readUInt32LE(1) === crc32(name)) {
-    const text = unicode.subarray(5);
-    return isUtf8(text) ? text.toString('utf8') : undefined;
-  }
-  if (isUtf8(name)) return name.toString('utf8');
-  return isUnicode
-    ? undefined
-    : Array.from(name, (byte) => cp437[byte - 128] ?? String.fromCharCode(byte)).join('');
-}
-
-/** Code page 437 from byte 128; below that it is ASCII. */
-const cp437 =
-  'ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»' +
-  '░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u00a0';
 
 function extraField(extra: Buffer, id: number): Buffer | undefined {
   for (let at = 0; at + 4 <= extra.length; at += 4 + extra.readUInt16LE(at + 2))
@@ -192,8 +171,7 @@ export class ZipReader {
       this.#sink.begin({ type: 'file', path, mode: 0o666, mtime: entry.mtime, ...size });
       Object.assign(data, yield* readZipData(this.#archive, entry, this.#sink, queue, this.#limits));
       this.#bytes += data.packed;
-      if (data.descriptor !== undefined) yield* this.#take(data.descriptor);
-      else if (entry.described) yield* this.#descriptor(entry, data);
+      if (entry.described) yield* this.#descriptor(entry, data);
       const waiting = this.#sink.end();
       if (waiting !== undefined) yield waiting;
     }
@@ -202,7 +180,7 @@ export class ZipReader {
 
   #path(entry: ZipEntry): SafePath {
     if (entry.name === undefined)
-      throw new Fault('archive-unsafe', `${this.#archive}: an entry's name is marked as UTF-8 but is not`, {
+      throw new Fault('archive-unsafe', `${this.#archive}: an entry's name is not UTF-8`, {
         about: this.#archive,
         fix: 'repack with UTF-8 names',
       });
@@ -309,8 +287,6 @@ interface ZipData {
   crc: number;
   packed: number;
   unpacked: number;
-  /** Length of the descriptor that follows, if it is already known. */
-  descriptor?: number;
 }
 
 const maxChunkBytes = 1 << 20;
@@ -325,13 +301,10 @@ function* readZipData(
 ): Pull<ZipData> {
   const out = new CheckedData(sink);
   let packed: number;
-  let descriptor = {};
   if (entry.method === 8) packed = yield* inflated(archive, entry, out, queue, limits);
-  else if (entry.method === 0 && !entry.described) packed = yield* stored(entry, out);
-  else if (entry.method === 0) {
-    descriptor = { descriptor: yield* storedUpToDescriptor(out, queue) };
-    packed = out.unpacked;
-  } else throw refused(archive, entry);
+  else if (entry.method === 0 && (!entry.described || (yield* isEmpty(queue))))
+    packed = yield* stored(entry, out);
+  else throw refused(archive, entry);
   const { crc, unpacked } = out;
   if (!entry.described && (crc !== entry.crc || unpacked !== entry.unpacked || packed !== entry.packed))
     throw new Fault(
@@ -339,7 +312,14 @@ function* readZipData(
       `${archive}: the data of ${quoted(entry.name ?? '?')} does not match its stated size or checksum`,
       { about: archive },
     );
-  return { crc, packed, unpacked, ...descriptor };
+  return { crc, packed, unpacked };
+}
+
+/** Without a size ahead, what is stored may end anywhere: only an empty file, as `zip -` writes it, is read. */
+function* isEmpty(queue: ByteQueue): Pull<boolean> {
+  const next = (yield { bytes: 4 }).readUInt32LE();
+  queue.unread(4);
+  return next === signatures.descriptor;
 }
 
 function* stored(entry: ZipEntry, out: CheckedData): Pull<number> {
@@ -350,67 +330,6 @@ function* stored(entry: ZipEntry, out: CheckedData): Pull<number> {
     if (waiting !== undefined) yield waiting;
   }
   return entry.packed;
-}
-
-/** What follows an entry: another one, or the directory. */
-const nextRecords: readonly number[] = [signatures.local, signatures.central];
-/** A descriptor has up to 24 bytes, and 4 identify the record after it. */
-const lookahead = 28;
-
-/**
- * Some writers store a file without stating its size ahead. It ends where a next record follows a descriptor with the
- * size and checksum of the data so far; the directory at the end confirms it. Returns the length of the descriptor.
- */
-function* storedUpToDescriptor(out: CheckedData, queue: ByteQueue): Pull<number> {
-  for (;;) {
-    let window: Buffer = yield { bytes: maxChunkBytes, atMost: true };
-    if (window.length < lookahead) {
-      queue.unread(window.length);
-      window = yield { bytes: lookahead };
-    }
-    const found = findEnd(window, out);
-    const taken = found?.end ?? window.length - lookahead + 1;
-    queue.unread(window.length - taken);
-    const waiting = out.write(window.subarray(0, taken));
-    if (waiting !== undefined) yield waiting;
-    if (found !== undefined) return found.descriptor;
-  }
-}
-
-/** Where the data ends in the window, if it does; `out` has the totals before the window. */
-function findEnd(
-  window: Buffer,
-  { crc, unpacked }: CheckedData,
-): { end: number; descriptor: number } | undefined {
-  // Linear even with many false ends: each byte is summed once, except for the last few before each.
-  let [summed, sum] = [0, crc];
-  for (
-    let at = window.indexOf('PK');
-    at !== -1 && at + 4 <= window.length;
-    at = window.indexOf('PK', at + 1)
-  ) {
-    if (!nextRecords.includes(window.readUInt32LE(at))) continue;
-    const until = Math.max(summed, at - 24);
-    [summed, sum] = [until, crc32(window.subarray(summed, until), sum)];
-    for (const descriptor of [16, 24, 12, 20]) {
-      const end = at - descriptor;
-      if (end < summed) continue;
-      const total = crc32(window.subarray(summed, end), sum);
-      if (isDescriptor(window.subarray(end, at), unpacked + end, total)) return { end, descriptor };
-    }
-  }
-  return undefined;
-}
-
-/** Descriptors come with or without a signature, and with sizes of 32 or 64 bits. */
-function isDescriptor(bytes: Buffer, size: number, crc: number): boolean {
-  const signed = bytes.length % 8 === 0;
-  if (signed && bytes.readUInt32LE() !== signatures.descriptor) return false;
-  const [crcAt, wide] = [signed ? 4 : 0, bytes.length > 16];
-  const sizes = wide
-    ? [big(bytes, crcAt + 4), big(bytes, crcAt + 12)]
-    : [bytes.readUInt32LE(crcAt + 4), bytes.readUInt32LE(crcAt + 8)];
-  return sizes.every((one) => one === size) && bytes.readUInt32LE(crcAt) === crc;
 }
 
 /** Deflate marks its own end; if the size is known too, it gets no byte beyond that. */
@@ -479,10 +398,11 @@ const methods: Readonly<Record<number, string>> = {
 };
 
 function refused(archive: string, { name, method }: ZipEntry): Fault {
+  const how =
+    method === 0 ? 'stored without its size' : `compressed by ${methods[method] ?? `method ${method}`}`;
   return new Fault(
     'archive-kind',
-    `${archive}: the entry ${quoted(name ?? '?')} is compressed by ` +
-      `${methods[method] ?? `method ${method}`}, which Updraft does not unpack`,
+    `${archive}: the entry ${quoted(name ?? '?')} is ${how}, which Updraft does not unpack`,
     { about: archive, fix: 'repack with plain zip, or as tar' },
   );
 }

@@ -2,6 +2,8 @@ export {
   type ArchiveKind,
   archiveKind,
   archiveKinds,
+  isArchiveName,
+  repacking,
   isShardList,
   shardListEnding,
   splitArchiveName,

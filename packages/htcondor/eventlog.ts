@@ -1,4 +1,4 @@
-export { asUtf8, latin1Text, ownCopy, remembering } from './eventlog/log-text.ts';
+export { latin1Text, ownCopy, refuseUtf16, remembering } from './eventlog/log-text.ts';
 export type { EvictedDetails } from './eventlog/decode.ts';
 export type { Resource, Termination } from './eventlog/details.ts';
 export type { EventOf, Garbled, LogEvent } from './eventlog/events.ts';
@@ -11,10 +11,10 @@ export {
   type ReadOptions,
   beginningBytes,
   beginningOf,
-  damageNotes,
   gather,
   headBytes,
   isEventLog,
   scanLog,
+  unreadNotes,
 } from './eventlog/scan-log.ts';
 export { EventLogTail, followEventLog } from './eventlog/tail.ts';

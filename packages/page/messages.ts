@@ -8,8 +8,6 @@ export interface DroppedFile {
   name: string;
   blob: Blob;
   writtenAt: number;
-  /** Why nothing of it can be read. */
-  damage?: string;
 }
 
 /** The pools whose own lines `adopt` knows. */

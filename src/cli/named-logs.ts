@@ -56,7 +56,7 @@ export async function refuseMissing(cli: Cli, word: string | undefined): Promise
 
 /** The event logs that a command line names. */
 export const namedLogs = (cli: Cli, words: readonly string[]): Promise<LogSource[]> =>
-  logSources(words, { cwd: cli.cwd, stdin: () => cli.stdin(), now: cli.clock.now(), signal: cli.signal });
+  logSources(words, { cwd: cli.cwd, stdin: () => cli.stdin(), now: cli.clock.now() });
 
 /** The next commands repeat no more names than this. */
 const maxNamed = 3;

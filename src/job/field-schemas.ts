@@ -70,12 +70,18 @@ export const count = (what: string, min: number, max = Number.MAX_SAFE_INTEGER) 
   return z.number(range).int(range).min(min, range).max(max, range);
 };
 
-export function choiceOf<const Values extends readonly string[]>(values: Values) {
+/** `instead` is what to do about some other values. */
+export function choiceOf<const Values extends readonly string[]>(
+  values: Values,
+  instead: (asked: string) => string | undefined = () => undefined,
+) {
   const what = expected(`one of ${values.map((value) => `"${value}"`).join(', ')}`);
   return z.enum(values, {
     error: ({ input }) => {
-      const close = typeof input === 'string' ? nearest(input, values) : undefined;
-      return `${what({ input })}${close === undefined ? '' : ` (did you mean "${close}"?)`}`;
+      const asked = String(input);
+      const close = nearest(asked, values);
+      const hint = instead(asked) ?? (close === undefined ? undefined : `did you mean "${close}"?`);
+      return `${what({ input })}${hint === undefined ? '' : ` (${hint})`}`;
     },
   });
 }

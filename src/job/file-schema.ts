@@ -21,7 +21,7 @@ import {
   urlOrFile,
   urlOrPath,
 } from './field-schemas.ts';
-import { defined } from '@updraft/base';
+import { defined, repacking } from '@updraft/base';
 import { deliveries } from '../environment/describe-environment.ts';
 
 const archive = 'an archive of pixi-pack: a file beside this one, or a URL, like "env-1a2b3c4d.sh"';
@@ -207,7 +207,7 @@ const data = table('a table like [data.train]', {
       'Start the training with the first part of the data. Each file (in a nested archive: ' +
         'each folder) appears when it is complete; the file .arriving disappears when all is there.',
     ),
-  unpack: choiceOf(unpackModes)
+  unpack: choiceOf(unpackModes, (asked) => repacking(`data.${asked}`)?.fix)
     .default('auto')
     .describe(
       'auto decides by the name of the object; nested is a tar of tars, with a folder for each inner tar.',

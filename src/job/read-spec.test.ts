@@ -173,6 +173,11 @@ test('a key of another table or of another tool gets a hint', () => {
     '6:1 resources.request_memory',
     /did you mean "resources.memory"/,
   );
+  assertProblem(
+    '[data.d]\nurl = "file:///x"\nunpack = "tar.xz"\n',
+    '7:10 data.d.unpack',
+    /"tar\.xz".*\(repack it: xz -dc data\.tar\.xz \| zstd/,
+  );
   assertProblem('[run]\nmemory = "1 GB"\n', '6:1 run.memory', /did you mean "resources.memory"/);
   assertProblem('[data.d]\nurl = "osdf:///a/b"\nurll = "x"\n', '7:1 data.d.urll', /did you mean "url"/);
   assertProblem(

@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import {
-  archiveKind,
+  isArchiveName,
   counted,
   defined,
   type Env,
@@ -310,9 +310,7 @@ const nameOf = ({ url }: AskedObject): string => path.posix.basename(url.replace
 /** Undefined for an object that stays as it is. */
 function unpackMode(asked: AskedObject): UnpackerOptions['mode'] | undefined {
   const { unpack = 'none' } = asked;
-  return unpack === 'none' || (unpack === 'auto' && archiveKind(nameOf(asked)) === undefined)
-    ? undefined
-    : unpack;
+  return unpack === 'none' || (unpack === 'auto' && !isArchiveName(nameOf(asked))) ? undefined : unpack;
 }
 
 /** Web servers answer with a list of files, or a page to sign in, where data was meant. */

@@ -108,20 +108,16 @@ test('a local file is data too, and several sources share a folder', async (t) =
   assert.equal(harness.result('model.pt'), 'alphaa,1\n');
 });
 
-test('an xz archive is unpacked by the executable, and an unsupported one is refused with a fix', async (t) => {
-  const fixture = (name: string): string =>
-    new URL(`../archives/fixtures/${name}.tar.xz`, import.meta.url).href;
+test('an archive by xz is refused before anything is unpacked, with the line that repacks it', async (t) => {
   const harness = await AgentHarness.open(t);
-  const read = await harness.run({
-    data: [{ url: fixture('blocks') }],
-    train: { command: 'cp data/a/b/hello.txt model.pt' },
+  await writeFile(harness.at('set.tar.xz'), Buffer.from('fd377a585a000004e6d6b446', 'hex'));
+  const { exit, stderr } = await harness.run({
+    data: [{ url: pathToFileURL(harness.at('set.tar.xz')).href }],
+    train,
   });
-  assert.equal(read.stderr, '');
-  assert.equal(harness.result('model.pt'), 'hello\n');
-  const other = await AgentHarness.open(t);
-  const refused = await other.run({ data: [{ url: fixture('x86-filter') }], train });
-  assert.match(refused.stderr, /uses a filter or a checksum.*, which Updraft does not unpack/);
-  assert.match(refused.stderr, /xz -dc .* \| zstd/);
+  assert.equal(exit, kinds['archive-kind'].exit);
+  assert.match(stderr, /set\.tar\.xz: is compressed by xz, which Updraft does not unpack/);
+  assert.match(stderr, /xz -dc set\.tar\.xz \| zstd -T0 > set\.tar\.zst/);
 });
 
 test('an object that is not an archive is put in place under its own name', async (t) => {

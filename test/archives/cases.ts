@@ -28,6 +28,11 @@ const plain = tar(
 );
 const plainTree = { 'a.txt': 'alpha', 'd/b.txt': 'beta' };
 const half = Math.floor(plain.length / 2);
+/** The first bytes of a tar by xz and by bzip2; nothing reads further. */
+const xz = Buffer.from('fd377a585a000004e6d6b4460200210116000000742fe5a3', 'hex');
+const bzip2 = Buffer.from('425a68393141592653598f29693500018fc180001002000440200030cd340a506845', 'hex');
+const byXz: Case['fault'] = ['archive-kind', /is compressed by xz, which Updraft does not unpack/];
+const byBzip2: Case['fault'] = ['archive-kind', /is compressed by bzip2, which Updraft does not unpack/];
 
 const good: Case[] = [
   { name: 'ustar', bytes: plain, tree: plainTree },
@@ -231,25 +236,10 @@ const good: Case[] = [
     tree: { 'n01/a.txt': 'alpha', 'n01/d/b.txt': 'beta' },
   },
   {
-    name: 'xz nested in a tar, twice',
-    mode: 'nested',
-    bytes: tar(
-      { name: 'x.tar.xz', data: fixture('crc64.tar.xz') },
-      { name: 'y.tar.xz', data: fixture('blocks.tar.xz') },
-    ),
-    tree: { ...below('x', sampleTree('-> b/hello.txt')), ...below('y', sampleTree('-> b/hello.txt')) },
-  },
-  {
     name: 'a tar in a tar stays a file without nested',
     bytes: tar({ name: 'n01.tar', data: 'x' }),
     tree: { 'n01.tar': 'x' },
   },
-  ...['crc64', 'crc32', 'blocks', 'none', 'two-streams'].map((check): Case => ({
-    name: `xz, ${check}`,
-    bytes: fixture(`${check}.tar.xz`),
-    kind: 'tar.xz',
-    tree: sampleTree('-> b/hello.txt'),
-  })),
   ...['deflated', 'stored', 'streamed', 'zip64'].map((how): Case => ({
     name: `zip, ${how}`,
     bytes: fixture(`${how}.zip`),
@@ -428,17 +418,6 @@ const bad: Case[] = [
     /not zstd/,
     Buffer.concat([zstdCompressSync(plain), Buffer.from('and more')]),
   ),
-  damaged('xz cut', /before it is complete/, fixture('crc64.tar.xz').subarray(0, -20)),
-  damaged(
-    'xz with a wrong check',
-    /checksum/,
-    flip(fixture('crc64.tar.xz'), fixture('crc64.tar.xz').length - 28),
-  ),
-  damaged(
-    'xz followed by text',
-    /not xz/,
-    Buffer.concat([fixture('crc64.tar.xz'), Buffer.from('text text text')]),
-  ),
   damaged('zip cut', /before it is complete/, fixture('deflated.zip').subarray(0, -30)),
   damaged(
     'zip with a flipped bit',
@@ -488,17 +467,15 @@ const bad: Case[] = [
     flip(fixture('streamed.zip'), fixture('streamed.zip').indexOf('PK\x07\x08') + 4),
   ),
   { name: 'zip, encrypted', bytes: fixture('encrypted.zip'), fault: ['archive-kind', /encrypted/] },
+  ...(['auto', 'tar', 'tar.gz'] as const).flatMap((mode) => [
+    { name: `xz, unpacked as ${mode}`, mode, bytes: xz, fault: byXz },
+    { name: `bzip2, unpacked as ${mode}`, mode, bytes: bzip2, fault: byBzip2 },
+  ]),
   {
-    name: 'xz in xz',
+    name: 'xz in a tar',
     mode: 'nested',
-    bytes: fixture('xz-in-xz.tar.xz'),
-    fault: ['archive-kind', /is a tar\.xz inside a tar\.xz/],
-  },
-  { name: 'xz with a filter', bytes: fixture('x86-filter.tar.xz'), fault: ['archive-kind', /uses a filter/] },
-  {
-    name: 'xz with unsupported checksums',
-    bytes: fixture('sha256-blocks.tar.xz'),
-    fault: ['archive-kind', /SHA-256/],
+    bytes: tar({ name: 'a.tar', data: plain }, { name: 'x.tar.xz', data: xz }),
+    fault: byXz,
   },
   {
     name: 'zip declared as tar.gz',
@@ -514,12 +491,12 @@ const bad: Case[] = [
   {
     name: 'HTML page',
     bytes: Buffer.from(`<!DOCTYPE html><html>${'x'.repeat(2818)}</html>`),
-    fault: ['data-wrong', /is not an archive but an HTML page \(2,846 bytes\)/],
+    fault: ['data-wrong', /is not an archive but an HTML page/],
   },
   {
     name: 'JSON',
     bytes: Buffer.from('{"error":"no such object"}'),
-    fault: ['data-wrong', /JSON text \(26 bytes\)/],
+    fault: ['data-wrong', /JSON text/],
   },
   {
     name: 'other bytes',
@@ -569,10 +546,6 @@ function withCentral(change: (records: Buffer[]) => Buffer[], more = 0): Buffer 
 
 function replaced(bytes: Buffer, text: string, other: string): Buffer {
   return Buffer.from(bytes.toString('latin1').replace(text, other), 'latin1');
-}
-
-function below(folder: string, tree: Record<string, string>): Record<string, string> {
-  return Object.fromEntries(Object.entries(tree).map(([name, data]) => [`${folder}/${name}`, data]));
 }
 
 function sampleTree(link: string): Record<string, string> {

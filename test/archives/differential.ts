@@ -5,8 +5,7 @@ import { lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkS
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { asFault } from '@updraft/account/fault';
-import { defaultUnpackLimits, openUnpacker } from '@updraft/archive';
-import { UnxzStage } from '@updraft/archive/testing';
+import { openUnpacker } from '@updraft/archive';
 import { differences } from './differences.ts';
 import { hangMs } from '../hang-limit.ts';
 
@@ -35,37 +34,6 @@ export async function compare(
   } finally {
     // Some trees are too deep for Node to remove.
     spawnSync('rm', ['-rf', root]);
-  }
-}
-
-/** Decompresses a bare .xz stream with Updraft and with xz, and compares the bytes. */
-export async function compareXz(name: string, bytes: Buffer): Promise<Comparison> {
-  const ours = await unxz(bytes);
-  const { status, stdout, stderr } = spawnSync('xz', ['-dc'], { input: bytes });
-  const found = ((): Pick<Comparison, 'result' | 'detail'> => {
-    if (typeof ours === 'string')
-      return status === 0 ? { result: 'ours-refuses', detail: ours } : { result: 'same', detail: ours };
-    if (status !== 0) return { result: 'theirs-refuses', detail: String(stderr).trim() };
-    return { result: ours.equals(stdout) ? 'same' : 'trees-differ', detail: `${stdout.length} bytes` };
-  })();
-  return withReason(name, found);
-}
-
-async function unxz(bytes: Buffer): Promise<Buffer | string> {
-  const out: Buffer[] = [];
-  const next = {
-    write: (piece: Buffer) => void out.push(Buffer.from(piece)),
-    end: () => undefined,
-    destroy: () => undefined,
-  };
-  const stage = new UnxzStage('archive', next, defaultUnpackLimits);
-  try {
-    await stage.write(bytes);
-    await stage.end();
-    return Buffer.concat(out);
-  } catch (error) {
-    stage.destroy();
-    return `${asFault(error).kind} ${asFault(error).message}`;
   }
 }
 

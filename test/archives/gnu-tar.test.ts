@@ -30,7 +30,6 @@ const formats = [
   { tool: 'tar', name: 'v7.tar', flags: ['--format=v7', '--exclude=*long*'] },
   { tool: 'gzip', name: 'data.tar.gz', flags: ['--gzip'] },
   { tool: 'zstd', name: 'data.tar.zst', flags: ['--zstd'] },
-  { tool: 'xz', name: 'data.tar.xz', flags: ['--xz'] },
 ] as const;
 
 for (const { tool, name, flags } of formats)

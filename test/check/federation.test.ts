@@ -122,6 +122,17 @@ test('an archive that cannot be unpacked is an error, found by its first bytes',
   await writeFile(harness.at('y.tar.gz'), gzipSync(pipe));
   const local = await check(harness, `[data.d]\nurl = "file://${harness.at('y.tar.gz')}"\n`);
   assert.ok(rules(local).includes('error archive-unusable'), rules(local).join());
+  const xz = harness.at('z.tar.xz');
+  await writeFile(xz, Buffer.from('fd377a585a000004e6d6b446', 'hex'));
+  const packed = (await check(harness, `[data.d]\nurl = "file://${xz}"\n`)).findings[0];
+  assert.deepEqual(
+    [packed?.rule, packed?.message, packed?.fix],
+    [
+      'archive-unusable',
+      'data.d: z.tar.xz: is compressed by xz, which Updraft does not unpack',
+      'repack it: xz -dc z.tar.xz | zstd -T0 > z.tar.zst',
+    ],
+  );
   const good = tar({ name: 'a', data: 'x'.repeat(1 << 20) });
   await harness.publish('demo/good.tar', good);
   const whole = await check(

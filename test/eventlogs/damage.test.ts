@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { parseEventLog, parseInPieces, stamps } from './plain.ts';
 
-const logs = ['evict_vacate.log', 'jsonlog.log', 'p_excl4.log', 'hold_release.log', 'factory.log'].map(
+const logs = ['evict_vacate.log', 'normal.log', 'p_excl4.log', 'hold_release.log', 'factory.log'].map(
   (name) => readFileSync(path.join(import.meta.dirname, name)),
 );
 

@@ -295,6 +295,7 @@ test('pack= in a URL means --unpack on the command line as in the plugin; upload
   const env = await harness.tokenEnv({ namespace: '/inbox' });
   await harness.publish('demo/set.tar.gz', makeTarGz({ 'x/a.txt': 'a', 'x/b.txt': 'b' }));
   await harness.publish('demo/plain', 'no archive');
+  await harness.publish('demo/set.tar.xz', Buffer.from('fd377a585a000004e6d6b446', 'hex'));
   const url = 'osdf:///demo/set.tar.gz?pack=auto';
   const got = await harness.updraft(['get', url, 'data']);
   assert.equal(got.exit, 0, got.err);
@@ -310,6 +311,13 @@ test('pack= in a URL means --unpack on the command line as in the plugin; upload
     [['get', '-r', url], 2, /pack=auto in the URL and --recursive contradict each other/],
     [['get', 'osdf:///demo/set.tar.gz?pack=rar'], 97, /write pack= with one of auto/],
     [['get', 'osdf:///demo/plain?pack=auto'], 102, /is not an archive but/],
+    [
+      ['get', 'osdf:///demo/set.tar.xz?pack=auto'],
+      104,
+      /compressed by xz, .*\n.*xz -dc set\.tar\.xz \| zstd/,
+    ],
+    [['get', 'osdf:///demo/set.tar.xz?pack=tar.xz'], 97, /has pack=tar\.xz .*\n.*xz -dc data\.tar\.xz/],
+    [['get', '--unpack=tar.bz2', 'osdf:///demo/plain'], 2, /bzip2 -dc data\.tar\.bz2 \| zstd/],
     [['cat', url], 2, /cat writes objects unchanged/],
     [['put', 'a', 'osdf:///inbox/a?pack=tar'], 97, /files are uploaded unchanged\n.*updraft stage/],
   ];

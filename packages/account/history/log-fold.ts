@@ -266,7 +266,7 @@ const noEvidence: ReadonlySet<string> = new Set<LogEvent['kind']>([
   'job-ad-information',
   'attribute-update',
   'generic',
-  'unknown',
+  'other',
   'image-size',
 ]);
 

@@ -1,7 +1,7 @@
 import { counted } from '@updraft/base';
 import { collectGarbageSoon } from '@updraft/base/processes';
 import { type DagRun, nodeJobs, startedInner } from '@updraft/htcondor/dag';
-import { damageNotes, type LogSource } from '@updraft/htcondor/eventlog';
+import { type LogSource, unreadNotes } from '@updraft/htcondor/eventlog';
 import { type Ledger, ledgerOf } from './ledger.ts';
 import { endAsDone, type JobHistory } from '../history/history.ts';
 import { type HistoryOptions, readHistory } from '../history/read-history.ts';
@@ -39,7 +39,7 @@ export async function readLogs(
   if (jobs.length > 10_000) collectGarbageSoon();
   // DAGMan may say so of jobs whose logs are not here.
   const isSubmitted = (dag?.clusters?.size ?? 0) > 0;
-  const notes = [...damageNotes(sources), ...notesOn(ledger, garbledBytes, isSubmitted)];
+  const notes = [...unreadNotes(sources), ...notesOn(ledger, garbledBytes, isSubmitted)];
   return { jobs, ledger, report: logReport(jobs, ledger, { logs, notes, suspects, dag }) };
 }
 

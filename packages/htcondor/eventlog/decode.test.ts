@@ -53,7 +53,6 @@ const bodies: [number: string, kind: EventKind, body: string, details: object][]
       },
     },
   ],
-  ['002', 'executable-error', '(0) Job file not executable.', {}],
   [
     '003',
     'checkpointed',
@@ -144,28 +143,12 @@ const bodies: [number: string, kind: EventKind, body: string, details: object][]
     'Job was released.\n\tvia condor_release (by user alice)',
     { reason: 'via condor_release (by user alice)' },
   ],
-  ['014', 'node-execute', 'Node 2 executing on host: <192.0.2.2:9618>\n\tSlotName: slot1_2@e1', {}],
-  [
-    '015',
-    'node-terminated',
-    'Node 2 terminated.\n\t(1) Normal termination (return value 0)\n\t0  -  Run Bytes Sent By Node',
-    {},
-  ],
   [
     '016',
     'post-script-terminated',
     'POST Script terminated.\n\t(1) Normal termination (return value 1)\n    DAG Node: C',
     { termination: { normal: true, returnValue: 1 }, dagNode: 'C' },
   ],
-  [
-    '017',
-    'globus-submit',
-    'Job submitted to Globus\n    RM-Contact: gk\n    JM-Contact: jm\n    Can-Restart-JM: 0',
-    {},
-  ],
-  ['018', 'globus-submit-failed', 'Globus job submission failed!\n    Reason: 17 none', {}],
-  ['019', 'globus-resource-up', 'Globus Resource Back Up\n    RM-Contact: gk', {}],
-  ['020', 'globus-resource-down', 'Detected Down Globus Resource\n    RM-Contact: gk', {}],
   [
     '021',
     'remote-error',
@@ -196,14 +179,6 @@ const bodies: [number: string, kind: EventKind, body: string, details: object][]
     'Job reconnection failed\n    Job not found at execution machine\n    Can not reconnect to slot1_1@e1, rescheduling job',
     { reason: 'Job not found at execution machine' },
   ],
-  ['025', 'grid-resource-up', 'Grid Resource Back Up\n    GridResource: batch slurm', {}],
-  ['026', 'grid-resource-down', 'Detected Down Grid Resource\n    GridResource: batch slurm', {}],
-  [
-    '027',
-    'grid-submit',
-    'Job submitted to grid resource\n    GridResource: batch slurm\n    GridJobId: batch slurm 77',
-    {},
-  ],
   [
     '028',
     'job-ad-information',
@@ -217,10 +192,6 @@ const bodies: [number: string, kind: EventKind, body: string, details: object][]
       },
     },
   ],
-  ['029', 'job-status-unknown', "The job's remote status is unknown", {}],
-  ['030', 'job-status-known', "The job's remote status is known again", {}],
-  ['031', 'stage-in', 'Job is performing stage-in of input files', {}],
-  ['032', 'stage-out', 'Job is performing stage-out of output files', {}],
   [
     '033',
     'attribute-update',
@@ -228,7 +199,6 @@ const bodies: [number: string, kind: EventKind, body: string, details: object][]
     { name: 'JobPrio', from: '0', to: '5' },
   ],
   ['033', 'attribute-update', 'Setting job attribute ChirpNow to 7', { name: 'ChirpNow', to: '7' }],
-  ['034', 'pre-skip', 'PRE script return value is PRE_SKIP value\n    DAG Node: D', {}],
   [
     '035',
     'cluster-submit',
@@ -241,8 +211,6 @@ const bodies: [number: string, kind: EventKind, body: string, details: object][]
     'Cluster removed\n\tMaterialized 4 jobs from 2 items.\tError -3\n\tnote',
     { jobs: 4, completion: 'error' },
   ],
-  ['037', 'factory-paused', 'Job Materialization Paused\n\tno more\n\tPauseCode 1\n\tHoldCode 2', {}],
-  ['038', 'factory-resumed', 'Job Materialization Resumed\n\tgo on', {}],
   [
     '040',
     'file-transfer',
@@ -256,21 +224,9 @@ const bodies: [number: string, kind: EventKind, body: string, details: object][]
     { direction: 'output', step: 'started' },
   ],
   ['040', 'file-transfer', 'Finished transferring output files', { direction: 'output', step: 'finished' }],
-  [
-    '041',
-    'reserve-space',
-    '\n\tBytes reserved: 100\n\tReservation Expiration: 1700000000\n\tReservation UUID: u-1\n\tTag: t',
-    {},
-  ],
-  ['042', 'release-space', '\n\tReservation UUID: u-1', {}],
-  ['043', 'file-complete', '\n\tBytes: 5\n\tChecksum Value: ff\n\tChecksum Type: sha256\n\tUUID: u-2', {}],
-  ['044', 'file-used', '\n\tChecksum Value: ff\n\tChecksum Type: sha256\n\tTag: t', {}],
-  ['045', 'file-removed', '\n\tBytes: 5\n\tChecksum Value: ff\n\tChecksum Type: sha256\n\tTag: t', {}],
-  ['046', 'dataflow-job-skipped', 'Dataflow job was skipped.\n\tOutputs are newer', {}],
-  ['047', 'common-files', 'Common files event: TransferStarted\n\tStarted transferring common files', {}],
-  ['039', 'unknown', 'None', { text: 'None' }],
-  ['103', 'unknown', 'Shutdown\n\tA = 1', { text: 'Shutdown\n\tA = 1' }],
-  ['777', 'unknown', 'From the future', { text: 'From the future' }],
+  ['002', 'other', '(0) Job file not executable.', {}],
+  ['027', 'other', 'Job submitted to grid resource\n    GridResource: batch slurm', {}],
+  ['777', 'other', 'From the future', {}],
 ];
 
 for (const [number, kind, body, details] of bodies) {

@@ -1,4 +1,4 @@
-import { latin1Text, isDigit } from './log-text.ts';
+import { isDigit } from './log-text.ts';
 import type { Zone } from './events.ts';
 import type { StampReader } from './stamp.ts';
 
@@ -6,17 +6,13 @@ import type { StampReader } from './stamp.ts';
 export interface FrameSink {
   /** A text event; `whole` if it has its closing line. */
   text(bytes: Uint8Array, start: number, end: number, header: Header, whole: boolean, offset: number): void;
-  /** What looks like a JSON event; returns false if it is not one. */
-  ad(bytes: Uint8Array, start: number, end: number, offset: number): boolean;
   garbled(bytes: Uint8Array, offset: number): void;
 }
 
-type State = 'between' | 'text' | 'json' | 'garbled';
+type State = 'between' | 'text' | 'garbled';
 
 /** No input may make the reader buffer everything: a longer event loses its middle, other parts pass as they are. */
 const maxPartBytes = 4 * 1024 * 1024;
-/** A JSON event has no middle to lose: it is read whole. */
-const maxAdBytes = 64 * 1024 * 1024;
 /** What stays at each end of such an event: a hold's code is in its last line. */
 const keptBytes = 64 * 1024;
 
@@ -53,10 +49,9 @@ export class Framer {
   feed(piece: Uint8Array, headroom = 0): void {
     this.#append(piece, headroom);
     this.#scan();
-    if (this.#used - this.#keepFrom() > (this.#state === 'json' ? maxAdBytes : maxPartBytes)) {
-      if (this.#state === 'text') this.#shorten();
-      else this.#flush();
-    }
+    if (this.#used - this.#keepFrom() <= maxPartBytes) return;
+    if (this.#state === 'text') this.#shorten();
+    else this.#flush();
   }
 
   /** The log ends here. */
@@ -112,7 +107,10 @@ export class Framer {
     if (line > this.#line && this.#state !== 'text') this.#skip(line);
     if (first === 0x2e && isSeparator(bytes, line, end)) this.#separator(end);
     else if (first !== undefined && first >= 0x30 && first <= 0x39 && this.#begins(line, end)) return;
-    else if (this.#state !== 'text') this.#otherLine(line, end);
+    else if (this.#state === 'between' && !isBlank(bytes, line, end)) {
+      this.#start = line;
+      this.#state = 'garbled';
+    }
     if (this.#glued !== -1) this.#unglue(end);
   }
 
@@ -139,27 +137,6 @@ export class Framer {
   #separator(end: number): void {
     this.#close(this.#line, true);
     this.#start = end + 1;
-  }
-
-  /** A line outside text events: part of a JSON event, or garbled. */
-  #otherLine(line: number, end: number): void {
-    const bytes = this.#bytes;
-    if (bytes[line] === 0x7b) {
-      this.#close(line, false);
-      this.#start = line;
-      this.#state = 'json';
-      if (end - line > 3 && endsWithBrace(bytes, line, end)) this.#closeAd(end);
-    } else if (this.#state === 'json' && bytes[line] === 0x7d) this.#closeAd(end);
-    else if (this.#state === 'between' && !isBlank(bytes, line, end)) {
-      this.#start = line;
-      this.#state = 'garbled';
-    }
-  }
-
-  #closeAd(end: number): void {
-    const taken = this.#sink.ad(this.#bytes, this.#start, end, this.#base + this.#start);
-    if (!taken) this.#garbled(this.#start, end);
-    this.#state = 'between';
   }
 
   /** Ends the open part, if any, before `end`. */
@@ -269,11 +246,6 @@ function isBlank(bytes: Uint8Array, from: number, end: number): boolean {
   }
   return true;
 }
-
-const endsWithBrace = (bytes: Uint8Array, line: number, end: number): boolean =>
-  latin1Text(bytes, Math.max(line, end - 16), end)
-    .trimEnd()
-    .endsWith('}');
 
 function nextHeader(bytes: Uint8Array, from: number, end: number): number {
   for (let at = from; at + 5 < end; at++) if (looksLikeHeader(bytes, at)) return at;

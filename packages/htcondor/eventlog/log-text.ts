@@ -1,3 +1,6 @@
+import { printable } from '@updraft/base';
+import { Fault } from '../fault.ts';
+
 /** A byte order mark is kept: no byte is lost. */
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
@@ -73,28 +76,21 @@ export function latin1Text(bytes: Uint8Array, start: number, end: number): strin
     text += String.fromCharCode(...bytes.subarray(at, Math.min(at + pieceSize, end)));
   return text;
 }
-type Decoder = InstanceType<typeof TextDecoder>;
 
-/** The same text in UTF-8: PowerShell writes files in UTF-16, most with a byte-order mark. */
-export async function* asUtf8(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, void> {
-  const encoder = new TextEncoder();
-  let decoder: Decoder | undefined;
+/** The same bytes: a log in UTF-16, as PowerShell writes files, is refused by name. */
+export async function* refuseUtf16(
+  name: string,
+  pieces: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array, void, void> {
   let isFirst = true;
   for await (const piece of pieces) {
-    if (isFirst) decoder = decoderFor(piece);
+    const mark = isFirst ? latin1Text(piece, 0, 2) : '';
+    if (mark === '\u00ff\u00fe' || mark === '\u00fe\u00ff')
+      throw new Fault('file-invalid', `${printable(name)} is in UTF-16, which Updraft does not read`, {
+        about: name,
+        fix: 'save it as UTF-8: iconv -f UTF-16 -t UTF-8 LOG > NEW; in PowerShell, Out-File -Encoding utf8',
+      });
     isFirst = false;
-    yield decoder === undefined ? piece : encoder.encode(decoder.decode(piece, { stream: true }));
+    yield piece;
   }
-}
-
-function decoderFor(beginning: Uint8Array): Decoder | undefined {
-  const [first, second] = beginning;
-  const half = Math.min(beginning.length, 4096) / 2;
-  const zeros: [even: number, odd: number] = [0, 0];
-  for (let at = 0; at < half * 2; at++) if (beginning[at] === 0) zeros[at % 2 === 0 ? 0 : 1] += 1;
-  // Without a mark, every second byte of English text is zero, and only those.
-  const isUnmarked = half > 8 && Math.max(...zeros) > half * 0.9 && Math.min(...zeros) < half * 0.1;
-  if ((first === 0xff && second === 0xfe) || (isUnmarked && zeros[1] > zeros[0]))
-    return new TextDecoder('utf-16le');
-  return isUnmarked || (first === 0xfe && second === 0xff) ? new TextDecoder('utf-16be') : undefined;
 }

@@ -83,16 +83,6 @@ test('a hold of any length keeps its code, and the next event its place', () => 
     }
 });
 
-test('a hold of any length is read whole in JSON', () => {
-  const reason = 'long reason '.repeat(2 ** 19);
-  const ad = { EventTypeNumber: 12, Cluster: 4, Proc: 0, HoldReason: reason, HoldReasonCode: 13 };
-  const json = `${JSON.stringify(ad, undefined, 2)}\n`;
-  const { events, garbled } = parseInPieces(Buffer.from(json + submit), [1 << 20]);
-  const [held, next] = events;
-  assert.ok(held?.kind === 'held' && next?.kind === 'submit' && garbled.length === 0);
-  assert.deepEqual([held.details.code, held.details.reason === reason], [13, true]);
-});
-
 test('a missing separator costs nothing, and text between events is garbled', () => {
   const bare = submit.replace('...\n', '');
   assert.deepEqual(outline(`How much memory?\n${bare}${image}See above.\n${suspended}`), {
@@ -143,23 +133,6 @@ test('bytes that are not UTF-8 are read as Latin-1, UTF-8 as it is', () => {
   );
 });
 
-test('text and JSON may follow each other in one log', () => {
-  const json = '{\n  "EventTypeNumber": 5,\n  "Cluster": 4,\n  "Proc": 0\n}\n';
-  assert.deepEqual(outline(submit + json + image + json.replaceAll('\n', '') + '\n'), {
-    events: ['1.0 submit', '4.0 terminated', '2.0 image-size', '4.0 terminated'],
-    garbled: [],
-  });
-});
-
-test('a JSON event that is damaged or no event is garbled; the next is given', () => {
-  const good = '{\n  "EventTypeNumber": 13,\n  "Cluster": 4,\n  "Proc": 0\n}\n';
-  for (const bad of ['{\n  "EventTypeNumber": 5\n', '{\n  "A" 5\n}\n', '{\n  "A": 5\n}\n']) {
-    const { events, garbled } = outline(bad + good);
-    assert.deepEqual(events, ['4.0 released']);
-    assert.equal(garbled.join('').trim(), bad.trim());
-  }
-});
-
 test('a date that does not exist leaves the event without a time', () => {
   const [event] = parseEventLog(Buffer.from(submit.replace('2026-11-15', '2026-13-45')), stamps).events;
   assert.equal(event?.time, undefined);
@@ -187,7 +160,7 @@ test('a hold reason of 10 kB with markup, quotes and emoji is kept to the letter
   assert.equal(event.details.reason, reason);
 });
 
-test('one field read alone is the same as among all details, in every log and form', () => {
+test('one field read alone is the same as among all details, in every log', () => {
   const folder = path.resolve(import.meta.dirname, '../../../test/eventlogs');
   for (const name of readdirSync(folder).filter((file) => file.endsWith('.log'))) {
     const log = readFileSync(path.join(folder, name));

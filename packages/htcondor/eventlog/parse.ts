@@ -1,5 +1,4 @@
-import { type Ad, Expression, setAttribute, type AdValue } from '../classad/ad.ts';
-import { adDetails, type Decoder, type DetailsByKind, fieldDecoder, textDetails } from './decode.ts';
+import { type DetailsByKind, decodeDetails, fieldDecoder } from './decode.ts';
 import type { Garbled, LogEvent, Zone } from './events.ts';
 import { Framer, type Header, HeaderReader } from './framer.ts';
 import { type EventKind, kindOf } from './kinds.ts';
@@ -26,26 +25,16 @@ export interface Parser {
   end(): void;
 }
 
-/** A parser for one log in text, JSON, or a mixture. Nothing in a log makes it throw. */
+/** A parser for one log. Nothing in a log makes it throw. */
 export function createParser(options: ParserOptions): Parser {
   const stamps = new StampReader(options);
   const { onEvent, onGarbled, isPassing = false } = options;
-  let event = new TextEvent();
+  let event = new ParsedEvent();
   return new Framer(new HeaderReader(stamps), {
     text: (bytes, start, end, header, whole, offset) => {
-      if (!isPassing) event = new TextEvent();
+      if (!isPassing) event = new ParsedEvent();
       event.set(bytes, start, end, header, whole, offset);
       onEvent(event as LogEvent);
-    },
-    ad: (bytes, start, end, offset) => {
-      const ad = parseJsonAd(decodeText(bytes, start, end));
-      const number = ad?.EventTypeNumber;
-      if (ad === undefined || typeof number !== 'number') return false;
-      const header = headerOf(ad, number, stamps);
-      const found = new AdEvent(ad);
-      found.set(bytes, start, end, header, true, offset);
-      onEvent(found as LogEvent);
-      return true;
     },
     garbled: (bytes, offset) => {
       onGarbled?.({
@@ -59,27 +48,11 @@ export function createParser(options: ParserOptions): Parser {
   });
 }
 
-/** The same as the first line of an event in text form. */
-function headerOf(ad: Ad, number: number, stamps: StampReader): Header {
-  const text = ad.EventTime;
-  const isTimed = typeof text === 'string' && stamps.read(new TextEncoder().encode(text), 0) !== -1;
-  return {
-    number,
-    cluster: integerOf(ad.Cluster),
-    proc: integerOf(ad.Proc),
-    subproc: integerOf(ad.Subproc),
-    time: isTimed ? stamps.time : NaN,
-    zone: isTimed ? stamps.zone : 'unknown',
-    timeAt: 0,
-    timeEnd: 0,
-  };
-}
-
 const noBytes = new Uint8Array();
 
-/** An event in text form, decoded on demand. */
-class TextEvent {
-  kind: EventKind = 'unknown';
+/** An event, decoded on demand. */
+class ParsedEvent {
+  kind: EventKind = 'other';
   number = 0;
   cluster = 0;
   proc = 0;
@@ -128,78 +101,15 @@ class TextEvent {
   }
 
   get details(): DetailsByKind[EventKind] {
-    return (this.#details ??= this.decode());
+    return (this.#details ??= decodeDetails(this.kind, this.#textBody()));
   }
 
   read(name: string): unknown {
     const field = this.#details === undefined ? fieldDecoder(this.kind, name) : undefined;
-    return field === undefined ? (this.details as Record<string, unknown>)[name] : this.decodeField(field);
-  }
-
-  protected decode(): DetailsByKind[EventKind] {
-    return textDetails(this.kind, this.#textBody());
-  }
-
-  protected decodeField(field: Decoder<unknown>): unknown {
-    return field.text(this.#textBody());
+    return field === undefined ? (this.details as Record<string, unknown>)[name] : field(this.#textBody());
   }
 
   #textBody(): TextBody {
     return (this.#body ??= new TextBody(this.#bytes, this.#timeEnd, this.#end));
   }
-}
-
-/** An event in JSON, already parsed; its details are made on demand. */
-class AdEvent extends TextEvent {
-  readonly #ad: Ad;
-
-  constructor(ad: Ad) {
-    super();
-    this.#ad = ad;
-  }
-
-  override get timeText(): string {
-    return typeof this.#ad.EventTime === 'string' ? this.#ad.EventTime : '';
-  }
-
-  protected override decode(): DetailsByKind[EventKind] {
-    return adDetails(this.kind, this.#ad, this.text);
-  }
-
-  protected override decodeField(field: Decoder<unknown>): unknown {
-    return field.ad(this.#ad, this.text);
-  }
-}
-
-/** A missing number is -1, as in the text form. */
-const integerOf = (value: Ad[string]): number =>
-  typeof value === 'number' && Number.isInteger(value) ? value : -1;
-
-/** The attributes of an event in JSON; undefined if it is invalid. */
-function parseJsonAd(text: string): Ad | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? adFromJson(value)
-      : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function adFromJson(value: object): Ad {
-  const ad: Ad = {};
-  for (const [name, item] of Object.entries(value)) setAttribute(ad, name, valueFromJson(item));
-  return ad;
-}
-
-function valueFromJson(value: unknown): AdValue {
-  if (typeof value === 'string') {
-    // HTCondor writes expressions as strings of this form.
-    const expression = /^\\?\/Expr\((.*)\)\\?\/$/s.exec(value)?.[1];
-    return expression === undefined ? value : new Expression(expression.trim());
-  }
-  if (typeof value === 'number' || typeof value === 'boolean') return value;
-  if (Array.isArray(value)) return value.map(valueFromJson);
-  return typeof value === 'object' && value !== null ? adFromJson(value) : undefined;
 }

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
-import { appendFile, utimes } from 'node:fs/promises';
+import { appendFile, utimes, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import { Fault } from '../fault.ts';
 import { logSources } from './log-sources.ts';
@@ -60,11 +61,14 @@ test('reading stops when its signal aborts', async (t) => {
   await assert.rejects(readEventLog(path.join(folder, 'a.log'), { signal }).next(), /enough/);
 });
 
-test('a log in XML, or with XML between its events, is refused by name; in a folder it is left out and named', async (t) => {
+test('a log in XML or JSON, or with such events between others, is refused by name; in a folder it is left out and named', async (t) => {
   const xml = '<c>\n    <a n="Cluster"><i>5</i></a>\n    <a n="EventTypeNumber"><i>9</i></a>\n</c>\n';
+  const json = '{\n  "Proc": 0,\n  "EventTypeNumber": 0\n}\n';
   const folder = await temporaryFolder(t, {
     'xml.log': xml.repeat(3),
     'mixed.log': event(0) + xml + event(1),
+    'json.log': json.repeat(3),
+    'mixed.json': event(0) + json + event(1),
     'logs/a.log': event(0),
     'logs/b.log': xml,
     'only/b.log': xml,
@@ -72,9 +76,9 @@ test('a log in XML, or with XML between its events, is refused by name; in a fol
   const isRefused = (error: unknown): boolean =>
     error instanceof Fault &&
     error.kind === 'file-invalid' &&
-    /(?:xml|mixed|b)\.log has events in XML, which Updraft does not read/.test(error.message) &&
-    /log_xml.*condor_history -l CLUSTER/.test(error.fix ?? '');
-  for (const name of ['xml.log', 'mixed.log'])
+    /\.(?:log|json) has events in (?:XML|JSON), which Updraft does not read/.test(error.message) &&
+    /(?:log_xml|names).*condor_history -l CLUSTER/.test(error.fix ?? '');
+  for (const name of ['xml.log', 'mixed.log', 'json.log', 'mixed.json'])
     await assert.rejects(
       scanEventLog(path.join(folder, name), () => undefined),
       isRefused,
@@ -83,4 +87,26 @@ test('a log in XML, or with XML between its events, is refused by name; in a fol
   await assert.rejects(logSources(['only'], { cwd: folder }), isRefused);
   const [log, ...more] = await logSources(['logs'], { cwd: folder });
   assert.deepEqual([log?.name, log?.unread, more], ['logs/a.log', ['logs/b.log'], []]);
+});
+
+test('a log that cannot be decompressed, or is in UTF-16, is refused by name with what to do', async (t) => {
+  const folder = await temporaryFolder(t, { 'whole.log': event(0).repeat(99) });
+  const whole = gzipSync(event(0).repeat(99));
+  await writeFile(path.join(folder, 'cut.log.gz'), whole.subarray(0, -9));
+  await writeFile(path.join(folder, 'a.log.xz'), Buffer.from('fd377a585a000004e6d6b446', 'hex'));
+  await writeFile(path.join(folder, 'a.log.bz2'), Buffer.from('425a683931415926', 'hex'));
+  await writeFile(path.join(folder, 'wide.log'), Buffer.from(`\ufeff${event(0)}`, 'utf16le'));
+  for (const [name, message, fix] of [
+    ['cut.log.gz', /cut\.log\.gz is cut or damaged/, /gzip -dc .*cut\.log\.gz \| updraft report -/],
+    ['a.log.xz', /is compressed by xz, which Updraft does not read/, /xz -dc .*a\.log\.xz \|/],
+    ['a.log.bz2', /is compressed by bzip2, which Updraft does not read/, /bzip2 -dc .*a\.log\.bz2 \|/],
+    ['wide.log', /wide\.log is in UTF-16/, /iconv -f UTF-16/],
+  ] as const)
+    await assert.rejects(
+      scanEventLog(path.join(folder, name), () => undefined),
+      (error) => error instanceof Fault && message.test(error.message) && fix.test(error.fix ?? ''),
+      name,
+    );
+  const [log] = await logSources(['.'], { cwd: folder });
+  assert.deepEqual([log?.name, log?.unread?.length], ['whole.log', 4]);
 });

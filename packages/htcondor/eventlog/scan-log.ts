@@ -16,26 +16,19 @@ export interface LogSource {
   readonly size?: number;
   /** The number of the user whose file it is; undefined for a pipe. */
   readonly uid?: number;
-  /** Set when reading ended early: its compressed bytes are cut or damaged. */
-  damage?: string;
-  /** Files beside it that could not be opened. */
+  /** Files of its folder that may be logs, and could not be read. */
   unread?: string[];
   /** Its bytes from the start, uncompressed; a piece may be overwritten once the next one is requested. */
   open(): AsyncIterable<Uint8Array>;
 }
 
-/** Sentences about logs of which only a part, or nothing, could be read. */
-export const damageNotes = (sources: readonly LogSource[]): string[] =>
-  sources.flatMap(({ name, damage, unread = [] }) => [
-    ...(damage === undefined
+/** Sentences about logs that could not be read. */
+export const unreadNotes = (sources: readonly LogSource[]): string[] =>
+  sources.flatMap(({ unread = [] }) =>
+    unread.length === 0
       ? []
-      : [`${printable(name)} is cut or damaged (${damage}): only what could be decompressed was read.`]),
-    ...(unread.length === 0
-      ? []
-      : [
-          `Left out ${counted(unread.length, 'file')} that cannot be read: ${firstFew(unread.map(printable), 3)}.`,
-        ]),
-  ]);
+      : `Left out ${counted(unread.length, 'file')} that cannot be read: ${firstFew(unread.map(printable), 3)}.`,
+  );
 
 export interface ReadOptions {
   signal?: AbortSignal | undefined;
@@ -96,12 +89,12 @@ export async function openLog(
   const pieces = gather(source.open(), beginningBytes);
   let piece = await pieces.next();
   const dating = datingOf(piece.done === true ? new Uint8Array() : piece.value);
-  let isXml = false;
+  let syntax: string | undefined;
   const parser = createParser({
     ...{ reference: source.writtenAt, within: dating.moment ?? within },
     ...{ offsetMinutes, onEvent, isPassing },
     onGarbled: (part) => {
-      isXml ||= hasXmlEvents(part.bytes);
+      syntax ??= otherSyntax(part.bytes);
       onGarbled?.(part);
     },
   });
@@ -115,7 +108,7 @@ export async function openLog(
       isFirst = false;
       if (piece.done === true) parser.end();
       else feed(parser, piece.value, rooms?.next(headroom + piece.value.length));
-      if (isXml) throw xmlLog(source.name);
+      if (syntax !== undefined) throw otherLog(source.name, syntax);
       return piece.done !== true;
     },
     async close() {
@@ -196,22 +189,26 @@ export function isEventLog(beginning: Uint8Array): boolean {
   });
   feed(parser, beginning);
   parser.end();
-  // One in XML too, so that whoever reads it refuses it by name.
-  return hasXmlEvents(beginning) || (events > 0 && garbled * 2 < beginning.length);
+  // One in another syntax too, so that whoever reads it refuses it by name.
+  return otherSyntax(beginning) !== undefined || (events > 0 && garbled * 2 < beginning.length);
 }
 
-/** Whether bytes that are no event in text or JSON begin one in XML. */
-export function hasXmlEvents(bytes: Uint8Array): boolean {
+/** The syntax of events among bytes that are no event in text. */
+export function otherSyntax(bytes: Uint8Array): 'XML' | 'JSON' | undefined {
   const text = latin1Text(bytes, 0, Math.min(bytes.length, headBytes));
-  return /^<c>/m.test(text) && text.includes('<a n="EventTypeNumber">');
+  if (/^<c>/m.test(text) && text.includes('<a n="EventTypeNumber">')) return 'XML';
+  return /^\{/m.test(text) && text.includes('"EventTypeNumber":') ? 'JSON' : undefined;
 }
 
-export const xmlLog = (name: string): Fault =>
-  new Fault('file-invalid', `${printable(name)} has events in XML, which Updraft does not read`, {
+export const otherLog = (name: string, syntax: string): Fault =>
+  new Fault('file-invalid', `${printable(name)} has events in ${syntax}, which Updraft does not read`, {
     about: name,
     fix:
-      'take log_xml out of the submit file: the log of the next jobs is text; what became of the present ones: ' +
-      'condor_q -l CLUSTER | updraft why -, or condor_history -l CLUSTER | updraft why -',
+      (syntax === 'XML'
+        ? 'take log_xml out of the submit file: the log of the next jobs is text'
+        : 'name the log that the submit file names: it is text') +
+      '; what became of the present ones: condor_q -l CLUSTER | updraft why -, or ' +
+      'condor_history -l CLUSTER | updraft why -',
   });
 
 /** Reads only the start of a log. */

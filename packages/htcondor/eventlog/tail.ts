@@ -5,14 +5,10 @@ import { createParser, type Parser, type ParserOptions } from './parse.ts';
 
 /** What happened to a log's file, other than growing. */
 export type Notice =
-  /** HTCondor renamed it and started another; nothing is lost. */
-  | 'rotated'
   /** It was truncated, and may have grown again: it is read from its start again. */
   | 'shrank'
   /** Another file has its name and is read from its start. */
-  | 'replaced'
-  /** It has disappeared; it may come back. */
-  | 'gone';
+  | 'replaced';
 
 export interface TailOptions extends ParserOptions {
   onNotice?: ((notice: Notice) => void) | undefined;
@@ -35,7 +31,6 @@ export class EventLogTail {
   #changedAt = 0;
   /** The log's first bytes: a truncated file may have grown longer than it was. */
   #head: Buffer = Buffer.alloc(0);
-  #gone = false;
 
   constructor(path: string, options: TailOptions) {
     this.path = path;
@@ -46,32 +41,18 @@ export class EventLogTail {
   /** Reads what is new; true if there was anything. */
   async read(signal?: AbortSignal): Promise<boolean> {
     const found = await unlessGone(stat(this.path));
-    if (found === undefined) {
-      if (this.#inode !== 0 && !this.#gone) this.#notice('gone');
-      this.#gone = this.#inode !== 0;
-      return false;
-    }
+    if (found === undefined) return false;
     const unchanged = found.size === this.#offset && found.mtimeMs === this.#changedAt;
-    if (found.ino === this.#inode && unchanged && !this.#gone) return false;
-    this.#gone = false;
-    if (this.#inode !== 0 && found.ino !== this.#inode) await this.#finishRotated(signal);
-    return this.#readFile(this.path, signal);
-  }
-
-  /** After a rotation: reads the rest of the log, and all logs that were rotated since the last read. */
-  async #finishRotated(signal: AbortSignal | undefined): Promise<void> {
-    const rotated = await rotatedLogs(this.path, this.#inode);
-    for (const [index, path] of rotated.entries()) {
-      if (index > 0) this.#restart();
-      await this.#readFile(path, signal);
-      this.#parser.end();
+    if (found.ino === this.#inode && unchanged) return false;
+    if (this.#inode !== 0 && found.ino !== this.#inode) {
+      this.#notice('replaced');
+      this.#restart();
     }
-    this.#notice(rotated.length > 0 ? 'rotated' : 'replaced');
-    this.#restart();
+    return this.#readFile(signal);
   }
 
-  async #readFile(path: string, signal: AbortSignal | undefined): Promise<boolean> {
-    const opened = await unlessGone(open(path, 'r'));
+  async #readFile(signal: AbortSignal | undefined): Promise<boolean> {
+    const opened = await unlessGone(open(this.path, 'r'));
     if (opened === undefined) return false;
     await using file = opened;
     const { ino, mtimeMs, birthtimeMs, size } = await file.stat();
@@ -131,26 +112,3 @@ export async function followEventLog(path: string, options: FollowOptions): Prom
     if (!grew) await waitForChange([path], slowPollMs, options.clock, options.signal);
   }
 }
-
-/** More than any pool keeps. */
-const maxRotations = 100;
-
-/**
- * The present path of a rotated log, found by its inode, followed by logs that were rotated after it: oldest first.
- * Empty if it no longer exists.
- */
-async function rotatedLogs(path: string, inode: number): Promise<string[]> {
-  if ((await inodeOf(`${path}.old`)) === inode) return [`${path}.old`];
-  const newer: string[] = [];
-  for (let number = 1; number <= maxRotations; number++) {
-    const name = `${path}.${number}`;
-    const found = await inodeOf(name);
-    if (found === undefined) return [];
-    newer.unshift(name);
-    if (found === inode) return newer;
-  }
-  return [];
-}
-
-const inodeOf = async (path: string): Promise<number | undefined> =>
-  (await stat(path).catch(() => undefined))?.ino;

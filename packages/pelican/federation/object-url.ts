@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { archiveKinds, defined, type Env, nearest } from '@updraft/base';
+import { archiveKinds, defined, type Env, nearest, repacking } from '@updraft/base';
 import { messageWithoutSecrets } from '@updraft/base/secrets';
 import { Fault } from '../fault.ts';
 import { escapePath, unescapePath } from './escape-path.ts';
@@ -224,7 +224,11 @@ function packKind(url: string, value: string | undefined): PackKind | undefined 
   if (value === undefined) return undefined;
   const kind = packKinds.find((known) => known === value);
   if (kind === undefined)
-    throw invalid(url, `has pack=${value} in its query`, `write pack= with one of ${packKinds.join(', ')}`);
+    throw invalid(
+      url,
+      `has pack=${value} in its query`,
+      repacking(`data.${value}`)?.fix ?? `write pack= with one of ${packKinds.join(', ')}`,
+    );
   return kind;
 }
 

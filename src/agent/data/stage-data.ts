@@ -1,7 +1,15 @@
 import path from 'node:path';
 import os from 'node:os';
 import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
-import { archiveKind, type Clock, defined, isShardList, mapLimited, shardRange, isGone } from '@updraft/base';
+import {
+  type Clock,
+  defined,
+  isArchiveName,
+  isShardList,
+  mapLimited,
+  shardRange,
+  isGone,
+} from '@updraft/base';
 import { Fault, asFault } from '@updraft/account/fault';
 import {
   type FederationLocator,
@@ -86,7 +94,7 @@ export function openStaging(attempt: Attempt): (source: OrderedData, onPart?: ()
     const opened = await openSource(source, attempt, locator);
     const staging = { ...opened, options: { ...opened.options, suspects } };
     const name = nameOf(staging.url);
-    const mode = source.unpack === 'auto' && archiveKind(name) === undefined ? 'none' : source.unpack;
+    const mode = source.unpack === 'auto' && !isArchiveName(name) ? 'none' : source.unpack;
     if (mode === 'none') await stageFile(staging, name, attempt);
     else if (onPart !== undefined) await stageArchive(staging, mode, attempt, onPart);
     else

@@ -142,7 +142,6 @@ function eventShown({ kind, cluster, proc, time, details }: LogEvent, words: Kno
     ...(machine === '' ? {} : { host: words.text(machine) }),
     ...(attributes && { attributes: adShown(attributes, words) }),
   };
-  if (kind === 'unknown') return base;
   if (kind === 'attribute-update' && !attributeNames.has(String(rest['name']))) return base;
   const live = kind === 'generic' ? decodeLive(String(rest['text'])) : undefined;
   return { ...base, ...(words.shown(live ?? rest) as object) };

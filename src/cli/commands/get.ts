@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { defined, mapLimited, shellQuote } from '@updraft/base';
+import { defined, mapLimited, repacking, shellQuote } from '@updraft/base';
 import { Fault } from '@updraft/account/fault';
 import { IdleConnections } from '@updraft/pelican/http';
 import { unpackModes } from '../../job/choices.ts';
@@ -123,7 +123,10 @@ const modes = unpackModes.filter((mode) => mode !== 'none');
 function unpackMode(word: string, swallowed: string[]): UnpackerOptions['mode'] {
   const mode = modes.find((each) => each === word);
   if (mode !== undefined) return mode;
-  if (!hasScheme(word)) throw new InvalidArgumentError(`it must be one of ${modes.join(', ')}.`);
+  if (!hasScheme(word)) {
+    const fix = repacking(`data.${word}`)?.fix;
+    throw new InvalidArgumentError(fix ?? `it must be one of ${modes.join(', ')}.`);
+  }
   swallowed.push(word);
   return 'auto';
 }

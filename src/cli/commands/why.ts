@@ -18,7 +18,7 @@ import {
   headlineOf,
   maxLabels,
 } from '@updraft/account/why';
-import { damageNotes, headBytes, isEventLog, type LogSource } from '@updraft/htcondor/eventlog';
+import { headBytes, isEventLog, type LogSource, unreadNotes } from '@updraft/htcondor/eventlog';
 import { Fault } from '@updraft/account/fault';
 import { endedBadly, type JobState } from '@updraft/account/journal';
 import { isAdopted } from '../../pool/htcondor.ts';
@@ -156,7 +156,7 @@ async function whyLogs(
   const groups = view.json ? [] : groupJobs(jobs, headlineOf, explainStory);
   if (view.json) printJson(cli, jobs, source, explainStory);
   else printGroups(cli, groups, view);
-  for (const note of damageNotes(sources)) cli.err(`\n${note}\n`);
+  for (const note of unreadNotes(sources)) cli.err(`\n${note}\n`);
   if (view.json || words.includes('-')) return;
   const names = logsArgument(words);
   const example = shellQuote(printable(groups[0]?.example.job ?? ''));

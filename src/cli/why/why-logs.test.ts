@@ -215,19 +215,15 @@ test('a large log of many jobs is explained without the lines of its evidence', 
   assert.match((await lines(true))[0]?.join() ?? '', /held/);
 });
 
-test('of a compressed log that is cut, what could be read is explained, and the damage is named', async (t) => {
+test('a compressed log that is cut is refused, and what can be read of it is explained from stdin', async (t) => {
   const log = readFileSync(path.join(import.meta.dirname, '../../../test/eventlogs/hold404.log'));
-  const bytes = gzipSync(log);
   const cwd = await temporaryFolder(t, {});
-  writeFileSync(path.join(cwd, 'cut.log.gz'), bytes.subarray(0, bytes.length - 12));
-  const { out, err } = await runCommand(why, ['cut.log.gz'], { cwd });
-  assert.notEqual(out, '');
-  assert.match(
-    err,
-    /cut\.log\.gz is cut or damaged \(unexpected end of file\): only what could be\s+decompressed/,
-  );
-  writeFileSync(path.join(cwd, 'cut.log.gz'), bytes.subarray(0, 12));
-  await assert.rejects(runCommand(why, ['cut.log.gz'], { cwd }), /cannot be decompressed/);
+  writeFileSync(path.join(cwd, 'cut.log.gz'), gzipSync(log).subarray(0, -12));
+  await assert.rejects(runCommand(why, ['cut.log.gz'], { cwd }), {
+    kind: 'file-invalid',
+    message: 'cut.log.gz is cut or damaged',
+    fix: 'read what can be decompressed of it: gzip -dc cut.log.gz | updraft report -',
+  });
 });
 
 test('an ad of a completed job that counts no starts is not waiting', async (t) => {

@@ -105,7 +105,6 @@ class EventLogSource {
       onEvent: (event) => this.#take(event),
       onGarbled: () => void (this.#garbled += 1),
       onNotice: (notice) => {
-        if (notice === 'rotated' || notice === 'gone') return;
         this.#change = notice;
         this.#garbled = 0;
         this.#entries.restart();

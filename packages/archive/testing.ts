@@ -1,1 +1,0 @@
-export { UnxzStage } from './unxz.ts';
