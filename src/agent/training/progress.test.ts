@@ -69,15 +69,7 @@ for (const [line, expected] of [
   ['kl_loss: 0.2 aux/loss=0.1, error: 3 files, f1: 5', {}],
   ['accuracy: 150 of them', { accuracy: 150 }],
   ['the test of 3 losses took 5 s', {}],
-  [
-    '32/32 - 0s - loss: 0.9 - mae: 0.4 - kl_loss: 0.1 - lr: 0.01 - val_loss: 0.8 - val_mae: 0.3',
-    { loss: 0.9, metrics: { mae: 0.4, kl_loss: 0.1, val_loss: 0.8, val_mae: 0.3 } },
-  ],
-  [
-    '32/32 ━━━━━━━━━━ 1s 2ms/step - accuracy: 0.6 - loss: 0.9 - val_accuracy: 0.5 - val_loss: 0.8',
-    { accuracy: 0.6, loss: 0.9, metrics: { val_accuracy: 0.5, val_loss: 0.8 } },
-  ],
-  ['  mean_accuracy: 0.55', { metrics: { mean_accuracy: 0.55 } }],
+  ['        accuracy                           0.92       314', {}],
   ['  port: 8080', {}],
   [
     "{'eval_loss': 0.5, 'eval_f1_macro': np.float64(0.4), 'eval_runtime': 3.1, 'epoch': 2.0}",
@@ -92,10 +84,7 @@ for (const [line, expected] of [
     '{"train_lr": 1e-6, "train_loss": 0.9, "test_loss": 0.8, "test_acc1": 55.0, "epoch": 1, "n_parameters": 57}',
     { epoch: 1, done: 1, loss: 0.9, metrics: { test_loss: 0.8, test_acc1: 0.55 } },
   ],
-  [
-    '{"step": 5, "R²": 0.5, "test": {"loss": 0.25, "auc": NaN}, "loss": 0.75}',
-    { step: 5, loss: 0.75, metrics: { 'R²': 0.5, test_loss: 0.25, 'test/auc': NaN } },
-  ],
+  ['{"step": 5, "R²": 0.5, "loss": 0.75}', { step: 5, loss: 0.75, metrics: { 'R²': 0.5 } }],
   ["{'lr': 0.1, 'loss_weight': 2, 'f1_threshold': 0.5}", {}],
   ['lossless compression of 3 epochs of geology', {}],
   ['glossy: 5', {}],
@@ -122,13 +111,7 @@ for (const [line, expected] of [
   ['Accuracy of the network on the 10000 test images: 55 %', { metrics: { test_accuracy: 0.55 } }],
   ['Accuracy of our model on the validation set = 0.7', { metrics: { val_accuracy: 0.7 } }],
   ['Perplexity 23.1', { metrics: { Perplexity: 23.1 } }],
-  ['CV score: 0.91 (+/- 0.02)', { metrics: { cv_score: 0.91 } }],
-  ['Mean cross-validation score: 0.91 ± 0.02', { metrics: { cv_score: 0.91 } }],
   ['Accuracy: 0.91 (+/- 0.02)', { accuracy: 0.91 }],
-  [
-    "[I 2026-01-01 10:00:00,123] Trial 3 finished with value: 0.91 and parameters: {'loss': 2}. Best is trial 2 with value: 0.95.",
-    { metrics: { trial_value: 0.91 } },
-  ],
   ...[
     'Accuracy of plane : 55 %',
     'Accuracy for class: plane is 55.0 %',
@@ -140,10 +123,6 @@ for (const [line, expected] of [
     'the perplexity 23.1 of the baseline',
     'Error 3',
     'precision 16',
-    'CV score threshold: 0.9',
-    'cross_val_score: [0.9 0.91]',
-    "Trial 3 finished with values: [0.91, 0.2] and parameters: {'x': 1}.",
-    'Trial 3 pruned. Best is trial 2 with value: 0.95.',
   ].map((line) => [line, {}] as const),
   ['using precision=16, 4 devices', {}],
   ['error: 3, retry 5', {}],
@@ -259,14 +238,6 @@ test("of Lightning's two values of one metric, that of the epoch counts", () => 
   assert.deepEqual(progressOfRecord(JSON.stringify({ ...both, train_loss: 7 })).loss, 7);
 });
 
-test("Ray's iterations are steps", () => {
-  assert.deepEqual(progressOfLine("{'training_iteration': 3, 'mean_accuracy': 0.5}"), {
-    ...{ step: 3, metrics: { mean_accuracy: 0.5 } },
-  });
-  assert.equal(progressOfLine('training_iteration: 4').step, 4);
-  assert.deepEqual(progressOfRecord('{"training_iteration": 5, "f1": 1}'), { step: 5, metrics: { f1: 1 } });
-});
-
 for (const [line, expected] of [
   [
     'Epoch 2:  50%|██▌  | 4/8 [00:00<00:00, 93it/s, v_num=0, train_loss_step=0.25, val_acc=0.5, train_loss_epoch=0.8]',
@@ -286,10 +257,6 @@ for (const [line, expected] of [
   ['Accuracy of the network on the 10000 test images: 55 %', { metrics: { test_accuracy: 0.55 } }],
   ['Test Accuracy of the model on the 10000 test images: 97.5 %', { metrics: { test_accuracy: 0.975 } }],
   ['Accuracy for class: plane is 63.2 %', {}],
-  [
-    '2024-01-01 | INFO | valid | {"epoch": 1, "valid_loss": "9.5", "valid_ppl": "500.1"}',
-    { epoch: 1, done: 1, metrics: { val_loss: 9.5, valid_ppl: 500.1 } },
-  ],
   ['[01/01 10:00:00 d2]:  eta: 0:10:00  iter: 19  total_loss: 2.1  loss_cls: 0.9', { step: 19, loss: 2.1 }],
 ] as const)
   test(`what public training scripts print is read: ${line.slice(0, 24)}`, () => {

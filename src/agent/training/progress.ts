@@ -11,7 +11,7 @@ const epochOf = new RegExp(
   'i',
 );
 const stepOf =
-  /\b(?:steps?|iters?|(?:training_)?iterations?|batch(?:es)?)\b["']?\s*[:=]?\s*[[(]?(\d+)(?:\s*(?:\/|of)\s*(\d+))?/i;
+  /\b(?:steps?|iters?|iterations?|batch(?:es)?)\b["']?\s*[:=]?\s*[[(]?(\d+)(?:\s*(?:\/|of)\s*(\d+))?/i;
 // PyTorch's examples write `[640/60000 (1%)]` or `1/6 [640/60000 (1%)]`,
 // progress bars `45/100 [00:10<00:12` or `1.5k/60k [`.
 // torchvision writes `Epoch: [0]  [  10/5004]`, PyTorch's quickstart `loss: 2.3  [   64/60000]`.
@@ -37,24 +37,15 @@ const ofModel = new RegExp(
   ].join(''),
   'gi',
 );
-/** `CV score: 0.91 (+/- 0.02)`. */
-const cvScore =
-  /\b(?:(?:mean|average|avg\.?) )?(?:\d+-fold )?(?:cv|cross[ -]val(?:idation)?)[ -]score(?=\s*[:=]|\s+is\b)/gi;
-const spreadOf = /\(?(?:\+\/-|±)\s*[\d.]+\s*%?\)?/g;
 const joinWords = (text: string): string =>
   text
     .replaceAll(ofModel, (_, what: string, pass = '') => `${pass} ${what}`)
-    .replaceAll(cvScore, 'cv_score')
-    .replaceAll(twoWords, (words: string) => words.toLowerCase().replace(/[ -]/, '_'))
-    .replaceAll(spreadOf, '');
-
-/** Optuna: `Trial 3 finished with value: 0.91 and parameters: {'lr': 0.1}. Best is trial 2 with value: 0.95.` */
-const trialOf = new RegExp(String.raw`\bTrial \d+ finished with value: ${numeral}`);
+    .replaceAll(twoWords, (words: string) => words.toLowerCase().replace(/[ -]/, '_'));
 
 /** Metrics that count after a pass, as in `val_f1`, or in a line that has nothing but figures. */
 const otherFigures = anyOf(String.raw`
   top-?\d error f1(?:_score)? (?:roc_|pr_)?auc r2(?:_score)? log_loss balanced_accuracy
-  average_precision precision recall ppl perplexity bleu rmse m[as]e m?iou dice [wc]er mcc cv_score
+  average_precision precision recall ppl perplexity bleu rmse m[as]e m?iou dice [wc]er mcc
 `);
 
 /** `loss: 0.3`, `acc = 91 %`, `Accuracy: 9909/10000`, `Acc@1 71.2`; whose they are is written before them. */
@@ -161,51 +152,30 @@ const settingWord = wordIn(`
 `);
 const isMetricName = (name: string): boolean => metricWord.test(name) && !settingWord.test(name);
 
-/** A key with its number, or with a table of its own, or that table's end. */
+/** A key with its number. */
 const itemOf = new RegExp(
   String.raw`["']([^"']{1,60})["']\s*:\s*` +
-    String.raw`(?:(\{)|["']?(?:(?:np|torch|numpy)\.)?(?:\w+\()?${numeral}(?=["',)}\s]|$))|(\})`,
+    String.raw`["']?(?:(?:np|torch|numpy)\.)?(?:\w+\()?${numeral}(?=["',)}\s]|$)`,
   'gi',
 );
 
-/** `{"loss": 0.3}`, `{'eval_f1': 0.5}`: of tables in tables, `{"test": {"loss": 1}}`, too. */
+/** `{"loss": 0.3}`, `{'eval_f1': 0.5}`. */
 function addItems(found: Progress, text: string, names: TrainNames): void {
-  const tables: string[] = [];
-  for (const [, key = '', opens, value, closes] of text.matchAll(itemOf)) {
-    if (closes !== undefined) tables.pop();
-    else if (opens !== undefined) tables.push(key);
-    else if (value !== undefined) {
-      const name = [...tables, key].join('/');
-      const known = knownName(name);
-      if (known !== undefined && isMetricName(name))
-        setMetric(found, known, names.shareOf(known, toNumber(value)));
-    }
-  }
-}
-
-/** ` - mae: 0.2` of Keras, and a line of YAML. */
-const namedOf = new RegExp(String.raw`(?:^|\s-\s)\s*([\w./@\xb2-]{1,60}): ${numeral}(?=\s-\s|\s*$)`, 'gi');
-
-function addNamed(found: Progress, text: string, pass: string, names: TrainNames): void {
-  for (const [, name = '', value = ''] of text.matchAll(namedOf)) {
-    const known = knownName(anyPass.test(name) ? name : `${pass}${name}`);
+  for (const [, name = '', value = ''] of text.matchAll(itemOf)) {
+    const known = knownName(name);
     if (known !== undefined && isMetricName(name))
       setMetric(found, known, names.shareOf(known, toNumber(value)));
   }
 }
 
-const isKeras = /^\s*\d+\/\d+ .* - [\w./-]*loss: /;
-const isYaml = /^\s*[a-z][\w./@-]{0,60}: [-+.\w]+\s*$/i;
-
-/** `accuracy    0.92    314`: columns of a table, such as scikit-learn's report, where the number is rounded. */
-export const isTableRow = (line: string): boolean =>
+/** `accuracy    0.92    314`: columns of a table, such as scikit-learn's report, whose numbers are rounded. */
+const isTableRow = (line: string): boolean =>
   /^\s*[a-z][\w./@-]*(?: [\w./@-]+)*(?:(?: {2,}|\t\s*)[-+.\d]+){2,}\s*$/i.test(line.slice(0, 200));
 
 /** What one line of a training's output says, by the conventions of common training programs. */
 export function progressOfLine(line: string, names = new TrainNames(), passes = new PrintedPass()): Progress {
   const text = line.slice(0, 2000);
-  const trial = trialOf.exec(text)?.[1];
-  if (trial !== undefined) return { metrics: { trial_value: toNumber(trial) } };
+  if (isTableRow(text)) return {};
   const found: Progress = {};
   const epoch = epochOf.exec(text) ?? trainOf.exec(text);
   if (epoch !== null) setPair(found, 'epoch', 'epochs', epoch[1], epoch[2]);
@@ -213,11 +183,9 @@ export function progressOfLine(line: string, names = new TrainNames(), passes = 
   if (epoch?.[1] === '0') found.firstEpoch = 0;
   const step = stepOf.exec(text) ?? fraction(text);
   if (step !== undefined) setPair(found, 'step', 'steps', step[1], step[2]);
-  const joined = joinWords(text);
   const pass = passes.at(text);
-  if (/(?:^|\|)\s*\{/.test(text)) addItems(found, text, names);
-  else if (isKeras.test(joined) || isYaml.test(joined)) addNamed(found, joined, pass, names);
-  else addFigures(found, joined, pass, names);
+  if (/^\s*\{/.test(text)) addItems(found, text, names);
+  else addFigures(found, joinWords(text), pass, names);
   const waited = waitedOf.exec(text)?.[1];
   if (waited !== undefined && Number(waited) >= 0) found.waited = Number(waited);
   // Hugging Face's last line has the mean of all its losses.
@@ -286,9 +254,6 @@ function withDone(found: Progress): Progress {
   return found;
 }
 
-/** Ray counts iterations. */
-const fieldNamed = (name: string): string => (name === 'training_iteration' ? 'step' : name);
-
 const isOwnField = (name: string): name is (typeof progressFields)[number] =>
   (progressFields as readonly string[]).includes(name);
 
@@ -319,7 +284,7 @@ export function progressOfRecord(line: string, names = new TrainNames()): Progre
   const isNumber = (field: unknown): boolean =>
     typeof field === 'number' || field === 'NaN' || /^-?Infinity$/.test(String(field));
   const numbers = Object.entries(value).filter(([, field]) => isNumber(field));
-  const fields = oneOfEach(new Map(numbers.map(([name, field]) => [fieldNamed(name), field])));
+  const fields = oneOfEach(new Map(numbers));
   for (const [name, field] of fields) if (isOwnField(name)) found[name] = names.shareOf(name, Number(field));
   for (const [name, field] of fields) {
     if (isOwnField(name)) continue;

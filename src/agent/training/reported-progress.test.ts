@@ -153,16 +153,6 @@ for (const printedEpochs of [false, true])
       ]);
   });
 
-test('what a table rounds does not replace what a line states', () => {
-  const reported = new ReportedProgress();
-  const row = (accuracy: number): string => `    accuracy                           ${accuracy}       314`;
-  for (const line of [row(0.9), 'Accuracy: 0.9312', row(0.93)]) reported.addPrinted(line);
-  assert.deepEqual(curvesOf(reported.take()).accuracy?.at(-1)?.[1], 0.9312);
-  const alone = new ReportedProgress();
-  for (const line of [row(0.9), row(0.91)]) alone.addPrinted(line);
-  assert.deepEqual(curvesOf(alone.take()).accuracy?.at(-1)?.[1], 0.91, 'without one, the table counts');
-});
-
 for (const takeEvery of [1, 2, 100])
   test(`a loss of batches and one of the training data are two metrics; to the journal every ${takeEvery} lines`, () => {
     const reported = new ReportedProgress();

@@ -8,7 +8,7 @@ import {
   type Progress,
   type RefusedMetrics,
 } from '@updraft/account/journal';
-import { isTableRow, progressOfLine, progressOfRecord, TrainNames } from './progress.ts';
+import { progressOfLine, progressOfRecord, TrainNames } from './progress.ts';
 import { PrintedPass } from './printed-pass.ts';
 import { mergeProgress, Reports } from './reports.ts';
 
@@ -32,8 +32,6 @@ export class ReportedProgress {
   readonly #journaled = new Set<string>();
   /** Of accuracies without a unit, what the journal does not have yet. */
   #scales: Record<string, MetricScale> = {};
-  /** Metrics of lines that are no rows of a table. */
-  readonly #stated = new Set<string>();
   /** The fields and metrics that records have had, and the fields that depend on them. */
   readonly #recorded = new Set<string>();
   readonly #printedMetrics = new Set<string>();
@@ -66,9 +64,7 @@ export class ReportedProgress {
   addPrinted(line: string): Progress {
     const read = progressOfLine(line, this.#printedNames, this.#passes);
     this.#part(this.#printedNames, this.#printed);
-    const isRow = isTableRow(line);
-    if (!isRow) for (const name in metricsOf(read)) this.#stated.add(name);
-    const found = this.#names.admit(isRow ? without(read, this.#stated) : read);
+    const found = this.#names.admit(read);
     return mergeProgress(this.#passes.settle(line, found).map((one) => this.#place(one)));
   }
 
