@@ -1,14 +1,23 @@
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
-import { chmod, truncate, utimes, writeFile } from 'node:fs/promises';
+import { chmod, readFile, truncate, utimes, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, test } from 'node:test';
+import { systemClock } from '@updraft/base';
+import { waitForChange } from '@updraft/base/processes';
 import { makeTarGz } from '../agent/tar.ts';
 import { onlyJob, result } from '../condor/condor-harness.ts';
+import { hangMs } from '../hang-limit.ts';
 import type { ObjectHarness } from '../objects/object-harness.ts';
 import { catalogueHarness, demoData, endsOf, jobFile, rulesOf } from './catalogue-harness.ts';
 
 const sha256 = (bytes: Buffer | string): string => createHash('sha256').update(bytes).digest('hex');
+
+async function isHeld(log: string): Promise<void> {
+  const signal = AbortSignal.timeout(hangMs);
+  while (!(await readFile(log, 'utf8')).includes('Job was held'))
+    await waitForChange([log], 500, systemClock, signal);
+}
 
 describe('content and results that are wrong', { concurrency: 3 }, () => {
   test("F1: input over the access point's limit is refused with both figures, and a hold for it is explained", async (t) => {
@@ -36,6 +45,7 @@ queue
     assert.ok(rulesOf(checked).includes('native-input'), JSON.stringify(checked.findings));
     assert.match(JSON.stringify(checked.findings), /158,783 MB.*5,000 MB/);
     await harness.tool('condor_submit', 'job.sub');
+    await isHeld(at('job.log'));
     const { cause, because } = await harness.whyLog('job.log');
     assert.equal(cause, 'input-too-big');
     assert.match(because.join(' '), /15878[34] MB, limit 5000 MB/);
