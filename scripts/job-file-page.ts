@@ -124,7 +124,6 @@ const rules: Record<string, string[]> = {
   'resources.memory': ['memory-small', 'no-slot', 'few-slots'],
   'resources.disk': ['disk-too-small', 'disk-tight'],
   'resources.time': ['duration', 'no-time'],
-  'run.jobs': ['caches-cold'],
   'run.project': ['project'],
   'run.requirements': ['requirements-invalid', 'no-slot', 'few-slots'],
 };

@@ -37,7 +37,6 @@ export {
   isSameHome,
   parseObjectUrl,
 } from './federation/object-url.ts';
-export { canPrestage, hasPrestage, prestage } from './federation/prestage.ts';
 export {
   createTokenFiles,
   tokenLocations,

@@ -4,7 +4,7 @@ import { cudaRules, imageRules, softwareRules } from './rules/software.ts';
 import { diskRules, folderRules, secretRules, limitRules } from './rules/limits.ts';
 import { downloadRules, type DownloadFacts } from './rules/downloads.ts';
 import { localPathRules, scriptFileRules, parameterRules } from './rules/scripts.ts';
-import { objectRules, tokenRules, warmRules } from './rules/objects.ts';
+import { objectRules, tokenRules } from './rules/objects.ts';
 import { resultRules, scriptFindings, timeRules } from './rules/results.ts';
 import { slotRules } from './rules/slots.ts';
 
@@ -12,7 +12,7 @@ type AllFacts = Facts & DownloadFacts;
 
 /** Every rule about a job file, family by family. */
 const families: readonly (readonly [title: string, rules: readonly Rule<AllFacts>[]])[] = [
-  ['data', [...objectRules, ...warmRules]],
+  ['data', objectRules],
   ['tokens and secrets', [...tokenRules, ...secretRules]],
   ['pool', [...limitRules, ...slotRules]],
   ['disk', [...diskRules, ...folderRules]],

@@ -34,7 +34,6 @@ export const groups = {
   'Data and software:': {
     get: 'download and verify objects of a federation',
     put: 'upload files as objects',
-    warm: 'fill caches with objects before many jobs ask for them',
     ls: 'list a folder of a federation',
     stat: 'show size, time, digests and servers of an object',
     cat: 'write objects to stdout, one after the other',

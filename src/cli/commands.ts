@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { Cli } from './cli.ts';
 import { type CommandName, groups } from './command-list.ts';
-import { addHelp, configureHelp, describe } from './help.ts';
+import { addHelp, configureHelp, describe, removedCommand } from './help.ts';
 import { Fault } from '@updraft/account/fault';
 import type { Plan } from '../job/plan.ts';
 
@@ -31,7 +31,6 @@ const files: Record<CommandName, () => Promise<{ configure: Configure }>> = {
   adopt: () => import('./commands/adopt.ts'),
   get: () => import('./commands/get.ts'),
   put: () => import('./commands/put.ts'),
-  warm: () => import('./commands/warm.ts'),
   ls: async () => ({ configure: (await import('./commands/stat.ts')).configureList }),
   stat: () => import('./commands/stat.ts'),
   cat: () => import('./commands/cat.ts'),
@@ -88,20 +87,19 @@ export async function buildProgram(cli: Cli, wanted: readonly string[] | 'all'):
         await (await import('./object/login.ts')).renewTokensOf(cli, plan);
       await (await import('../pool/supervise-run.ts')).superviseRun(folder, { ...cli, renewTokens });
     });
-  root
-    .command('sync', { hidden: true })
-    .helpOption(false)
-    .allowUnknownOption()
-    .argument('[words...]')
-    .action(() => {
-      throw new Fault('usage', 'updraft sync was removed', {
-        fix:
-          '`updraft get -r URL FOLDER` or `updraft put -r FOLDER URL` copies what is missing; ' +
-          '`pelican object sync` mirrors',
-      });
-    });
+  for (const [name, fix] of Object.entries(removedCommands)) removedCommand(root, name, fix);
   return root;
 }
+
+/** The commands of earlier versions, and what to use instead. */
+const removedCommands = {
+  sync:
+    '`updraft get -r URL FOLDER` or `updraft put -r FOLDER URL` copies what is missing; ' +
+    '`pelican object sync` mirrors',
+  warm:
+    '`updraft submit --canary 1` lets one job fill the caches of its site before the others ask; ' +
+    '`pelican object prestage` fills a cache ahead of time',
+};
 
 /** Commands that start or end processes on this machine, which Updraft identifies by Linux's /proc. */
 const linuxOnly = ['run', 'submit', 'rehearse', 'retry', 'stop', 'shell', 'demo', 'mini', '_supervise'];

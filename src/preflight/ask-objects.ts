@@ -81,7 +81,7 @@ export const tokenless = (plan: Plan): string[] => [
 ];
 
 /** The objects of all jobs, whatever they differ in, each once. */
-export function everyObjectOf(plan: Plan): AskedObject[] {
+function everyObjectOf(plan: Plan): AskedObject[] {
   const where = (): { file: string; line: number } => ({ file: plan.file, line: 0 });
   const all = variantsOf(plan).flatMap((one) => objectsOf(one, where));
   return [...new Map(all.map((object) => [`${object.url}\n${object.tokenFile ?? ''}`, object])).values()];

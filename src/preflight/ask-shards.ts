@@ -18,7 +18,7 @@ import type { AskedObject } from './gathered.ts';
 const maxAsked = 40;
 
 /** Reads the list of shards that a data source is: the one that is sent with the jobs, or the one at its URL. */
-export async function readShards(
+async function readShards(
   asking: Asking,
   { url, manifest, declared }: Pick<AskedObject, 'url' | 'manifest' | 'declared'>,
   access: FetchOptions,

@@ -9,20 +9,11 @@ import {
   counted,
   type Env,
   errorReason,
-  isThere,
   shellQuote,
 } from '@updraft/base';
 import { Fault } from '@updraft/account/fault';
 import { jobNames, withJsonNumbers } from '@updraft/account/parameters';
-import {
-  jobId,
-  runFiles,
-  attemptFiles,
-  attemptFolder,
-  describeFull,
-  isFull,
-  keptFolder,
-} from '@updraft/account/run-folder';
+import { jobId, runFiles, attemptFiles, attemptFolder, keptFolder } from '@updraft/account/run-folder';
 import {
   type EntrySource,
   followRun,
@@ -35,16 +26,9 @@ import {
   type RunState,
   isOpen,
   openJournal,
-  emptyTally,
 } from '@updraft/account/journal';
-import { readdir, stat, lstat, open, realpath, rename, rm } from 'node:fs/promises';
+import { readdir, stat, lstat, rename } from 'node:fs/promises';
 import { replaceFile, removeTree } from '@updraft/base/disk';
-import { execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { createWriteStream } from 'node:fs';
-import { pipeline } from 'node:stream/promises';
-import { promisify } from 'node:util';
-import { createGzip } from 'node:zlib';
 import { combinationNumbers } from '../job/matrix.ts';
 import type { Plan } from '../job/plan.ts';
 import { variantsOf } from '../job/variants.ts';
@@ -187,8 +171,6 @@ async function summarize(folder: string): Promise<RunSummary> {
   const kept = await readSummary(folder);
   if (kept !== undefined && kept.key === (await keyOf(folder, kept.pool, journal.size)))
     return { ...kept.summary, folder };
-  const well = await endedWell(folder);
-  if (well !== undefined) return { ...well, isRehearsal: await isRehearsal(folder) };
   const state = await readRunOutline(folder);
   const summary = { ...summaryOf(state, folder), isRehearsal: await isRehearsal(folder) };
   if (state.endedAt !== undefined && state.jobs.every((job) => !isOpen(job) || job.isKeptBack))
@@ -200,17 +182,6 @@ async function summarize(folder: string): Promise<RunSummary> {
   if (state.endedAt !== undefined) return summary;
   const supervisor = await poolKind(state.pool)?.supervisor?.(folder);
   return supervisor?.state === 'died' ? { ...summary, isUnsupervised: true } : summary;
-}
-
-/** Most runs of a supervisor end with a success of every job: the ends of their journals say so. */
-async function endedWell(folder: string): Promise<Omit<RunSummary, 'isRehearsal'> | undefined> {
-  const { first, last } = await readJournalEnds(path.join(folder, runFiles.journal));
-  const [ended, before] = [last.at(-1), last.at(-2)];
-  if (first?.kind !== 'run-created' || ended?.kind !== 'run-ended' || ended.failed > 0) return undefined;
-  const { t: createdAt, pool, jobs } = first;
-  const tally = { ...emptyTally(jobs.length), success: jobs.length };
-  const endedAt = before?.kind === 'job-ended' ? before.t : ended.t;
-  return { run: path.basename(folder), folder, pool, createdAt, endedAt, held: 0, tally };
 }
 
 interface Kept {
@@ -294,81 +265,4 @@ async function keptFolders(folder: string): Promise<string[]> {
     full.map((attempt) => readJsonFile<WorkOrder>(path.join(attempt, attemptFiles.order))),
   );
   return orders.flatMap((order) => (order?.run === path.basename(folder) ? [keptFolder(order)] : []));
-}
-
-/** Only names, contents, modes and times of the files count, not who packs them or when. */
-const tarOptions = [
-  '--create',
-  '--sort=name',
-  '--owner=0',
-  '--group=0',
-  '--numeric-owner',
-  '--format=posix',
-  '--pax-option=exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime',
-];
-
-interface Archive {
-  file: string;
-  bytes: number;
-}
-
-/** Packs a run into `NAME.tar.gz` in a folder, verifies it, and then removes the run. */
-export async function archiveRun(
-  folder: string,
-  to: string,
-  { env, signal }: { env: Env; signal: AbortSignal },
-): Promise<Archive> {
-  const run = path.basename(folder);
-  const file = path.join(to, `${run}.tar.gz`);
-  const real = await realpath(to).catch(() => to);
-  if (`${real}/`.startsWith(`${await realpath(folder)}/`))
-    throw new Fault('usage', `${to} is in the run itself, which is removed`, { fix: 'use --to FOLDER' });
-  if (await isThere(file))
-    throw new Fault('usage', `${file} exists already`, {
-      about: file,
-      fix: `move it away: mv ${shellQuote(file)} …`,
-    });
-  const draft = path.join(to, `.${run}.tar.gz.draft`);
-  try {
-    // What is there was left by a killed command, or is a link that would be written through.
-    await rm(draft, { force: true });
-    await pack(folder, draft, signal);
-    // What cannot be listed could not be unpacked.
-    await promisify(execFile)('tar', ['-tzf', draft], { maxBuffer: 1 << 30, signal });
-    await rename(draft, file);
-  } catch (error) {
-    await rm(draft, { force: true });
-    signal.throwIfAborted();
-    throw cannotArchive(run, file, error);
-  }
-  await removeRun(folder, env);
-  return { file, bytes: (await stat(file)).size };
-}
-
-async function pack(folder: string, draft: string, signal: AbortSignal): Promise<void> {
-  const args = [...tarOptions, '-C', path.dirname(folder), `./${path.basename(folder)}`];
-  const tar = spawn('tar', args, { stdio: ['ignore', 'pipe', 'pipe'], signal });
-  let said = '';
-  tar.stderr.on('data', (data) => (said += String(data)));
-  const ended = once(tar, 'close') as Promise<[number | null]>;
-  const output = createWriteStream(draft, { mode: 0o600, flags: 'wx' });
-  await Promise.all([ended, pipeline(tar.stdout, createGzip(), output)]);
-  const [status] = await ended;
-  if (status !== 0) throw new Error(`tar exited with ${status ?? 'a signal'}: ${said.trim().slice(0, 300)}`);
-  await using written = await open(draft, 'r');
-  await written.sync();
-}
-
-function cannotArchive(run: string, file: string, error: unknown): Fault {
-  if (isFull(error))
-    return new Fault('disk-full', `${run} is not archived: ${describeFull(path.dirname(file), error)}`, {
-      fix: 'write the archive to another disk with --to FOLDER',
-      about: file,
-      cause: error,
-    });
-  return new Fault('file-invalid', `${run} is not archived: ${(error as Error).message}`, {
-    fix: 'nothing was removed: fix that, and run the same command again',
-    about: file,
-    cause: error,
-  });
 }

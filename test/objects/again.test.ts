@@ -160,7 +160,7 @@ test('after a kill, the same command continues with the folder', async (t) => {
   assert.deepEqual((await readdir(harness.at('copy'))).sort(), ['first', 'large', 'later']);
 });
 
-test('`updraft sync` does nothing, and names what to use instead', async (t) => {
+test('`updraft sync` and `updraft warm` do nothing, and name what to use instead', async (t) => {
   const harness = await ObjectHarness.open(t);
   await harness.publish('demo/all/a', 'a');
   await writeFile(harness.at('mine'), 'mine');
@@ -169,5 +169,8 @@ test('`updraft sync` does nothing, and names what to use instead', async (t) => 
     assert.deepEqual([exit, out], [2, '']);
     assert.match(err, /sync was removed\n.*get -r URL FOLDER.*put -r FOLDER URL.*pelican object sync/);
   }
+  const warm = await ended(harness.spawn(['warm', '--dry-run', 'osdf:///demo/all/a']));
+  assert.deepEqual([warm.exit, warm.out], [2, '']);
+  assert.match(warm.err, /warm was removed\n.*submit --canary 1.*pelican object prestage/);
   assert.deepEqual(await readdir(harness.cwd), ['mine']);
 });

@@ -240,35 +240,6 @@ function differenceTo(good: ServerFact, server: ServerFact): string | undefined 
   return other === undefined ? undefined : `has different content of the same size (${other} differs)`;
 }
 
-/** From these on, filling cold caches first saves noticeable time. */
-const manyJobs = 20;
-const largeBytes = 10_000_000;
-
-/** Rules about caches that many jobs are about to use. */
-export const warmRules: Rule<Pick<Facts, 'objects' | 'plan'>>[] = [
-  {
-    name: 'caches-cold',
-    level: 'note',
-    about: 'Many jobs will fetch an object that none of the caches has yet.',
-    check: ({ objects, plan }) => {
-      const jobs = plan.jobs.length;
-      return objects.flatMap(({ label, place, servers }) => {
-        const bytes = servers.find(({ bytes: size }) => size !== undefined)?.bytes ?? 0;
-        const caches = servers.filter(({ copy }) => copy === 'none' || copy === 'part' || copy === 'whole');
-        const isCold = caches.length > 0 && caches.every(({ copy }) => copy !== 'whole');
-        if (!isCold || jobs < manyJobs || bytes < largeBytes) return [];
-        return {
-          message:
-            `${label}: ${jobs} jobs will fetch ${formatSize(bytes)} each, ` +
-            `but none of the ${counted(caches.length, 'cache')} asked has it`,
-          fix: 'fill them first with `updraft warm`; for distant sites, name their caches with --cache',
-          place,
-        };
-      });
-    },
-  },
-];
-
 type TokenFacts = Pick<Facts, 'tokens' | 'now' | 'plan'>;
 
 /** Assumed for waiting in the queue and for retries. */

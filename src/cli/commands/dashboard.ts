@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import os from 'node:os';
 import path from 'node:path';
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { printable, safeOutput, shellQuote } from '@updraft/base';
 import { accessPointReason, machineFacts, openBrowser } from '../../dashboard/host.ts';
 import type { JobDescription } from '../../dashboard/job-row.ts';
@@ -17,7 +17,7 @@ import { retryRun } from '../../run/rounds.ts';
 import { findOutput } from '../../run/find-output.ts';
 import { documentText } from '@updraft/view/document';
 import { type Cli, drawErr } from '../cli.ts';
-import { addHelp } from '../help.ts';
+import { addHelp, removedOption } from '../help.ts';
 import { findRun, type FoundRun } from '../find-run.ts';
 import { whileRefreshing } from '../run-view/current-state.ts';
 import { jobFigures, jobNotes, describeState, placeOf } from '../run-view/describe-job.ts';
@@ -30,7 +30,6 @@ interface Options {
   port?: number;
   open: boolean;
   static?: string;
-  ssh?: string;
   here?: true;
 }
 
@@ -48,13 +47,18 @@ export function configure(command: Command, cli: Cli): void {
     .option('--no-open', 'print the link; do not open a browser')
     .option('--static <file>', 'write the page as one file and exit')
     .option('--here', 'serve on an access point too (ask its staff first)')
-    .addOption(new Option('--ssh <host:folder>').hideHelp())
     .action((words: string[], options: Options) => dashboard(cli, words, options));
+  removedOption(
+    command,
+    '--ssh <host:folder>',
+    'on the machine of the run, write `updraft dashboard RUN --static dashboard.html`, and copy that ' +
+      'file; for the live page, if the staff there agrees, run `ssh -L 8123:127.0.0.1:8123 HOST`, and in it ' +
+      '`updraft dashboard RUN --here --port 8123 --no-open`',
+  );
 }
 
 async function dashboard(cli: Cli, words: string[], options: Options): Promise<void> {
-  const { ssh, here, static: file } = options;
-  if (ssh !== undefined) throw sshRemoved();
+  const { here, static: file } = options;
   const found = await Promise.all(
     (words.length === 0 ? [undefined] : words).map((word) => findRun(cli, word)),
   );
@@ -70,19 +74,6 @@ async function dashboard(cli: Cli, words: string[], options: Options): Promise<v
   if (file === undefined) await found.reduce(looking, serving)();
   else await writeStatic(cli, runs, file);
 }
-
-/** The option of earlier versions. */
-const sshRemoved = (): Fault =>
-  new Fault(
-    'usage',
-    '--ssh was removed: the dashboard shows only runs of the machine on which it is started',
-    {
-      fix:
-        'on the machine of the run, write `updraft dashboard RUN --static dashboard.html`, and copy that ' +
-        'file; for the live page, if the staff there agrees, run `ssh -L 8123:127.0.0.1:8123 HOST`, and in it ' +
-        '`updraft dashboard RUN --here --port 8123 --no-open`',
-    },
-  );
 
 async function refuseOnAccessPoint(cli: Cli, run: FoundRun | undefined): Promise<void> {
   const facts = await machineFacts(cli.uid);

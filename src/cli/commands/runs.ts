@@ -1,15 +1,14 @@
-import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
-import { counted, formatSize, printable, shellQuote } from '@updraft/base';
+import { counted, printable } from '@updraft/base';
 import { Fault } from '@updraft/account/fault';
 import { formatMillis } from '@updraft/view/format';
-import { listRuns, type RunSummary, archiveRun, assertRemovable, removeRun } from '../../run/run-states.ts';
+import { listRuns, type RunSummary, assertRemovable, removeRun } from '../../run/run-states.ts';
 import type { Cli } from '../cli.ts';
-import { addHelp } from '../help.ts';
+import { addHelp, removedCommand } from '../help.ts';
 import { findRunsFolder } from '../find-run.ts';
 import { confirmDeletion } from '../object/confirm-deletion.ts';
-import { type NextCommand, nextCommands, printPage } from '../text/phrases.ts';
+import { type NextCommand, printPage } from '../text/phrases.ts';
 
 export function configure(command: Command, cli: Cli): void {
   addHelp(command, {
@@ -34,18 +33,12 @@ export function configure(command: Command, cli: Cli): void {
     .option('-y, --yes', 'do not ask for confirmation')
     .option('--json', 'print JSON')
     .action((names: string[], options: RemoveOptions) => remove(cli, names, options));
-  addHelp(command.command('archive'), {
-    what: 'pack runs that have ended into one file each, and remove their folders',
-    page: 'run-folder.md',
-    examples: [
-      ['updraft runs archive cifar10-20261116T093000_1a2b', 'writes runs/NAME.tar.gz'],
-      ['updraft runs archive --to /staging/me RUN', 'writes it to another disk'],
-    ],
-  })
-    .argument('<run...>', 'names of runs that have ended')
-    .option('--to <folder>', 'where to write the archives (default: the runs folder)')
-    .option('--json', 'print JSON')
-    .action((names: string[], options: ArchiveOptions) => archive(cli, names, options));
+  removedCommand(
+    command,
+    'archive',
+    '`tar -czf RUN.tar.gz -C runs RUN && updraft runs rm RUN` packs a run; ' +
+      '`tar -xzf RUN.tar.gz -C runs` brings it back',
+  );
 }
 
 interface RemoveOptions {
@@ -53,32 +46,15 @@ interface RemoveOptions {
   json?: true;
 }
 
-interface ArchiveOptions {
-  to?: string;
-  json?: true;
-}
-
 async function list(cli: Cli, json: boolean): Promise<void> {
-  const folder = await findRunsFolder(cli);
-  const [runs, archives] = [await listRuns(folder), await archivesIn(folder)];
-  const all = runs.map((run) => ({ ...run, state: stateOf(run) }));
-  const data = [...all, ...archives.map((one) => ({ ...one, state: 'archived' }))];
+  const runs = await listRuns(await findRunsFolder(cli));
+  const data = runs.map((run) => ({ ...run, state: stateOf(run) }));
   const rows = runs.map((run) => rowOf(run, cli.clock.now()));
-  const kept = archives.map(
-    ({ file, bytes }) => `archived: ${printable(path.basename(file))} (${formatSize(bytes)})`,
-  );
-  const [first] = archives;
   const next: NextCommand[] = [
     ['updraft status RUN', 'the state of its jobs'],
-    ['updraft runs archive RUN', 'pack one that has ended into a file, and remove it'],
     ['updraft runs rm RUN', 'remove one that has ended, with its results'],
-    first !== undefined && [
-      `tar -xzf ${shellQuote(path.relative(cli.cwd, first.file))} -C ` +
-        shellQuote(path.relative(cli.cwd, folder) || '.'),
-      'unpack an archive, for report, why and logs',
-    ],
   ];
-  printPage(cli, [{ columns, rows }, ...kept], next, json && data);
+  printPage(cli, [{ columns, rows }], next, json && data);
 }
 
 const columns = [
@@ -115,16 +91,6 @@ function stateOf({ endedAt, tally, held }: RunSummary): string {
   return failed > 0 ? `${failed} failed` : `${removed} removed`;
 }
 
-async function archivesIn(folder: string): Promise<{ file: string; bytes: number }[]> {
-  const names = (await readdir(folder)).filter((name) => /^[^.].*\.tar\.gz$/.test(name)).sort();
-  const found = names.map(async (name) => {
-    const file = path.join(folder, name);
-    // A link may lead nowhere.
-    return { file, bytes: (await stat(file).catch(() => undefined))?.size ?? -1 };
-  });
-  return (await Promise.all(found)).filter(({ bytes }) => bytes >= 0);
-}
-
 /** The folders of runs by their complete names: what removes a run guesses nothing, and leaves `runs/` alone. */
 async function namedRuns(cli: Cli, words: readonly string[]): Promise<string[]> {
   const runsFolder = await findRunsFolder(cli);
@@ -152,20 +118,4 @@ async function remove(cli: Cli, words: readonly string[], { yes, json }: RemoveO
   await confirmDeletion(cli, { what, names, yes: yes === true });
   for (const folder of folders) await removeRun(folder, cli.env);
   cli.out(json ? `${JSON.stringify({ removed: names })}\n` : `removed ${counted(names.length, 'run')}\n`);
-}
-
-async function archive(cli: Cli, words: readonly string[], { to, json }: ArchiveOptions): Promise<void> {
-  for (const folder of await namedRuns(cli, words)) {
-    const where = to === undefined ? path.dirname(folder) : path.resolve(cli.cwd, to);
-    const { file, bytes } = await archiveRun(folder, where, cli);
-    const run = path.basename(folder);
-    cli.out(json ? `${JSON.stringify({ run, file, bytes })}\n` : `${file} (${formatSize(bytes)})\n`);
-    if (!json)
-      nextCommands(cli, [
-        [
-          `tar -xzf ${shellQuote(file)} -C ${shellQuote(path.dirname(folder))}`,
-          'unpack it again, for report, why and logs',
-        ],
-      ]);
-  }
 }

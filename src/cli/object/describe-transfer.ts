@@ -65,8 +65,7 @@ function describeSetback(event: SetbackEvent, isFederated: boolean): string {
 const isOurs = ({ fault, server }: SetbackEvent): boolean =>
   fault.kind === 'token-expired' && !fault.message.includes(server);
 
-export const untilTime = (until: number): string =>
-  `waiting until ${new Date(until).toTimeString().slice(0, 8)}`;
+const untilTime = (until: number): string => `waiting until ${new Date(until).toTimeString().slice(0, 8)}`;
 
 function describeRemedy(event: SetbackEvent, isFederated: boolean): string {
   const { server, fault } = event;

@@ -80,12 +80,6 @@ export function faultJson({ kind, message, fix }: Fault): object {
   return { kind, message, fix, exit: kinds[kind].exit };
 }
 
-/** The result of one item as a line of JSON. */
-export function printJsonResult(board: Pick<TransferBoard, 'print'>, result: { fault?: Fault }): void {
-  const { fault, ...said } = result;
-  board.print(JSON.stringify({ ...said, error: fault && faultJson(fault) }));
-}
-
 export function printTransferFault(board: Pick<TransferBoard, 'say'>, name: string, fault: Fault): void {
   board.say(`${name} FAILED: ${printable(fault.message)}`);
   if (fault.fix !== undefined) board.say(`  fix: ${printable(fault.fix)}`);
