@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { apptainerDefinition, dockerfile } from './image-recipe.ts';
-import { hashName, packArgs } from './pixi-tools.ts';
+import { hashName } from './pixi-tools.ts';
 
 const input = { manifest: 'pixi.toml', environment: 'gpu', cuda: '12', hash: 'ab'.repeat(32) };
 
@@ -46,28 +46,3 @@ for (const [file, named] of [
   test(`${file} is staged as ${named}`, () => {
     assert.equal(hashName(file, `1a2b3c4d${'0'.repeat(56)}`), named);
   });
-
-test('pixi-pack is called with the arguments of its version', () => {
-  const request = {
-    manifest: 'pixi.toml',
-    environment: 'gpu',
-    platform: 'linux-64',
-    output: 'x.sh',
-    executable: true,
-  };
-  assert.equal(packArgs('pixi-pack 0.6.5', request)[0], 'pack');
-  const words = [
-    '--environment',
-    'gpu',
-    '--platform',
-    'linux-64',
-    '--output-file',
-    'x.sh',
-    '--create-executable',
-    'pixi.toml',
-  ];
-  assert.deepEqual(packArgs('pixi-pack 0.7.10', request), words);
-  const own = { ...request, unpackSource: 'bin/pixi-unpack' };
-  assert.ok(packArgs('pixi-pack 0.7.10', own).includes('--pixi-unpack-source'));
-  assert.ok(!packArgs('pixi-pack 0.7.10', { ...own, executable: false }).includes('--pixi-unpack-source'));
-});

@@ -3,9 +3,8 @@ import path from 'node:path';
 import { Fault } from '@updraft/account/fault';
 import {
   compareVersions,
-  versionFits,
+  type LockedPackage,
   type LockedPlatform,
-  type LockedSet,
   lockedVirtual,
   type PixiLock,
   readLock,
@@ -15,7 +14,6 @@ import { describeEnvironment, type EnvironmentFacts } from './describe-environme
 import {
   declaredCuda,
   dependenciesOf,
-  type Dependency,
   type ManifestPlatform,
   type PixiManifest,
   platformsOf,
@@ -91,8 +89,8 @@ export function describeLocked(
 }
 
 /**
- * Where a lock does not match its manifest, for one environment and platform. What only a solver can decide is left to
- * pixi: an empty list does not prove a match.
+ * Where a lock does not match its manifest, for one environment and platform: packages that were added since, for
+ * example. What only a solver can decide, such as versions, is left to pixi.
  */
 export function lockMismatches(
   manifest: PixiManifest,
@@ -100,71 +98,25 @@ export function lockMismatches(
   environment: string,
   platform: string,
 ): string[] {
-  const outside: string[] = [];
   if (!manifest.environments.has(environment))
-    outside.push(`the environment "${environment}" is in the lock, but not in ${manifest.file}`);
+    return [`the environment "${environment}" is in the lock, but not in ${manifest.file}`];
   const set = selectLocked(lock, environment, platform);
   const platforms = platformsOf(manifest, environment);
-  const declared = platforms.find(({ name }) => name === set.platform.name);
-  if (outside.length === 0 && declared === undefined)
-    outside.push(
+  if (!platforms.some(({ name }) => name === set.platform.name))
+    return [
       `${manifest.file} has the platforms ${platforms.map(({ name }) => name).join(', ')} ` +
         `for "${environment}", but the lock has ${set.platform.name}`,
-    );
-  if (declared !== undefined) outside.push(...otherPlatform(declared, set.platform));
-  if (outside.length > 0) return outside;
-  return dependenciesOf(manifest, environment, set.platform).flatMap((one) => unmet(one, set));
+    ];
+  return dependenciesOf(manifest, environment)
+    .filter(({ kind, name }) => !set.packages.some((one) => isPackage(one, kind, name)))
+    .map(({ name }) => `${name} is required, but not locked`);
 }
 
-/** Environments and platforms of the manifest that have dependencies but are not in the lock. */
-export function notLocked(manifest: PixiManifest, lock: PixiLock): string[] {
-  return [...manifest.environments.keys()].flatMap((environment) => {
-    const locked = lock.environments.get(environment)?.platforms ?? [];
-    return platformsOf(manifest, environment)
-      .filter((platform) => !locked.some(({ name }) => name === platform.name))
-      .filter((platform) =>
-        dependenciesOf(manifest, environment, platform).some(
-          ({ name, conditional }) => !name.startsWith('__') && conditional !== true,
-        ),
-      )
-      .map(({ name }) => `"${environment}" is required on ${name}, but not locked`);
-  });
-}
-
-/** How a platform of the same name differed when it was locked. */
-function otherPlatform({ name, subdir, virtual }: ManifestPlatform, locked: LockedPlatform): string[] {
-  if (subdir !== locked.subdir)
-    return [`the platform ${name} is ${subdir}, but was locked as ${locked.subdir}`];
-  // A plain name does not state CUDA: [system-requirements] of any feature may.
-  if (name === subdir) return [];
-  return differing(virtual, locked).map(
-    (one) =>
-      `${one === '__cuda' ? 'CUDA' : one} of the platform ${name} is ${virtual[one] ?? 'none'}, ` +
-      `but was locked as ${lockedVirtual(locked, one) ?? 'none'}`,
-  );
-}
-
-function unmet({ kind, name, spec, line, conditional }: Dependency, { packages }: LockedSet): string[] {
-  if (name.startsWith('__') || conditional === true) return [];
-  const at = line === undefined ? '' : `line ${line}: `;
-  // A PyPI requirement can be met by a conda package.
-  const named = packages.filter((one) =>
-    kind === 'pypi'
-      ? one.name === name || one.onPypi.includes(name)
-      : one.name === name && one.kind !== 'pypi',
-  );
-  const [locked] = named;
-  if (locked === undefined) {
-    const isExcused = kind === 'pypi' && mayBeRenamed(packages, name);
-    return isExcused ? [] : [`${at}${name} is required, but not locked`];
-  }
-  if (locked.version === '' || named.some(({ version }) => versionFits(version, spec) !== false)) return [];
-  return [`${at}${name} "${spec}" is required, but ${locked.version} is locked`];
-}
-
-/** A lock need not state the PyPI name of a conda package. */
-const mayBeRenamed = (packages: LockedSet['packages'], name: string): boolean =>
-  packages.some((one) => one.kind === 'conda' && one.name.includes(name));
+/** A PyPI requirement can be met by a conda package, whose PyPI name a lock need not state. */
+const isPackage = (one: LockedPackage, kind: 'conda' | 'pypi', name: string): boolean =>
+  kind === 'conda'
+    ? one.name === name && one.kind !== 'pypi'
+    : one.name === name || one.onPypi.includes(name) || (one.kind === 'conda' && one.name.includes(name));
 
 /**
  * Gives the platforms of a lock the names they have in the manifest. Pixi writes platforms with their own virtual

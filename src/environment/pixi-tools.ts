@@ -1,13 +1,7 @@
 import path from 'node:path';
 import { type Env, findProgram } from '@updraft/base';
 import { Fault } from '@updraft/account/fault';
-import {
-  compareVersions,
-  type LockedPackage,
-  type LockedPlatform,
-  type LockedSet,
-  yaml,
-} from './pixi-lock.ts';
+import { type LockedPackage, type LockedPlatform, type LockedSet, yaml } from './pixi-lock.ts';
 
 /** How to install a missing program. */
 export const programSources = {
@@ -30,36 +24,6 @@ export async function needProgram(
     fix: programSources[name],
     about: name,
   });
-}
-
-export interface PackRequest {
-  manifest: string;
-  environment: string;
-  platform: string;
-  output: string;
-  executable: boolean;
-  /** The unpacking program to put into a self-extracting archive; by default the one pixi-pack fetches. */
-  unpackSource?: string;
-}
-
-/** Arguments for pixi-pack. `version` is the output of `pixi-pack --version`: before 0.7 it had subcommands. */
-export function packArgs(version: string, request: PackRequest): string[] {
-  const number = /\d+(\.\d+)*/.exec(version)?.[0];
-  const isOld = number !== undefined && compareVersions(number, '0.7') < 0;
-  const source = isOld ? '--pixi-pack-source' : '--pixi-unpack-source';
-  return [
-    ...(isOld ? ['pack'] : []),
-    '--environment',
-    request.environment,
-    '--platform',
-    request.platform,
-    '--output-file',
-    request.output,
-    ...(request.executable ? ['--create-executable'] : []),
-    // A tar has no program, and pixi-pack refuses the option.
-    ...(request.executable && request.unpackSource !== undefined ? [source, request.unpackSource] : []),
-    request.manifest,
-  ];
 }
 
 /**

@@ -1,4 +1,63 @@
-import { defined } from '@updraft/base';
+import { readdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { getStaticTOMLValue, parseTOML } from 'toml-eslint-parser';
+import { defined, errorReason } from '@updraft/base';
+import { Fault } from '@updraft/account/fault';
+import { yaml } from './pixi-lock.ts';
+
+/** The file in which the software of a project is written down. */
+export interface SoftwareSource {
+  kind: 'pixi' | 'requirements' | 'conda' | 'pyproject';
+  place: string;
+}
+
+const kinds: [RegExp, SoftwareSource['kind']][] = [
+  [/^pixi\.toml$/, 'pixi'],
+  [/^(environment|env|conda)\.ya?ml$/, 'conda'],
+  [/^requirements.*\.(txt|in)$/, 'requirements'],
+  [/^pyproject\.toml$/, 'pyproject'],
+];
+
+/** What a file that the user names is. */
+export function sourceOf(place: string): SoftwareSource {
+  const name = path.basename(place);
+  const kind = kinds.find(([pattern]) => pattern.test(name))?.[1];
+  return { kind: kind ?? (/\.ya?ml$/.test(name) ? 'conda' : 'requirements'), place };
+}
+
+/** The best description of the software in a folder. */
+export async function findSoftware(folder: string): Promise<SoftwareSource | undefined> {
+  const names = (await readdir(folder).catch((): string[] => [])).sort();
+  for (const [pattern, kind] of kinds) {
+    const name = names.find((one) => pattern.test(one));
+    const place = path.join(folder, name ?? '');
+    if (name === undefined) continue;
+    if (kind !== 'pyproject') return { kind, place };
+    const text = await readFile(place, 'utf8').catch(() => '');
+    if (/^\[tool\.pixi\b/m.test(text)) return { kind: 'pixi', place };
+    if (/^dependencies\s*=/m.test(text)) return { kind, place };
+  }
+  return undefined;
+}
+
+/** Reads the software that a source describes; nothing is run. */
+export async function readSoftware({ kind, place }: SoftwareSource): Promise<WantedSoftware> {
+  try {
+    const text = await readFile(place, 'utf8');
+    if (kind === 'conda') return readCondaEnvironment(yaml().parse(text, { maxAliasCount: 0 }));
+    if (kind === 'pyproject') return readProjectTables(getStaticTOMLValue(parseTOML(text)));
+    const included = await Promise.all(
+      includedFiles(text).map(async (file) => await readFile(path.join(path.dirname(place), file), 'utf8')),
+    );
+    return readPipRequirements([text, ...included].join('\n'));
+  } catch (error) {
+    throw new Fault('file-invalid', `cannot read the software in ${place}: ${errorReason(error)}`, {
+      about: place,
+      fix: 'name requirements.txt, environment.yml or pyproject.toml',
+      cause: error,
+    });
+  }
+}
 
 /** A package that someone asked for, by its name and version. */
 export interface Wanted {
@@ -29,7 +88,7 @@ const noSoftware = (): WantedSoftware => ({ conda: [], pypi: [], channels: [], l
 const cudaOf = (digits: string | undefined): string | undefined =>
   digits === undefined ? undefined : `${digits.slice(0, -1)}.${digits.slice(-1)}`;
 
-export const includedFiles = (text: string): string[] =>
+const includedFiles = (text: string): string[] =>
   [...text.matchAll(/^\s*(?:-r|--requirement)[ =]\s*(\S+)/gm)].map(([, file = '']) => file);
 
 /** Reads pip's requirements; lines that pip would reject are ignored. */
@@ -130,7 +189,7 @@ export function readCondaEnvironment(document: unknown): WantedSoftware {
 }
 
 /** `channel::name=1.2=build`, `name>=1.2`. */
-export function addCondaSpec(software: WantedSoftware, text: string): void {
+function addCondaSpec(software: WantedSoftware, text: string): void {
   const [, name = '', version = '', build] =
     /^(?:[^\s:]+::)?([\w.-]+?)\s*((?:[=<>!~].*?)?)(?:(?<=[\d*])=([^=<>]+))?$/.exec(text.trim()) ?? [];
   const spec = condaSpec(version.replaceAll(/\s/g, ''));
@@ -154,58 +213,13 @@ const condaSpec = (version: string): string => {
   return version === '' ? '*' : fuzzy === undefined ? version : `${fuzzy}.*`;
 };
 
-type Table = Record<string, unknown>;
-const tableAt = (table: unknown, key: string): Table => {
-  const value = (table as Table | undefined)?.[key];
-  return typeof value === 'object' && value !== null ? (value as Table) : {};
-};
-
-/** Reads the dependencies in a `pyproject.toml`: the standard table, or Poetry's. */
-export function readProjectTables(document: Table): WantedSoftware {
+/** Reads the dependencies in a `pyproject.toml`. */
+export function readProjectTables({ project }: Record<string, unknown>): WantedSoftware {
   const software = noSoftware();
-  const project = tableAt(document, 'project');
-  if (typeof project['requires-python'] === 'string') software.python = project['requires-python'];
-  for (const text of Array.isArray(project['dependencies']) ? (project['dependencies'] as unknown[]) : [])
+  const { dependencies, 'requires-python': python } = (project ?? {}) as Record<string, unknown>;
+  if (typeof python === 'string') software.python = python;
+  for (const text of Array.isArray(dependencies) ? (dependencies as unknown[]) : [])
     if (typeof text === 'string') addRequirement(software, text);
-  for (const [name, value] of Object.entries(
-    tableAt(tableAt(tableAt(document, 'tool'), 'poetry'), 'dependencies'),
-  )) {
-    const said = typeof value === 'string' ? value : tableAt({ value }, 'value')['version'];
-    if (typeof said !== 'string')
-      software.lost.push({ what: name, why: 'has no version: it comes from a folder or a repository' });
-    else if (name === 'python') software.python = caret(said);
-    else
-      addRequirement(
-        software,
-        `${name} ${caret(said)
-          .replace(/^\*$/, '')
-          .replace(/^(?=\d)/, '==')}`,
-      );
-  }
-  return software;
-}
-
-/** Poetry's `^1.2` is `>=1.2,<2`; `^0.3` is `>=0.3,<0.4`. */
-function caret(spec: string): string {
-  const [, version, major = '0', minor] = /^[\^~](((?:\d+))(?:\.(\d+))?[\w.]*)$/.exec(spec.trim()) ?? [];
-  if (version === undefined) return spec;
-  const isMinor = spec.startsWith('~') || major === '0';
-  return isMinor && minor !== undefined
-    ? `>=${version},<${major}.${Number(minor) + 1}`
-    : `>=${version},<${Number(major) + 1}`;
-}
-
-/** Packages that come with others, or with every environment. */
-const implied = /^(pip|setuptools|wheel|distribute|pkg-resources|triton|pytorch-triton|nvidia-.*|uv|pipx)$/;
-
-/** Reads installed packages from the names of their `.dist-info` folders, pinned to what is there. */
-export function readInstalled(folders: readonly string[], python: string | undefined): WantedSoftware {
-  const software: WantedSoftware = { ...noSoftware(), ...defined({ python: python && `${python}.*` }) };
-  for (const folder of [...folders].sort()) {
-    const [, name = '', version = ''] = /^(.+?)-(\d[^-]*)\.dist-info$/.exec(folder) ?? [];
-    const plain = name.toLowerCase().replaceAll(/[-_.]+/g, '-');
-    if (name !== '' && !implied.test(plain)) addRequirement(software, `${plain}==${version}`);
-  }
   return software;
 }
 

@@ -30,10 +30,7 @@ const notRun: readonly (readonly [pattern: RegExp, why: string])[] = [
   [/mini pool up/, 'builds a pool for minutes: test/mini/pool.test.ts'],
   [/^updraft demo|^cd updraft-demo/, 'trains with PyTorch for minutes'],
   [/^updraft login|federation approve/, 'waits for a person: test/objects/login.test.ts'],
-  [
-    /^updraft env (lock|make|pack|stage|image)|env show .*\.sh/,
-    'needs Pixi and an archive: test/environment',
-  ],
+  [/^updraft env (lock|make|pack|stage|image)/, 'needs Pixi and an archive: test/environment'],
   [/^updraft env agent/, 'uploads 50 MB'],
   [/^updraft runs rm/, 'removes a run by its name: test/run/runs-command.test.ts'],
   [/cat --staged/, 'the name has the hash of its content: test/objects/cat.test.ts'],

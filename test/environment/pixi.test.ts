@@ -85,24 +85,7 @@ test('a lock written by pixi is read: builds, needs and packages as pixi lists t
   assert.equal((JSON.parse(listed.stdout) as unknown[]).length, gpu.packages);
 });
 
-test('a lock that pixi calls outdated is reported, and rewritten only by env lock', async (t) => {
-  const harness = await pixiHarness(t, features);
-  if (harness === undefined) return;
-  await harness.run('lock');
-  const before = await harness.lock();
-  const text = await readFile(harness.manifest, 'utf8');
-  // A different strategy, which only a solver notices.
-  await writeFile(harness.manifest, text.replace('[workspace]', '[workspace]\nsolve-strategy = "lowest"'));
-  await assert.rejects(harness.run('lock', '--check'), {
-    kind: 'file-invalid',
-    message: /says pixi: .* is out of date because the lock.?file was solved with a different strategy/,
-  });
-  assert.equal(await harness.lock(), before);
-  await harness.run('lock');
-  assert.match((await harness.run('lock', '--check')).out, /pixi agrees/);
-});
-
-test('pixi accepts a version 6 lock, and it is not converted', async (t) => {
+test('a version 6 lock is as good as one of version 7', async (t) => {
   const harness = await pixiHarness(t, features);
   if (harness === undefined) return;
   await harness.run('lock');
@@ -113,8 +96,6 @@ test('pixi accepts a version 6 lock, and it is not converted', async (t) => {
     .replace(/^platforms:\n[^]*?(?=^environments:)/m, '')
     .replaceAll(/^( +)p1:$/gm, `$1${here}:`);
   await writeFile(path.join(harness.folder, 'pixi.lock'), six);
-  assert.match((await harness.run('lock', '--check')).out, /version 6, 3 environments .*; pixi agrees/);
-  assert.equal(await harness.lock(), six);
   assert.equal((await factsOf(harness, '-e', 'gpu')).hash, hash);
 });
 

@@ -2,11 +2,11 @@ import { rename, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import os from 'node:os';
 import type { Command } from 'commander';
-import { counted, findProgram, formatSize, shellQuote } from '@updraft/base';
+import { formatSize, shellQuote } from '@updraft/base';
 import type { Document } from '@updraft/view/document';
 import { sha256Of } from '@updraft/base/disk';
-import { describeEnvironment, type EnvironmentFacts } from '../../environment/describe-environment.ts';
-import { describeLocked, lockName, notLocked, type Workspace } from '../../environment/load-workspace.ts';
+import type { EnvironmentFacts } from '../../environment/describe-environment.ts';
+import { describeLocked, lockName, type Workspace } from '../../environment/load-workspace.ts';
 import { inspectPack } from '../../environment/pack-splitter.ts';
 import { hashName, needProgram, refuseSources } from '../../environment/pixi-tools.ts';
 import { Fault } from '@updraft/account/fault';
@@ -15,27 +15,29 @@ import type { StagedObject } from '../../stage/staged-record.ts';
 import { agentName } from '../../job/installation.ts';
 import { findAgent, packAgent } from '../../pool/find-agent.ts';
 import {
+  environmentsOf,
   findSoftware,
   readSoftware,
+  renderManifest,
   type SoftwareSource,
   sourceOf,
-} from '../../environment/find-software.ts';
-import { environmentsOf, renderManifest } from '../../environment/wanted-software.ts';
+} from '../../environment/wanted-software.ts';
 import { apptainerDefinition, dockerfile } from '../../environment/image-recipe.ts';
 import { lockedVirtual, selectLocked } from '../../environment/pixi-lock.ts';
 import { declaredCuda } from '../../environment/read-manifest.ts';
 import type { Cli } from '../cli.ts';
-import { addHelp } from '../help.ts';
-import { archivePage, environmentPage } from '../environment/facts-text.ts';
-import { configurePack, packWorkspace } from '../environment/pack.ts';
+import { addHelp, removedOption } from '../help.ts';
+import { environmentPage } from '../environment/facts-text.ts';
 import {
   addChoiceOptions,
   type Choice,
   choiceArguments,
+  configurePack,
   environmentLines,
   fileStem,
   manifestOf,
   openWorkspace,
+  packWorkspace,
   runTool,
   unpackerLines,
   writeNew,
@@ -64,79 +66,29 @@ export function configure(command: Command, cli: Cli): void {
 
 function configureLock(command: Command, cli: Cli): void {
   addHelp(command, {
-    what: 'update the lock file of a workspace, or check it',
+    what: 'update the lock file of a workspace',
     page: 'environments.md',
     examples: [
       ['updraft env lock', 'update pixi.lock'],
-      ['updraft env lock --check', 'compare it with the manifest'],
+      ['updraft env show', 'compare it with the manifest'],
     ],
   });
   command
     .argument('[workspace]', 'pixi.toml, pyproject.toml, or the folder of one', '.')
-    .option('--check', 'only check that the lock file matches the manifest')
-    .action((word: string, options: { check?: true }) =>
-      options.check ? check(cli, word) : lock(cli, word),
-    );
+    .action((word: string) => lock(cli, word));
+  removedOption(
+    command,
+    '--check',
+    '`updraft env show` compares it with the manifest; so does `pixi lock --check`',
+  );
 }
 
 async function lock(cli: Cli, word: string): Promise<void> {
   const manifest = await manifestOf(cli, word);
   const pixi = await needProgram('pixi', 'locking', cli.env);
   await runTool(cli, pixi, ['lock', '--manifest-path', manifest]);
-  await check(cli, word);
   const argument = word === '.' ? '' : ` ${shellQuote(word)}`;
   nextCommands(cli, [[`updraft env show${argument}`, 'what is in it now']]);
-}
-
-/** Every environment on every platform of the lock; where pixi is installed, it decides. */
-async function check(cli: Cli, word: string): Promise<void> {
-  const workspace = await openWorkspace(cli, word);
-  const [missing] = notLocked(workspace.manifest, workspace.lock);
-  if (missing !== undefined)
-    throw new Fault(
-      'file-invalid',
-      `${workspace.lockFile} does not match ${workspace.manifestFile}: ${missing}`,
-      { about: workspace.lockFile, fix: 'update the lock: updraft env lock' },
-    );
-  let checked = 0;
-  for (const [name, { platforms }] of workspace.lock.environments)
-    for (const platform of platforms) {
-      describeLocked(workspace, name, platform.name);
-      checked++;
-    }
-  const pixi = await findProgram(['pixi'], cli.env);
-  const file = path.relative(cli.cwd, workspace.lockFile);
-  const found = `${file}: version ${workspace.lock.version}, ${counted(checked, 'environment')} on their platforms`;
-  if (pixi === undefined) {
-    cli.out(`${found}; every required package is locked\n`);
-    cli.err('pixi is not on the PATH: whether a new solve would give the same packages was not checked\n');
-    return;
-  }
-  await askPixi(cli, pixi, workspace);
-  cli.out(`${found}; pixi agrees\n`);
-}
-
-/**
- * Has pixi compare the lock with the manifest. Its own `lock --check` would rewrite the lock before it answers,
- * and rejects one of an older format; `list --locked` does neither.
- */
-async function askPixi(cli: Cli, pixi: string, { lock, lockFile, manifestFile }: Workspace): Promise<void> {
-  const places = [...lock.environments].flatMap(([name, { platforms }]) =>
-    platforms.map((platform) => ['--environment', name, '--platform', platform.name]),
-  );
-  const words = ['list', '-v', '--json', '--locked', '--no-install', '--manifest-path', manifestFile];
-  try {
-    await runTool(cli, pixi, [...words, ...(places[0] ?? [])], { capture: true });
-  } catch (thrown) {
-    if (!(thrown instanceof Fault) || !/lock.?file not up-to-date/.test(thrown.message)) throw thrown;
-    const said = thrown.cause instanceof Error ? thrown.cause.message : '';
-    const why = /: (.* out of date because .*)$/m.exec(said)?.[1];
-    const reason = why === undefined ? ', says pixi' : `, says pixi: ${why}`;
-    throw new Fault('file-invalid', `${lockFile} does not match ${manifestFile}${reason}`, {
-      about: lockFile,
-      fix: 'update the lock: updraft env lock',
-    });
-  }
 }
 
 interface Options {
@@ -151,11 +103,11 @@ function configureShow(command: Command, cli: Cli): void {
     page: 'environments.md',
     examples: [
       ['updraft env show -e gpu', 'one environment of the workspace here'],
-      ['updraft env show environment-1a2b3c4d.sh', 'an archive made by pixi-pack'],
+      ['updraft env show -p linux-aarch64 --json', 'for another platform, for a program'],
     ],
   });
   command
-    .argument('[workspace]', 'a Pixi manifest, its folder, or a pixi-pack archive', '.')
+    .argument('[workspace]', 'pixi.toml, pyproject.toml, pixi.lock, or the folder of one', '.')
     .option('-e, --environment <name>', 'show only this environment')
     .option('-p, --platform <name>', 'platform of the workers', 'linux-64')
     .option('--json', 'print JSON')
@@ -163,14 +115,13 @@ function configureShow(command: Command, cli: Cli): void {
 }
 
 async function show(cli: Cli, word: string, options: Options): Promise<void> {
-  const place = path.resolve(cli.cwd, word);
-  const isFile = (await stat(place).catch(() => undefined))?.isFile() === true;
-  const isLock = path.basename(place) === 'pixi.lock';
-  if (isFile && !isLock && !place.endsWith('.toml')) {
-    await showArchive(cli, word, options.json === true);
-    return;
-  }
-  const workspace = await openWorkspace(cli, isLock ? path.dirname(place) : word);
+  const isLock = path.basename(word) === 'pixi.lock';
+  if (!isLock && /\.(sh|tar)$/.test(word))
+    throw new Fault('usage', `${word} is an archive: env show reads the workspace that it was made from`, {
+      about: word,
+      fix: 'name the workspace; `updraft env stage` and each job verify an archive, package by package',
+    });
+  const workspace = await openWorkspace(cli, isLock ? path.dirname(word) : word);
   const chosen =
     options.environment === undefined
       ? lockedEnvironment(workspace, options.platform)
@@ -234,22 +185,6 @@ function overview(facts: EnvironmentFacts[]): Document {
     { title: 'hash' },
   ];
   return [{ columns, rows }];
-}
-
-async function showArchive(cli: Cli, word: string, asJson: boolean): Promise<void> {
-  const found = await inspectPack(path.resolve(cli.cwd, word), cli.signal);
-  const { metadata, packages } = found;
-  const platform = { name: metadata.platform, subdir: metadata.platform, virtual: [] };
-  const { hash, ...facts } = describeEnvironment({ environment: word, platform, channels: [], packages });
-  if (asJson) {
-    cli.out(
-      `${JSON.stringify({ ...found, packages: packages.map(({ url }) => url), facts }, undefined, 2)}\n`,
-    );
-    return;
-  }
-  printPage(cli, archivePage(word, found, { ...facts, hash }), [
-    [`updraft env stage ${shellQuote(word)} osdf:///…`, 'upload it under a name with its hash'],
-  ]);
 }
 
 function configureStage(command: Command, cli: Cli): void {
@@ -364,11 +299,11 @@ function configureMake(command: Command, cli: Cli): void {
     page: 'environments.md',
     examples: [
       ['updraft env make requirements.txt -e gpu', 'a pack, with the CUDA build of PyTorch'],
-      ['updraft env make --image', 'an image of what is here, or of the active environment'],
+      ['updraft env make --image', 'an image of what is here'],
     ],
   });
   command
-    .argument('[source]', 'requirements.txt, environment.yml, pyproject.toml, or a virtual environment')
+    .argument('[source]', 'requirements.txt, environment.yml or pyproject.toml')
     .option('-e, --environment <name>', 'cpu or gpu, where the software has PyTorch')
     .option('--image', 'build an image with Apptainer instead of a pack')
     .option('--manifest-only', `only write ${manifestName}`)
@@ -391,17 +326,17 @@ async function make(cli: Cli, word: string | undefined, options: MakeOptions): P
 }
 
 async function chooseSource(cli: Cli, word: string | undefined): Promise<SoftwareSource> {
-  if (word !== undefined) {
-    const place = path.resolve(cli.cwd, word);
-    const found = await stat(place).catch(() => undefined);
-    return sourceOf(place, found?.isDirectory() === true);
-  }
-  const found = await findSoftware(cli.cwd, cli.env);
+  if (word !== undefined) return sourceOf(path.resolve(cli.cwd, word));
+  const found = await findSoftware(cli.cwd);
   if (found !== undefined) return found;
   throw new Fault(
     'usage',
-    'nothing here describes the software, and no virtual or conda environment is active',
-    { fix: 'name it: updraft env make requirements.txt (pip freeze > requirements.txt writes one)' },
+    'nothing here describes the software: there is no requirements.txt, environment.yml or pyproject.toml',
+    {
+      fix:
+        'write one: pip freeze > requirements.txt, conda env export --from-history > environment.yml, or ' +
+        'poetry export -o requirements.txt',
+    },
   );
 }
 

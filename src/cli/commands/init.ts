@@ -8,7 +8,7 @@ import { Fault } from '@updraft/account/fault';
 import { pools } from '../../job/choices.ts';
 import { readSpec } from '../../job/read-spec.ts';
 import type { PoolName } from '../../job/spec.ts';
-import { findSoftware } from '../../environment/find-software.ts';
+import { findSoftware } from '../../environment/wanted-software.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
 import { type Document, documentText } from '@updraft/view/document';
 import type { Cli } from '../cli.ts';
@@ -215,7 +215,7 @@ async function environmentCommand(
   folder: string,
   { python, gpu }: JobDraft,
 ): Promise<string | undefined> {
-  const source = await findSoftware(folder, cli.env);
+  const source = await findSoftware(folder);
   if (source === undefined || python.length === 0) return undefined;
   const near = path.relative(folder, source.place);
   const place = near.startsWith('..') ? source.place : near;

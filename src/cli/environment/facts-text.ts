@@ -6,7 +6,6 @@ import {
   type Delivery,
   sizeEnvironment,
 } from '../../environment/describe-environment.ts';
-import type { InspectedPack } from '../../environment/pack-splitter.ts';
 
 /** `PyTorch 2.7.1, GPU build for CUDA 12.9`, or `no PyTorch`. */
 export function describeTorch({ torch }: EnvironmentFacts): string {
@@ -63,19 +62,4 @@ export function environmentPage(facts: EnvironmentFacts): Document {
     `${facts.environment} on ${facts.platform}${subdir}`,
     { facts: [...softwareFacts(facts, deliveries), hash] },
   ];
-}
-
-export function archivePage(
-  name: string,
-  { metadata, form, bytes, sha256 }: InspectedPack,
-  facts: EnvironmentFacts,
-): Document {
-  const by = metadata.madeBy === undefined ? '' : `, made by pixi-pack ${metadata.madeBy}`;
-  const how = form === 'tar' ? 'a tar for pixi-unpack' : 'self-extracting';
-  const pack: Fact[] = [
-    ['intact', `${describePackages(facts)} for ${metadata.platform}, each matches its index${by}`],
-    ['form', `${how}, ${formatSize(bytes)}`],
-    ['sha256', sha256],
-  ];
-  return [name, { facts: [...pack, ...softwareFacts(facts, ['pack'])] }];
 }

@@ -1,13 +1,24 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile, writeFile } from 'node:fs/promises';
+import { copyFile, mkdtemp, readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
-import { informativeLine, shellQuote } from '@updraft/base';
-import { replaceFile } from '@updraft/base/disk';
-import { findManifest, loadWorkspace, type Workspace } from '../../environment/load-workspace.ts';
+import { counted, findProgram, formatSize, informativeLine, shellQuote } from '@updraft/base';
+import { removeTree, replaceFile } from '@updraft/base/disk';
+import {
+  describeLocked,
+  findManifest,
+  loadWorkspace,
+  type Workspace,
+} from '../../environment/load-workspace.ts';
+import { condaFile, type LockedPackage, type LockedSet, selectLocked } from '../../environment/pixi-lock.ts';
+import { type InspectedPack, inspectPack, brokenPack } from '../../environment/pack-splitter.ts';
+import { hashName, needProgram, onePlatformLock, refuseSources } from '../../environment/pixi-tools.ts';
 import { Fault } from '@updraft/account/fault';
 import type { Cli } from '../cli.ts';
+import { addHelp } from '../help.ts';
+import { printJson, nextCommands } from '../text/phrases.ts';
+import { describeSize } from './facts-text.ts';
 
 /** The options that select one environment. */
 export interface Choice {
@@ -82,17 +93,14 @@ export async function writeNew(cli: Cli, file: string, text: string, fix: string
 
 const maxOutputChars = 16_000;
 
-/**
- * Runs a program and shows its output, or with `capture` returns what it prints to stdout; on failure throws with the
- * most informative line, and all output as the cause.
- */
+/** Runs a program and shows its output; on failure throws with the most informative line of it. */
 export async function runTool(
   cli: Cli,
   program: string,
   words: string[],
-  { cwd = cli.cwd, capture }: { cwd?: string; capture?: true } = {},
-): Promise<string> {
-  if (!capture) cli.err(`$ ${[path.basename(program), ...words].map(shellQuote).join(' ')}\n`);
+  { cwd = cli.cwd, fix = 'see its output above' }: { cwd?: string; fix?: string } = {},
+): Promise<void> {
+  cli.err(`$ ${[path.basename(program), ...words].map(shellQuote).join(' ')}\n`);
   const child = spawn(program, words, {
     cwd,
     env: { ...cli.env },
@@ -100,26 +108,142 @@ export async function runTool(
     signal: cli.signal,
     killSignal: 'SIGTERM',
   });
-  let [out, said] = ['', ''];
-  const onData = (piece: Buffer): void => {
-    const text = piece.toString('utf8');
-    said = (said + text).slice(-maxOutputChars);
-    if (!capture) cli.err(text);
-  };
-  child.stdout.on('data', (piece: Buffer) => {
-    if (capture) out += piece.toString('utf8');
-    else onData(piece);
-  });
-  child.stderr.on('data', onData);
+  let said = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      said = (said + text).slice(-maxOutputChars);
+      cli.err(text);
+    });
   const [status] = await once(child, 'close').catch((error: unknown) => {
     cli.signal.throwIfAborted();
     said = (error as Error).message;
     return [null];
   });
-  if (status === 0) return out;
+  if (status === 0) return;
   throw new Fault('environment-broken', `${path.basename(program)} failed: ${informativeLine(said)}`, {
     about: program,
     cause: new Error(said),
-    ...(!capture && { fix: 'see its output above' }),
+    fix,
   });
+}
+
+interface PackOptions extends Choice {
+  outputFolder: string;
+  tar?: true;
+  json?: true;
+}
+
+export function configurePack(command: Command, cli: Cli): void {
+  addHelp(command, {
+    what: 'pack an environment for workers without Pixi or containers',
+    page: 'guides/pixi-pack.md',
+    examples: [
+      ['updraft env pack -e gpu', 'a self-extracting script'],
+      ['updraft env pack -e gpu --tar', 'a tar for pixi-unpack'],
+    ],
+  });
+  addChoiceOptions(command)
+    .option('-o, --output-folder <folder>', 'where to write the archive', '.')
+    .option('--tar', 'write a tar for pixi-unpack, not a script')
+    .option('--json', 'print JSON')
+    .action((word: string, options: PackOptions) => packWorkspace(cli, word, options));
+}
+
+export async function packWorkspace(cli: Cli, word: string, options: PackOptions): Promise<void> {
+  const workspace = await openWorkspace(cli, word);
+  const facts = describeLocked(workspace, options.environment, options.platform);
+  const locked = selectLocked(workspace.lock, options.environment, options.platform);
+  refuseSources(locked, 'pack', workspace.lockFile);
+  const [program, ...leading] = await packProgram(cli);
+  cli.err(`packing ${options.environment} for ${options.platform}: ${describeSize(facts)}\n`);
+  const folder = path.resolve(cli.cwd, options.outputFolder);
+  const draft = await mkdtemp(path.join(folder, '.updraft-pack-'));
+  try {
+    const ending = options.tar ? 'tar' : 'sh';
+    const output = path.join(draft, `${fileStem(workspace, options.environment)}.${ending}`);
+    const words = [
+      ...['--environment', options.environment, '--platform', facts.subdir, '--output-file', output],
+      ...(options.tar ? [] : ['--create-executable']),
+      await unambiguous(workspace, locked, draft),
+    ];
+    await runTool(cli, program, [...leading, ...words], {
+      fix: 'see its output above; before 0.7 pixi-pack had other arguments: pixi global update pixi-pack',
+    });
+    const found = await inspectPack(output, cli.signal);
+    checkContent(found, locked, path.basename(output));
+    const file = path.join(folder, hashName(output, found.sha256));
+    await rename(output, file);
+    const shown = path.relative(cli.cwd, file);
+    const lines = environmentLines(cli, workspace, options, unpackerLines(shown));
+    printPack(cli, shown, lines, { ...found, ...options });
+  } finally {
+    await removeTree(draft);
+  }
+}
+
+/** A manifest for this platform only: the workspace's, or a copy beside a lock without the others. */
+async function unambiguous(
+  { manifestFile, lockFile, lock }: Workspace,
+  { environment, platform }: LockedSet,
+  draft: string,
+): Promise<string> {
+  const all = lock.environments.get(environment)?.platforms ?? [];
+  if (all.filter(({ subdir }) => subdir === platform.subdir).length < 2) return manifestFile;
+  const copy = path.join(draft, path.basename(manifestFile));
+  await copyFile(manifestFile, copy);
+  const text = onePlatformLock(await readFile(lockFile, 'utf8'), environment, platform);
+  await writeFile(path.join(draft, 'pixi.lock'), text);
+  return copy;
+}
+
+/** Packages that differ from the lock's would only show in the training. */
+function checkContent(
+  { packages }: InspectedPack,
+  { environment, platform, packages: locked }: LockedSet,
+  name: string,
+): void {
+  const keyOf = ({ kind, url, name: known, version }: LockedPackage): string =>
+    kind === 'conda' ? condaFile(url) : `${known} ${version}`;
+  const [wanted, got] = [new Set(locked.map(keyOf)), new Set(packages.map(keyOf))];
+  const [missing] = wanted.difference(got);
+  const [extra] = got.difference(wanted);
+  if (missing === undefined && extra === undefined) return;
+  const what =
+    missing === undefined ? `${extra ?? ''} is in it but not locked` : `${missing} is locked but not in it`;
+  throw brokenPack(
+    name,
+    `it is not "${environment}" on ${platform.name}: ${what}`,
+    'update pixi-pack, or report this',
+  );
+}
+
+/** pixi-pack itself, or pixi, which can fetch and run it. */
+async function packProgram(cli: Cli): Promise<[string, ...string[]]> {
+  const own = await findProgram(['pixi-pack'], cli.env);
+  if (own !== undefined) return [own];
+  const pixi = await findProgram(['pixi'], cli.env);
+  return pixi === undefined
+    ? [await needProgram('pixi-pack', 'packing', cli.env)]
+    : [pixi, 'exec', 'pixi-pack'];
+}
+
+function printPack(
+  cli: Cli,
+  file: string,
+  lines: string,
+  { bytes, sha256, packages, json }: InspectedPack & { json?: true },
+): void {
+  if (json) {
+    printJson(cli, { file, bytes, sha256, packages: packages.length });
+    return;
+  }
+  cli.err(`${file}: ${counted(packages.length, 'package')}, ${formatSize(bytes)}, verified\n`);
+  cli.out(`${lines}\n[environment.pack]\nurl = ${JSON.stringify(file)}\nsha256 = "${sha256}"\n`);
+  nextCommands(cli, [
+    [
+      `updraft env stage ${shellQuote(file)} osdf:///…`,
+      'upload it: it is too large to send from the access point',
+    ],
+    ['updraft check', 'check the job file with the lines above'],
+  ]);
 }
