@@ -227,9 +227,9 @@ ${planted.metric} = ["${planted.quotedVariable}", "${planted.github}"]
   return cwd;
 }
 
-test('a bundle of logs, ads, a submit file and a DAG has what support needs, and no secret and no name', async (t) => {
+test('a bundle of logs and of a DAG has what support needs, and no secret and no name', async (t) => {
   const cwd = await plantedFiles(t);
-  const { out } = await runCommand(bundle, ['alice.log', 'ads.txt', 'job.sub', '-o', 'b.tar.gz'], {
+  const { out } = await runCommand(bundle, ['alice.log', '-o', 'b.tar.gz'], {
     cwd,
     env: quick,
   });
@@ -237,7 +237,7 @@ test('a bundle of logs, ads, a submit file and a DAG has what support needs, and
   const text = contentOf(path.join(cwd, 'b.tar.gz'));
   assertClean(out.replaceAll(cwd, ''));
   assertClean(text);
-  const names = ['log-1.jsonl', 'log-2.jsonl', 'submit-1.json', 'report.json', 'doctor.json'];
+  const names = ['log-1.jsonl', 'report.json', 'doctor.json'];
   for (const name of [...names, 'versions.json']) assert.ok(text.includes(`${name}\n`), name);
   for (const kept of [
     /"kind":"execute","job":"12\.0","time":"2026-11-15T\d\d:00:00\.000Z","host":"host-\d"/,
@@ -246,9 +246,6 @@ test('a bundle of logs, ads, a submit file and a DAG has what support needs, and
     /"code":13,"subcode":403/,
     /"kind":"fetch-setback".*"server":"https:\/\/host-\d:8443".*"no bytes from host-\d:8443 for 60 s"/,
     /via condor_rm \(by user user-1\)/,
-    /"HoldReasonCode":12/,
-    /"command": "request_memory",\s+"value": "4 GB"/,
-    /"rule": "environment-secret"/,
   ])
     assert.match(text, kept);
   await assert.rejects(
@@ -258,7 +255,13 @@ test('a bundle of logs, ads, a submit file and a DAG has what support needs, and
   await runCommand(bundle, ['my.dag', '--no-doctor', '-o', 'dag.tar.gz'], { cwd, env: quick });
   const dag = contentOf(path.join(cwd, 'dag.tar.gz'));
   assertClean(dag);
-  assert.match(dag, /^submit-1\.json$/m);
+  assert.match(dag, /^log-1\.jsonl$/m);
+  for (const other of ['ads.txt', 'job.sub'])
+    await assert.rejects(runCommand(bundle, ['alice.log', other], { cwd, env: quick }), {
+      kind: 'usage',
+      message: new RegExp(`${other} is no event log`),
+      fix: /--with-log .*send beside the bundle/,
+    });
 });
 
 test('a bundle of a run has its plan, journals and report: no secret, name, log, result or code', async (t) => {
@@ -340,7 +343,7 @@ test('the program that ships leaves out the same', { skip: isOld }, async (t) =>
   const executable = path.join(project, 'dist', `updraft-linux-${process.arch}`);
   const [files, run] = [await plantedFiles(t), await plantedRun(t)];
   for (const [cwd, words] of [
-    [files, ['alice.log', 'ads.txt', 'job.sub']],
+    [files, ['alice.log']],
     [run, []],
   ] as const) {
     execFileSync(executable, ['bundle', ...words, '--no-doctor', '-o', 'b.tar.gz'], { cwd, env: quick });

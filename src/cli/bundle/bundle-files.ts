@@ -2,23 +2,14 @@ import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
-import { lintSubmission } from '@updraft/htcondor/lint';
 import { walkFiles } from '@updraft/base/disk';
-import {
-  gather,
-  isEventLog,
-  type LogEvent,
-  logFile,
-  type LogSource,
-  scanLog,
-} from '@updraft/htcondor/eventlog';
-import { isJobAds, machineOf, parseLongAds, siteOf } from '@updraft/account/history';
+import { type LogEvent, logFile, type LogSource, scanLog } from '@updraft/htcondor/eventlog';
+import { machineOf, siteOf } from '@updraft/account/history';
+import type { Ad } from '@updraft/htcondor/classad';
 import type { Plan } from '../../job/plan.ts';
 import { attemptFiles, runFiles } from '@updraft/account/run-folder';
 import { decode, decodeLive } from '@updraft/account/journal';
 import { poolKinds } from '../../pool/open-pool.ts';
-import { surveyFile } from '../../preflight/survey-file.ts';
-import type { Cli } from '../cli.ts';
 import type { KnownWords } from './known-words.ts';
 
 /** A file of a bundle. It is made of what we understand: nothing is copied. */
@@ -27,8 +18,6 @@ export interface BundleFile {
   name: string;
   text: () => Promise<string>;
 }
-
-type Ad = ReturnType<typeof parseLongAds>[number];
 
 const lines = (values: readonly unknown[]): string =>
   values.map((value) => `${JSON.stringify(value)}\n`).join('');
@@ -49,18 +38,9 @@ export async function runBundleFiles(folder: string, words: KnownWords): Promise
   });
 }
 
-/** Logs, ads and submit files that a user named, or that a DAG has. */
-export const namedBundleFiles = (
-  cli: Cli,
-  { logs, submitFiles }: { logs: readonly LogSource[]; submitFiles: readonly string[] },
-  words: KnownWords,
-): BundleFile[] => [
-  ...logs.map((log, at) => ({ name: `log-${at + 1}.jsonl`, text: () => eventsText(log, words) })),
-  ...submitFiles.map((file, at) => ({
-    name: `submit-${at + 1}.json`,
-    text: () => submitText(cli, file, words),
-  })),
-];
+/** Event logs that a user named, or that a DAG has. */
+export const logBundleFiles = (logs: readonly LogSource[], words: KnownWords): BundleFile[] =>
+  logs.map((log, at) => ({ name: `log-${at + 1}.jsonl`, text: () => eventsText(log, words) }));
 
 /** What was requested and where it runs; of the training, no variable. */
 async function planText(file: string, words: KnownWords): Promise<string> {
@@ -87,10 +67,8 @@ async function journalText(file: string, words: KnownWords): Promise<string> {
 /** Of a longer log, the bundle has at least this number of events of its end. */
 const maxEvents = 100_000;
 
-/** The events of a log as we read them; of a file of ads, the ads. */
+/** The events of a log as we read them. */
 async function eventsText(log: LogSource, words: KnownWords): Promise<string> {
-  const ads = await adsOf(log);
-  if (ads !== undefined) return lines(ads.map((ad) => adShown(ad, words)));
   const shown: string[] = [];
   let leftOut = 0;
   await scanLog(log, (event) => {
@@ -98,29 +76,6 @@ async function eventsText(log: LogSource, words: KnownWords): Promise<string> {
     leftOut += shown.splice(0, maxEvents).length;
   });
   return lines(leftOut === 0 ? [] : [{ leftOut }]) + shown.join('');
-}
-
-async function adsOf(log: LogSource): Promise<Ad[] | undefined> {
-  if ((await kindOfFile(log)) !== 'ads') return undefined;
-  const pieces: Buffer[] = [];
-  for await (const piece of log.open()) pieces.push(Buffer.from(piece));
-  return parseLongAds(Buffer.concat(pieces).toString('utf8'));
-}
-
-type FileKind = 'events' | 'ads' | 'submit' | 'other';
-
-const sniffedBytes = 65_536;
-
-/** What a file that a user named is, by its beginning. */
-export async function kindOfFile(source: LogSource): Promise<FileKind> {
-  for await (const piece of gather(source.open(), sniffedBytes)) {
-    const head = piece.subarray(0, sniffedBytes);
-    const text = Buffer.from(head).toString('utf8');
-    if (isEventLog(head)) return 'events';
-    if (isJobAds(text)) return 'ads';
-    return /^[ \t]*queue\b/im.test(text) ? 'submit' : 'other';
-  }
-  return 'other';
 }
 
 interface Place {
@@ -169,18 +124,3 @@ function adShown(ad: Ad, words: KnownWords): unknown {
 
 const ownerIn = (value: unknown): string | undefined =>
   typeof value === 'string' ? value.replace(/@.*$/, '') : undefined;
-
-/** The commands of a submit file, without its environment, and what `adopt` finds in it, by rule. */
-async function submitText(cli: Cli, file: string, words: KnownWords): Promise<string> {
-  const facts = await surveyFile(cli, file);
-  const commands = facts.submission.assignments.flatMap(({ command, value }) =>
-    command === undefined || command === 'environment' ? [] : [{ command, value }],
-  );
-  const findings = lintSubmission(facts).map(({ rule, level, line, message }) => ({
-    rule,
-    level,
-    line,
-    message,
-  }));
-  return `${JSON.stringify(words.shown({ commands, findings }), null, 2)}\n`;
-}

@@ -5,23 +5,21 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import type { Command } from 'commander';
-import { formatSize, printable, printableLines, shellQuote, unlessGone } from '@updraft/base';
+import { formatSize, printable, printableLines, shellQuote } from '@updraft/base';
 import type { Document } from '@updraft/view/document';
 import { textWithoutSecrets } from '@updraft/base/secrets';
-import { type DagRun, submitFile } from '@updraft/htcondor/dag';
-import { logFile } from '@updraft/htcondor/eventlog';
+import { isEventLog, type LogSource } from '@updraft/htcondor/eventlog';
 import { removeTree } from '@updraft/base/disk';
 import { Fault } from '@updraft/account/fault';
 import type { ReadLogs } from '@updraft/account/report';
 import { describeFolder } from '../../stage/folder.ts';
 import { writeShard } from '../../stage/shards.ts';
-import { isDagFile } from '../named-logs.ts';
-import { type BundleFile, kindOfFile, namedBundleFiles, runBundleFiles } from '../bundle/bundle-files.ts';
+import { type BundleFile, logBundleFiles, runBundleFiles } from '../bundle/bundle-files.ts';
 import { KnownWords } from '../bundle/known-words.ts';
 import type { Cli } from '../cli.ts';
 import { addHelp } from '../help.ts';
 import { examine } from '../doctor/examine.ts';
-import { readSource, reportSource, type ReportSource } from '../report/report-source.ts';
+import { readSource, reportSource } from '../report/report-source.ts';
 import { askYesNo, printPage } from '../text/phrases.ts';
 import { cannotWrite } from '../write-named.ts';
 
@@ -37,7 +35,7 @@ export function configure(command: Command, cli: Cli): void {
     page: 'bundle.md',
     examples: [
       ['updraft bundle', 'the latest run: plan, journals, report, versions'],
-      ['updraft bundle my.log job.sub -o for-support.tar.gz', 'event logs and submit files'],
+      ['updraft bundle my.log -o for-support.tar.gz', 'an event log'],
       [
         'updraft bundle my.log --with-log job.err',
         'with the end of what a program printed, which you see first',
@@ -45,7 +43,7 @@ export function configure(command: Command, cli: Cli): void {
     ],
   });
   command
-    .argument('[run | file...]', 'a run (default: the latest), or event logs, submit files and a DAG')
+    .argument('[run | log...]', 'a run (default: the latest), or event logs, or a DAG')
     .option('-o, --output <file>', 'the archive (default: updraft-bundle-TIME.tar.gz)')
     .option(
       '--with-log <file>',
@@ -59,9 +57,10 @@ export function configure(command: Command, cli: Cli): void {
 }
 
 async function bundle(cli: Cli, named: readonly string[], options: BundleOptions): Promise<void> {
-  const { source, submitFiles } = await sourceOf(cli, named);
+  const source = await reportSource(cli, named);
   if ('several' in source)
     throw new Fault('usage', 'a bundle is of one run, or of logs', { fix: 'make a bundle of each run' });
+  for (const log of 'logs' in source ? source.logs : []) await refuseOther(log);
   const words = await KnownWords.load();
   const read = await readSource(cli, source, {});
   learnNames(cli, words, read);
@@ -70,7 +69,7 @@ async function bundle(cli: Cli, named: readonly string[], options: BundleOptions
   const files = [
     ...('run' in source
       ? await runBundleFiles(source.run.folder, words)
-      : namedBundleFiles(cli, { logs: source.logs, submitFiles }, words)),
+      : logBundleFiles(source.logs, words)),
     ...made({
       'versions.json': json(words.shown(versions(cli))),
       ...(options.doctor && { 'doctor.json': json(words.shown(await examine(cli))) }),
@@ -94,37 +93,17 @@ async function bundle(cli: Cli, named: readonly string[], options: BundleOptions
   printPage(cli, page, [next], options.json && { file, bytes, files: sizes });
 }
 
-/** The logs, or the run, and the submit files: those that are named, or that a DAG has. */
-async function sourceOf(
-  cli: Cli,
-  words: readonly string[],
-): Promise<{ source: ReportSource; submitFiles: string[] }> {
-  const [logs, submitFiles]: [string[], string[]] = [[], []];
-  for (const word of words) {
-    const full = path.resolve(cli.cwd, word);
-    const isFile = (await unlessGone(stat(full)))?.isFile() === true;
-    const is = isFile && !(await isDagFile(full)) ? await kindOfFile(await logFile(full, word)) : 'events';
-    if (is === 'submit') submitFiles.push(full);
-    else if (is !== 'other') logs.push(word);
-    else
-      throw new Fault('usage', `${word} is no event log, submit file or DAG`, {
-        about: word,
-        fix: `to add the end of what a program printed: --with-log ${shellQuote(word)}`,
-      });
+/** Refuses a file that is no event log: it would be left out word by word. */
+async function refuseOther({ name, open: read }: LogSource): Promise<void> {
+  for await (const piece of read()) {
+    if (isEventLog(piece)) return;
+    throw new Fault('usage', `${name} is no event log`, {
+      about: name,
+      fix:
+        `to add the end of what a program printed: --with-log ${shellQuote(name)}; a submit file, or ads of ` +
+        'condor_q, you can send beside the bundle, after reading it',
+    });
   }
-  const source = await reportSource(cli, logs.length === 0 ? words : logs);
-  return {
-    source,
-    submitFiles: [...submitFiles, ...('dag' in source ? await filesOfDag(cli, source.dag) : [])],
-  };
-}
-
-/** The submit files of a DAG's nodes, as far as they are there. */
-async function filesOfDag(cli: Cli, { dag, shownAs }: DagRun): Promise<string[]> {
-  const named = dag.nodes.filter(({ submit }) => submit !== '').map(submitFile);
-  const files = new Set(named.map((file) => path.resolve(cli.cwd, shownAs(file))));
-  const there = await Promise.all([...files].map((file) => unlessGone(stat(file))));
-  return [...files].filter((_, at) => there[at]?.isFile() === true);
 }
 
 /** Who and what the logs name, so that a name is replaced everywhere. */
