@@ -16,6 +16,7 @@ const stampFile = path.join(root, 'node_modules', '.updraft-installed');
 const entries = {
   cli: [['src/cli/main.ts']],
   demo: [
+    ['scripts/ensure-torch.ts'],
     ['scripts/build-agent.ts', '--arch', process.arch],
     ['bin/updraft.mjs', 'demo'],
   ],

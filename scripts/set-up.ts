@@ -1,7 +1,6 @@
 import os from 'node:os';
 import path from 'node:path';
-import { ensureTorch } from '../src/cli/commands/demo.ts';
-import { aptInstall, canInstall, type Installer } from '../src/cli/debian.ts';
+import { aptInstall, canInstall, ensureTorch, type Installer } from './debian.ts';
 import { asFault } from '@updraft/account/fault';
 import { rootFolder } from '@updraft/mini/pool';
 import { findOnPath, findProgram } from '../test/servers/debian-packages.ts';
@@ -72,9 +71,12 @@ async function preparePrograms(say: Say, programs: Programs): Promise<void> {
 
 async function prepareTorch(say: Say): Promise<void> {
   const python = await ensureTorch(machineFor(say)).catch((error: unknown) => {
-    say(`no PyTorch, tests that train will be skipped: ${asFault(error).message}`);
+    say(asFault(error).message);
   });
-  if (python === undefined) return;
+  if (python === undefined) {
+    say('no PyTorch: tests that train will be skipped');
+    return;
+  }
   say(`PyTorch: ${python}`);
   await installPythonPackages(python).then(
     (folder) => say(`mypy, pyright and transformers: ${folder}`),

@@ -15,13 +15,12 @@ import { requestStop, readRunState } from '../../run/run-states.ts';
 import { documentText } from '@updraft/view/document';
 import type { Cli } from '../cli.ts';
 import { addHelp } from '../help.ts';
-import { aptInstall, type Installer, canInstall, progressLine } from '../debian.ts';
 import { textPage } from '../report/print-report.ts';
 import { assertSucceeded } from '../run-view/after-failure.ts';
 import { watchToEnd } from '../run-view/watch-run.ts';
 import { planPage } from '../submit/plan-text.ts';
 import { submitPlan } from '../submit/submit-plan.ts';
-import { nextCommands } from '../text/phrases.ts';
+import { nextCommands, progressLine } from '../text/phrases.ts';
 import { withSchemaHere } from '../text/schema-line.ts';
 
 export function configure(command: Command, cli: Cli): void {
@@ -37,7 +36,8 @@ export function configure(command: Command, cli: Cli): void {
 /** A real training, end to end: synthetic CIFAR-10 in the real format, through a local federation, on this machine. */
 async function demo(cli: Cli): Promise<void> {
   const say = progressLine(cli);
-  const python = await ensureTorch({ ...cli, say });
+  const { found: python, tried } = await findPython(modules, cli.env, { signal: cli.signal });
+  if (python === undefined) throw missing(tried);
   say(`PyTorch: ${python}`);
   say('generating a learnable synthetic CIFAR-10 in the real file format ...', true);
   const { project, published, prefix } = await demoFolder(cli, python);
@@ -96,26 +96,14 @@ async function runAndReport(inside: Cli, cli: Cli): Promise<void> {
   ]);
 }
 
-const debianPackages = ['python3-torch', 'python3-torchvision'];
 const modules = ['torch', 'torchvision', 'numpy'];
-
-/** An interpreter with PyTorch: an installed one, or Debian's, installed now where that is allowed. */
-export async function ensureTorch(machine: Installer): Promise<string> {
-  const before = await findPython(modules, machine.env, { signal: machine.signal });
-  if (before.found !== undefined) return before.found;
-  if (!(await canInstall(machine))) throw missing(before.tried);
-  await aptInstall(machine, debianPackages, 'PyTorch is missing');
-  const after = await findPython(modules, machine.env, { signal: machine.signal });
-  if (after.found === undefined) throw missing(after.tried);
-  return after.found;
-}
 
 function missing(tried: TriedPython[]): Fault {
   const list = tried.map(({ path, lacks }) => `\n    ${path} lacks ${lacks}`).join('');
   const what = `no Python here can import torch and torchvision${list || ' (there is no python3)'}`;
   return new Fault('self-test-failed', what, {
     fix:
-      `as root on Debian or Ubuntu: apt-get install ${debianPackages.join(' ')}; ` +
+      'on Debian or Ubuntu: sudo apt-get install python3-torch python3-torchvision; ' +
       'elsewhere: python3 -m pip install torch torchvision numpy',
   });
 }

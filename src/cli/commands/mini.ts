@@ -17,7 +17,6 @@ import {
 import type { Cli } from '../cli.ts';
 import { addHelp } from '../help.ts';
 import { collect } from '../job-file-argument.ts';
-import { aptInstall, canInstall, progressLine } from '../debian.ts';
 import {
   federationApprove,
   federationDown,
@@ -27,7 +26,7 @@ import {
 } from '../mini/federation-control.ts';
 import { federationUp, type UpOptions } from '../mini/federation-up.ts';
 import { miniFolder, poolFolder } from '../mini/state-folder.ts';
-import { printJson, nextCommands } from '../text/phrases.ts';
+import { printJson, nextCommands, progressLine } from '../text/phrases.ts';
 
 export function configure(command: Command, cli: Cli): void {
   addHelp(command, {
@@ -125,9 +124,6 @@ async function up(cli: Cli, options: UpPoolOptions): Promise<void> {
 async function build(cli: Cli, home: string, config: string[]): Promise<MiniPoolState> {
   const say = progressLine(cli);
   try {
-    const machine = { ...cli, say };
-    if ((await findProgram(['mmdebstrap'], cli.env)) === undefined && (await canInstall(machine)))
-      await aptInstall(machine, ['mmdebstrap'], 'the pool is built with mmdebstrap');
     const root = await rootFolder({ ...cli, cacheFolder: cacheFolder(cli.env), say });
     say('starting HTCondor ...', true);
     const state = await startPool({

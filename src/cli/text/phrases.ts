@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { shellQuote } from '@updraft/base';
+import { printable, shellQuote } from '@updraft/base';
 import { type Document, documentText, proseWidth } from '@updraft/view/document';
-import type { Cli } from '../cli.ts';
+import { type Cli, drawErr } from '../cli.ts';
 import { withCommandName } from './command-name.ts';
 
 /** A command that may come next and what it does; false or undefined where it does not fit. */
@@ -54,4 +54,16 @@ export const textWidth = (cli: Cli): number => proseWidth(outWidth(cli));
 export async function askYesNo(cli: Pick<Cli, 'ask'>, question: string): Promise<boolean | undefined> {
   const said = await cli.ask?.(`${question} [y/N] `);
   return said === undefined ? undefined : /^y(es)?$/i.test(said.trim());
+}
+
+/** Prints lines; transient ones are overwritten on a terminal, and left out elsewhere. */
+export function progressLine(cli: Cli): (line: string, transient?: boolean) => void {
+  let open = false;
+  return (line, transient = false) => {
+    const clear = open ? '\r\x1b[K' : '';
+    const safe = printable(line);
+    if (!transient) drawErr(cli, `${clear}${safe}\n`);
+    else if (cli.errIsTerminal) drawErr(cli, `\r\x1b[K${safe.slice(0, Math.max(20, cli.columns - 1))}`);
+    open = transient && cli.errIsTerminal;
+  };
 }

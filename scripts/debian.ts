@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
-import { type Env, printable } from '@updraft/base';
+import type { Env } from '@updraft/base';
 import { Fault } from '@updraft/account/fault';
-import { drawErr, type Cli } from './cli.ts';
+import { findPython } from '../src/environment/find-python.ts';
 
 /** What installing a package needs. */
 export interface Installer {
@@ -50,14 +50,15 @@ async function apt(machine: Installer, args: string[], packages: string[]): Prom
   });
 }
 
-/** Prints lines; transient ones are overwritten on a terminal, and left out elsewhere. */
-export function progressLine(cli: Cli): (line: string, transient?: boolean) => void {
-  let open = false;
-  return (line, transient = false) => {
-    const clear = open ? '\r\x1b[K' : '';
-    const safe = printable(line);
-    if (!transient) drawErr(cli, `${clear}${safe}\n`);
-    else if (cli.errIsTerminal) drawErr(cli, `\r\x1b[K${safe.slice(0, Math.max(20, cli.columns - 1))}`);
-    open = transient && cli.errIsTerminal;
-  };
+const debianPackages = ['python3-torch', 'python3-torchvision'];
+const modules = ['torch', 'torchvision', 'numpy'];
+
+/** An interpreter with PyTorch: an installed one, or Debian's, installed now where that is allowed. */
+export async function ensureTorch(machine: Installer): Promise<string | undefined> {
+  const search = async (): Promise<string | undefined> =>
+    (await findPython(modules, machine.env, { signal: machine.signal })).found;
+  const found = await search();
+  if (found !== undefined || !(await canInstall(machine))) return found;
+  await aptInstall(machine, debianPackages, 'PyTorch is missing');
+  return await search();
 }
