@@ -1,4 +1,3 @@
-export { parseLongAds } from './history/ad-history.ts';
 export {
   activities,
   type Activity,

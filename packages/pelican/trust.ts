@@ -1,1 +1,1 @@
-export { missingTrust, sentAuthorities, trustElsewhere } from './http/trust.ts';
+export { missingTrust, sentAuthorities } from './http/trust.ts';

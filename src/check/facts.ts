@@ -39,8 +39,6 @@ export interface ObjectFact {
   declared: { bytes?: number; sha256?: string; by?: string };
   /** Whether size, hash or manifest is declared. */
   isProven: boolean;
-  /** A server of it with a certificate that this machine trusts, and a job would not. */
-  untrusted?: string;
   /** Why the manifest cannot be used. */
   manifestProblem?: string;
   /** Why it cannot be used: from its first bytes, or from the shards that it names. */
@@ -165,11 +163,12 @@ export interface HereFacts {
 export interface FolderFact {
   path: string;
   /** Why it cannot be written. */
-  unwritable?: string;
-  /** What is left on its file system, and in quotas. */
-  rooms: readonly { name: string; freeBytes?: number; freeFiles?: number }[];
+  unwritable: string | undefined;
+  /** What is left on its file system. */
+  freeBytes: number;
+  freeFiles: number;
   /** What the run will bring home at least. */
-  needs: { bytes: number; files: number; why: string };
+  needs: { bytes: number; files: number };
 }
 
 /** Everything that the rules about a plan may use, gathered beforehand: rules only compute. */

@@ -22,7 +22,6 @@ import {
   parseObjectUrl,
   preferCaches,
 } from '@updraft/pelican/federation';
-import { ConnectionPool, createRequest, IdleConnections, NoAnswer } from '@updraft/pelican/http';
 import type { FetchEvent, FetchOptions } from '@updraft/pelican/transfer';
 import type { UnpackerOptions } from '@updraft/archive';
 import type { ObjectFact, ServerFact, TokenFact, Where } from '../check/facts.ts';
@@ -125,16 +124,13 @@ export async function askObjects(
   asking: Asking,
   asked: readonly AskedObject[],
   timeoutMs: number,
-  { confirmed, trust }: { confirmed?: string[] | undefined; trust?: string[] | undefined } = {},
+  confirmed?: string[],
 ): Promise<Gathered<CheckedObjects>> {
   const federation = createLocator({ ...asking, confirmed });
   const signal = AbortSignal.any([asking.signal, AbortSignal.timeout(timeoutMs)]);
-  const answers = await mapLimited(asked, maxParallel, async (one): Promise<ObjectReport> => {
-    const report = await askOne(asking, federation, one, signal, timeoutMs);
-    if (trust === undefined || report.object === undefined) return report;
-    const untrusted = await findUntrusted(asking, report.object, federation, trust);
-    return { ...report, object: { ...report.object, ...defined({ untrusted }) } };
-  });
+  const answers = await mapLimited(asked, maxParallel, (one) =>
+    askOne(asking, federation, one, signal, timeoutMs),
+  );
   asking.signal.throwIfAborted();
   return {
     facts: {
@@ -144,31 +140,6 @@ export async function askObjects(
     looked: answers.flatMap(({ looked }) => looked ?? []),
     unchecked: answers.flatMap(({ unchecked }) => unchecked ?? []),
   };
-}
-
-/** Of the servers that a job needs to reach an object, one whose certificate its authorities do not verify. */
-async function findUntrusted(
-  { env, clock, signal }: Asking,
-  { url, servers }: ObjectFact,
-  federation: FederationLocator,
-  ca: string[],
-): Promise<string | undefined> {
-  const parsed = parseObjectUrl(url, env);
-  if (parsed.kind === 'file') return undefined;
-  using idle = new IdleConnections(clock);
-  const ask = createRequest(new ConnectionPool({ clock, ca, idle }));
-  const isUntrusted = async (host: string): Promise<boolean> =>
-    await ask({ method: 'HEAD', url: `https://${host}/`, signal }).then(
-      () => false,
-      (error: unknown) => error instanceof NoAnswer && error.reason === 'certificate',
-    );
-  const home = parsed.kind === 'federated' ? await federation.discover(parsed.discoveryHost) : undefined;
-  for (const place of [home?.discoveryUrl ?? [], home?.directorUrl ?? []].flat())
-    if (await isUntrusted(new URL(place).host)) return new URL(place).host;
-  const answering = servers.filter(({ status }) => status !== undefined).map(({ host }) => host);
-  // One that a job trusts is enough.
-  const untrusted = await Promise.all(answering.map(isUntrusted));
-  return untrusted.every(Boolean) ? answering[0] : undefined;
 }
 
 async function askOne(

@@ -1,7 +1,6 @@
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { counted, sortFindings } from '@updraft/base';
-import { trustElsewhere } from '@updraft/pelican/trust';
 import { checkFacts } from '../check/check-facts.ts';
 import {
   type CommandText,
@@ -115,12 +114,9 @@ async function checkVariant(
   const { code, unsent } = await readJobCode(plan, commandsOf(plan, where));
   const uses = neededBy(plan, code, where, unsent);
   const [here, registry, objects, slots, software, limits, sent] = await Promise.all([
-    askHere(asking, plan, code, quick),
+    askHere(asking, plan, code),
     registryOf(asking, plan),
-    askObjects(asking, objectsOf(plan, where), quick ? objectMs.quick : objectMs.full, {
-      confirmed: plan.confirmed,
-      trust: poolTraits[plan.spec.run.pool].sharesFolder ? undefined : trustElsewhere(asking.env),
-    }),
+    askObjects(asking, objectsOf(plan, where), quick ? objectMs.quick : objectMs.full, plan.confirmed),
     quick ? nothingGathered() : slotsOf(asking, plan, where),
     quick && !isPlainPython(plan, code)
       ? nothingGathered()

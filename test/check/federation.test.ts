@@ -188,34 +188,6 @@ test('a token in the environment is not enough for a job that will not have it',
   assert.ok(!rules(await check(harness, named + condor)).includes('error token-missing'));
 });
 
-test('a certificate that only this machine trusts is an error for jobs that will not have it', async (t) => {
-  const harness = await ObjectHarness.open(t);
-  await harness.publish('demo/x.tar', '123456789');
-  const condor = '[run]\npool = "condor"\n';
-  const { caFile } = harness.federation;
-  const plain = await webServer(t, (_, response) => response.end('123456789'));
-  for (const [variable, file, data] of [
-    ['NODE_EXTRA_CA_CERTS', caFile, proven],
-    ['X509_CERT_DIR', path.dirname(caFile), proven],
-    ['NODE_EXTRA_CA_CERTS', testAuthority, `[data.d]\nurl = "${plain.url}/x"\nunpack = "none"\n`],
-  ] as const) {
-    const here = { SSL_CERT_FILE: '', [variable]: file };
-    const { findings, unchecked } = await check(harness, data + condor, here);
-    const found = findings.filter(({ rule }) => rule === 'authority-not-sent');
-    assert.equal(found.length, 1, JSON.stringify({ findings, unchecked }));
-    assert.match(
-      `${found[0]?.level}: ${found[0]?.message}; ${found[0]?.fix}`,
-      /^error: data\.d: jobs do not trust the certificate of \S+:\d+: .*not sent with them; .* SSL_CERT_FILE, which is sent/,
-    );
-    const sent = { SSL_CERT_FILE: file === path.dirname(caFile) ? caFile : file, [variable]: file };
-    const names = [
-      ...rules(await check(harness, data + condor, sent)),
-      ...rules(await check(harness, data, here)),
-    ];
-    assert.ok(!names.includes('error authority-not-sent'), names.join());
-  }
-});
-
 test('a plain server that asks for a token is named, with the key to set', async (t) => {
   const harness = await ObjectHarness.open(t);
   const env = { SSL_CERT_FILE: testAuthority };

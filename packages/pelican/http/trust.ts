@@ -28,12 +28,6 @@ export function sentAuthorities({ SSL_CERT_FILE: place = '' }: Env): string[] {
   return place === '' ? [] : certificatesAt('SSL_CERT_FILE', place);
 }
 
-/** What a job elsewhere trusts; undefined if that is what is trusted here. */
-export function trustElsewhere(env: Env): string[] | undefined {
-  const isAlone = variables.slice(1).every((name) => (env[name] ?? '') === '');
-  return isAlone ? undefined : [...tls.getCACertificates('bundled'), ...sentAuthorities(env)];
-}
-
 /** What to print about a variable that names nothing; the site sets `X509_CERT_DIR`, not the user. */
 export function missingTrust(env: Env): string[] {
   const isMissing = (name: string): boolean => (env[name] ?? '') !== '' && !fs.existsSync(env[name] ?? '');

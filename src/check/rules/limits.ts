@@ -323,29 +323,19 @@ export const folderRules: Rule<PlanFacts & HereFacts>[] = [
   {
     name: 'folder-full',
     level: 'warning',
-    about:
-      'The disk or the quota of the folder has less space, or fewer files left, than the run will bring home.',
+    about: 'The disk of the folder has less space, or fewer files left, than the run will bring home.',
     check: ({ here: { folder }, plan, where }) => {
-      if (folder?.unwritable !== undefined) return [];
-      return (folder?.rooms ?? [])
-        .filter(({ freeBytes = Infinity, freeFiles = Infinity }) => {
-          const { bytes = 0, files = 0 } = folder?.needs ?? {};
-          return freeBytes < bytes || freeFiles < files;
-        })
-        .map(({ name, freeBytes = Infinity, freeFiles = Infinity }) => {
-          const { bytes = 0, files = 0, why = '' } = folder?.needs ?? {};
-          const free =
-            freeBytes < bytes
-              ? `${formatSize(freeBytes)} left, ` +
-                `but ${counted(plan.jobs.length, 'job')} may bring home ${formatSize(bytes)}`
-              : `room for ${counted(freeFiles, 'file')}, ` +
-                `but ${counted(plan.jobs.length, 'job')} may bring home ${files}`;
-          return {
-            message: `${name}, where ${folder?.path ?? ''} is, has ${free} (${why})`,
-            fix: 'free some space, keep the run on another file system, or declare fewer outputs',
-            place: where(),
-          };
-        });
+      if (folder === undefined || folder.unwritable !== undefined) return [];
+      const { path: place, freeBytes, freeFiles, needs } = folder;
+      if (freeBytes >= needs.bytes && freeFiles >= needs.files) return [];
+      return {
+        message:
+          `the file system of ${place} has ${formatSize(freeBytes)} and ${freeFiles} files left, but the logs of ` +
+          `${counted(plan.jobs.length, 'job')} may take ${formatSize(needs.bytes)} and ${needs.files} files; ` +
+          'outputs come on top',
+        fix: 'free some space, or keep the run on another file system',
+        place: where(),
+      };
     },
   },
 ];

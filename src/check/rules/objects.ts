@@ -33,22 +33,6 @@ export const objectRules: Rule<ObjectFacts>[] = [
     ),
   },
   {
-    name: 'authority-not-sent',
-    level: 'error',
-    about:
-      'A server has a certificate that this machine trusts by a variable which does not travel with jobs.',
-    check: each(({ label, untrusted }) =>
-      untrusted === undefined
-        ? undefined
-        : {
-            message:
-              `${label}: jobs do not trust the certificate of ${untrusted}: this machine ` +
-              'does by X509_CERT_DIR or NODE_EXTRA_CA_CERTS, which are not sent with them',
-            fix: 'put the certificate of its authority into a PEM file and name that in SSL_CERT_FILE, which is sent',
-          },
-    ),
-  },
-  {
     name: 'object-not-as-declared',
     level: 'error',
     about: 'On every server, the size or hash differs from what the job file or the manifest declares.',
