@@ -95,7 +95,7 @@ export async function draftJob(project: Project, more: readonly string[]): Promi
     memory: isTorch ? '4 GB' : '2 GB',
     guesses: [...argumentGuesses(given, values), ...guesses, ...moduleGuesses(project)],
     open: [...values.values()].flatMap(({ open }) => open ?? []).concat(data.open, outputs.open),
-    hints: [...data.hints, ...checkpointHint(project)],
+    hints: [...data.hints, ...otherParser(project), ...checkpointHint(project)],
   };
 }
 
@@ -156,6 +156,16 @@ function checkpointOf(
   const folder = checkpoint?.how === 'reads back' ? path.posix.dirname(checkpoint.name) : '.';
   return /^[\w][\w./-]*$/.test(folder) && !folder.includes('..') ? { checkpoint: folder } : {};
 }
+
+/** Parsers of arguments that few trainings use are not read. */
+const otherParser = ({ facts }: Project): string[] =>
+  facts.imports
+    .filter(({ module }) => /^(?:typer|absl|fire|hydra|tyro)\b/.test(module))
+    .slice(0, 1)
+    .map(
+      ({ module }) =>
+        `its arguments are those of ${module}, which init does not read: write them into \`command\``,
+    );
 
 function checkpointHint({ script, facts }: Project): string[] {
   const { checkpoint } = facts;

@@ -22,14 +22,14 @@ export interface ScriptArg {
   /** Its literal choices. */
   choices?: string[];
   line: number;
-  by: 'argparse' | 'click' | 'typer' | 'absl' | 'argv' | 'hugging face';
+  by: 'argparse' | 'click' | 'argv' | 'hugging face';
   /** Read as a variable of that name, not as a part of `args`. */
   isVariable?: true;
 }
 
 const number = /^-?(\d+\.?\d*|\.\d+)(e-?\d+)?$/;
 
-/** The arguments of a script: argparse, click, typer, absl, `sys.argv`, Hugging Face's parser. */
+/** The arguments of a script: argparse, click, `sys.argv`, Hugging Face's parser. */
 export function scriptArgs(syntax: Syntax): ScriptArg[] {
   const found = syntax.calls.flatMap((call): (ScriptArg & { parser?: string })[] =>
     argsOf(syntax, call).map((arg) => ({ ...arg, parser: call.name.replace(/\.?[^.]*$/, '') })),
@@ -65,10 +65,7 @@ function argsOf(syntax: Syntax, call: Call): ScriptArg[] {
   const last = call.name.split('.').at(-1) ?? '';
   if (call.isDefinition) return [];
   if (last === 'add_argument') return [fromFlags(syntax, call, 'argparse')];
-  if (/^(click\.)?option$/.test(call.name)) return [fromFlags(syntax, call, 'click')];
-  if (call.name === 'click.argument') return [fromFlags(syntax, call, 'click')];
-  if (/^typer\.(Option|Argument)$/.test(call.name)) return fromTyper(syntax, call);
-  if (/^DEFINE_(string|integer|float|bool|boolean|enum)$/.test(last)) return [fromAbsl(syntax, call)];
+  if (/^(click\.)?option$|^click\.argument$/.test(call.name)) return [fromFlags(syntax, call, 'click')];
   return last === 'HfArgumentParser' ? huggingFace(syntax, call) : [];
 }
 
@@ -174,50 +171,6 @@ const wordsOf = ({ tokens }: Syntax, span: TokenRange | undefined): string =>
         .slice(span.from, Math.min(span.to, span.from + 10))
         .map(({ text }) => text)
         .join('');
-
-/** `name: type = typer.Option(default, "--flag")`; the name stands before it. */
-function fromTyper(syntax: Syntax, call: Call): ScriptArg[] {
-  const { tokens } = syntax;
-  let at = call.from - 2;
-  while (at > call.from - 30 && !/^[(,]$/.test(tokens[at - 1]?.text ?? '(')) at--;
-  const name = tokens[at];
-  if (tokens[call.from - 1]?.text !== '=' || name?.kind !== 'name') return [];
-  const [first] = call.args.filter((one) => one.name === undefined);
-  const value = literal(syntax, first);
-  const flags = call.args.flatMap((one) => stringsIn(syntax, one)).filter((word) => word.startsWith('--'));
-  const isOption = call.name.endsWith('Option');
-  return [
-    {
-      flag: isOption ? (flags[0] ?? `--${name.text.replaceAll('_', '-')}`) : name.text,
-      dest: name.text,
-      ...defined({ default: value, help: literal(syntax, keyword(call, 'help')) }),
-      isRequired: first === undefined ? !isOption : wordsOf(syntax, first) === '...',
-      isSwitch: /^(True|False)$/.test(wordOf(syntax, first) ?? ''),
-      isNumber: number.test(value ?? ''),
-      line: call.line,
-      by: 'typer',
-      isVariable: true,
-    },
-  ];
-}
-
-function fromAbsl(syntax: Syntax, call: Call): ScriptArg {
-  const [name, value, ...rest] = call.args.filter((one) => one.name === undefined);
-  const dest = literal(syntax, name) ?? '?';
-  return {
-    flag: `--${dest}`,
-    dest,
-    ...defined({
-      default: literal(syntax, value ?? keyword(call, 'default')),
-      help: literal(syntax, rest.at(-1) ?? keyword(call, 'help')),
-    }),
-    isRequired: false,
-    isSwitch: /bool/.test(call.name),
-    isNumber: /integer|float/.test(call.name),
-    line: call.line,
-    by: 'absl',
-  };
-}
 
 /** `data = sys.argv[1]`: positional arguments without declaration. */
 function argvOf({ tokens, assignments }: Syntax): ScriptArg[] {

@@ -87,7 +87,7 @@ test('a cache that answers 404 or a wrong size is a warning that names it', asyn
   ] as const) {
     const harness = await ObjectHarness.open(t);
     await harness.publish('demo/x.tar', '123456789');
-    await harness.updraft(['warm', 'osdf:///demo/x.tar']);
+    await harness.updraft(['cat', 'osdf:///demo/x.tar']);
     await harness.trouble(trouble);
     const answer = await check(harness, proven);
     assert.deepEqual([answer.exit, rules(answer)], [0, ['warning servers-differ']], trouble);

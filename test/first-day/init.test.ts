@@ -147,3 +147,12 @@ test('without a file that describes the software, env make names the commands th
     fix: /pip freeze > requirements\.txt, conda env export .*poetry export/,
   });
 });
+
+test('arguments of a parser that init does not read are left to the user, by its name', async (t) => {
+  const cwd = await temporaryFolder(t, {
+    'train.py':
+      'import typer\n\ndef main(lr: float = typer.Option(0.1)):\n    open("model.pt", "w")\n\ntyper.run(main)\n',
+  });
+  const { err } = await runCommand(init, ['train.py'], { cwd });
+  assert.match(err.replaceAll(/\s+/g, ' '), /its arguments are those of typer, .* write them into `command`/);
+});

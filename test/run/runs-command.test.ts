@@ -126,7 +126,7 @@ test('runs archive is refused with the commands that pack a run and bring it bac
   const run = await makeRun(cwd);
   await assert.rejects(
     runCommand(runs, ['archive', path.basename(run), '--to', 'elsewhere'], { cwd }),
-    refusal(/runs archive was removed\ntar -czf RUN\.tar\.gz .*updraft runs rm RUN/),
+    refusal(/archive was removed\n`tar -czf RUN\.tar\.gz .*updraft runs rm RUN/),
   );
   assert.deepEqual(await readdir(path.join(cwd, 'runs')), [path.basename(run)]);
 });
