@@ -103,7 +103,7 @@ function configureShow(command: Command, cli: Cli): void {
     page: 'environments.md',
     examples: [
       ['updraft env show -e gpu', 'one environment of the workspace here'],
-      ['updraft env show -p linux-aarch64 --json', 'for another platform, for a program'],
+      ['updraft env show -e gpu --json', 'the same for a program'],
     ],
   });
   command
