@@ -94,8 +94,9 @@ async function bundle(cli: Cli, named: readonly string[], options: BundleOptions
 }
 
 /** Refuses a file that is no event log: it would be left out word by word. */
-async function refuseOther({ name, open: read }: LogSource): Promise<void> {
-  for await (const piece of read()) {
+async function refuseOther(log: LogSource): Promise<void> {
+  const { name } = log;
+  for await (const piece of log.open()) {
     if (isEventLog(piece)) return;
     throw new Fault('usage', `${name} is no event log`, {
       about: name,
