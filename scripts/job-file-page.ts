@@ -65,6 +65,7 @@ const examples: Record<string, string> = {
   'environment.pack.manifest': '"env.manifest"',
   'environment.pack.token_file': '"my.token"',
   'environment.pixi_unpack': '"pixi-unpack"',
+  'resources.nodes': '2',
   'resources.cpus': '4',
   'resources.gpus': '1',
   'resources.gpu': '{ capability = 7.5, memory = "16 GB" }',

@@ -76,9 +76,8 @@ class Attempt:
         if is_saved:
             self.say(f"saved in {position}, as asked")
         status = 128 + signal.SIGTERM if saved is None else SAVED
-        ours, launcher = os.environ.get("UPDRAFT_CHECKPOINT"), os.environ.get("UPDRAFT_LAUNCHER")
-        is_one_of_several = self.ranks.count > 1 or "LOCAL_RANK" in os.environ
-        if saved is not None and ours is not None and launcher != "agent" and is_one_of_several:
+        ours = os.environ.get("UPDRAFT_CHECKPOINT")
+        if saved is not None and ours is not None and (self.ranks.count > 1 or "LOCAL_RANK" in os.environ):
             # Who started the processes, such as torchrun, may end with another code.
             write_json(os.path.join(ours, ".left"), {"checkpoint": saved, "rank": 0, "pid": os.getpid()})
         if self.ranks.count > 1:

@@ -1,8 +1,10 @@
 import type { Clock, Env } from '@updraft/base';
+import type { Fault } from '@updraft/account/fault';
 import type { WorkOrder } from '../job/job.ts';
 import type { Recorder } from './notes/journal-writer.ts';
 import type { SharedNotes } from './notes/shared-notes.ts';
 import type { Scratch } from './scratch.ts';
+import type { Log, RankEnv, StartedRank } from './training/command-end.ts';
 
 /** What main passes to the rest of the agent, which never touches the process itself. */
 export interface Context {
@@ -28,6 +30,15 @@ export interface Context {
   secrets?: readonly string[];
   /** Sends a signal to a process, or to a group if the id is negative; a process that is gone is not an error. */
   kill: (pid: number, signal: NodeJS.Signals) => void;
+  /** The agents on the job's other nodes, if this is its first of several. */
+  nodes?: {
+    readonly address: string;
+    start: (env: RankEnv, log: Log) => StartedRank[];
+    ready: (context: Context) => Promise<void>;
+    close: (context: Context) => Promise<void>;
+  };
+  /** The agent on the job's first node, if this is another one. */
+  lead?: { fail: (fault: Fault) => void; serve: (attempt: Attempt) => Promise<void> };
 }
 
 /** One try at a job, as every phase sees it. */

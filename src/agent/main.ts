@@ -1,6 +1,6 @@
 import path from 'node:path';
 import process from 'node:process';
-import { type Env, systemClock, formatDuration } from '@updraft/base';
+import { defined, type Env, systemClock, formatDuration } from '@updraft/base';
 import type { Redact } from '@updraft/base/secrets';
 import { identifyProcess } from '@updraft/base/processes';
 import { asFault, Fault, kinds } from '@updraft/account/fault';
@@ -17,6 +17,7 @@ import { runPlugin } from './plugin/plugin.ts';
 import { isPluginCall } from './plugin/plugin-args.ts';
 import { nextAttempt, shellAssignments } from './next-attempt.ts';
 import { runAttempt } from './run-attempt.ts';
+import { Lead, Nodes } from './training/nodes.ts';
 import { checkpointExit } from './training/shell.ts';
 import { LogRedactor, takeSecrets, redactTexts } from './training/secrets.ts';
 import type { Context } from './attempt.ts';
@@ -36,8 +37,9 @@ const help = `updraft-agent ${version}: runs one attempt of a job on the machine
 
   updraft-agent run ORDER.json       run the attempt the order describes
   updraft-agent sandbox ORDER.json   the same in this folder, the sandbox of an HTCondor job
-  updraft-agent shared ORDER.json RUN NUMBER
-                                     the same as attempt NUMBER of a run whose folder RUN this node of a cluster shares
+  updraft-agent shared ORDER.json RUN NUMBER [NODE]
+                                     the same as attempt NUMBER of a run whose folder RUN this node of a cluster shares;
+                                     of several nodes, NODE is not the first
   updraft-agent next POLICY JOURNAL FOLDER STATUS ASKED
                                      decide on the next attempt of a job of a cluster, for the script of the job
   updraft-agent software ORDER.json  only set up its software here, for an interactive job, \
@@ -58,10 +60,17 @@ const defaultGraceMs = 10_000;
 function createContext(): Context {
   const stop = new AbortController();
   const forceStop = new AbortController();
-  const ask = (fault: Fault): void => (stop.signal.aborted ? forceStop.abort() : stop.abort(fault));
+  let requests = 0;
+  const ask = (fault: Fault, isRepeated = requests++ > 0): void => {
+    if (!stop.signal.aborted) stop.abort(fault);
+    else if (isRepeated) forceStop.abort();
+  };
   process.on('SIGINT', () => ask(new Fault('interrupted', 'the attempt was stopped (SIGINT)')));
-  for (const name of ['SIGTERM', 'SIGHUP'] as const)
-    process.on(name, () => ask(new Fault('evicted', `the attempt was asked to leave the machine (${name})`)));
+  const asked = (name: string): Fault =>
+    new Fault('evicted', `the attempt was asked to leave the machine (${name})`);
+  for (const name of ['SIGTERM', 'SIGHUP'] as const) process.on(name, () => ask(asked(name)));
+  // From a script that cannot know whether its scheduler has signalled us, too.
+  process.on('SIGUSR2', () => ask(asked('SIGTERM'), false));
   // A bug of ours ends the attempt like any other cause: with its clean-up.
   for (const name of ['uncaughtException', 'unhandledRejection'] as const)
     process.on(name, (error: unknown) => ask(asFault(error)));
@@ -147,11 +156,23 @@ async function runSandbox(file: string): Promise<number> {
   return await run(await readSandboxOrder(path.resolve(file), context), context);
 }
 
-async function runShared(file: string, [folder = '', number = '']: string[]): Promise<number> {
+async function runShared(file: string, [folder = '', number = '', at = '0']: string[]): Promise<number> {
   // The job's script removes the folder that it starts us in.
   const context: Context = { ...createContext(), poolCleans: 'when-asked' };
-  const place = { run: path.resolve(folder), attempt: Number(number) };
-  return await run(await readSharedOrder(path.resolve(file), place, context), context);
+  const [attempt, node] = [Number(number), Number(at)];
+  const order = await readSharedOrder(
+    path.resolve(file),
+    { run: path.resolve(folder), attempt, node },
+    context,
+  );
+  const others = (order.resources.nodes ?? 1) - 1;
+  if (others === 0) return await run(order, context);
+  const link = { input: process.stdin, send: (text: string) => void process.stdout.write(text) };
+  const nodes = node === 0 ? new Nodes(link, others, context.cwd) : undefined;
+  const lead = nodes === undefined ? new Lead(link, node, context) : undefined;
+  const signals = [nodes?.trouble, lead?.over].filter((one) => one !== undefined);
+  const signal = AbortSignal.any([context.signal, ...signals]);
+  return await run(order, { ...context, ...defined({ nodes, lead }), signal });
 }
 
 /** After an attempt on a cluster has ended: prints what the job's script does next. */
@@ -208,7 +229,7 @@ async function main(args: string[]): Promise<number> {
   else if (command === '--help') process.stdout.write(help);
   else if (command === 'run' && file !== undefined && more.length === 0) return await runHere(file);
   else if (command === 'sandbox' && file !== undefined && more.length === 0) return await runSandbox(file);
-  else if (command === 'shared' && file !== undefined && more.length === 2)
+  else if (command === 'shared' && file !== undefined && [2, 3].includes(more.length))
     return await runShared(file, more);
   else if (command === 'next' && file !== undefined && more.length === 4) await next(file, more);
   else if (command === 'software' && file !== undefined && more.length === 0) await software(file);

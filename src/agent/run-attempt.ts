@@ -37,16 +37,16 @@ import {
 } from './results/outputs.ts';
 import { faultIn, makeScratch } from './scratch.ts';
 import { SelfTests } from './self-test/test-machine.ts';
-import { cutShort, orFullDisk } from './training/death.ts';
+import { cutShort, exitCodeOf, orFullDisk, outcomeOf, trainingFault } from './training/death.ts';
 import { DiskWatch, freeSpaceIn } from './training/disk-watch.ts';
 import { withAdvice } from './training/failure-advice.ts';
-import { exitCodeOf, outcomeOf, trainingFault } from './training/ending.ts';
 import { lastErrorLines } from './training/log-tail.ts';
-import { checkpointExit, type CommandEnd } from './training/shell.ts';
+import type { CommandEnd } from './training/command-end.ts';
+import { checkpointExit } from './training/shell.ts';
 import { SoftwareCheck } from './training/software-check.ts';
 import { limitTime, withGrace } from './training/time-limit.ts';
 import { trainToEnd } from './training/train-to-end.ts';
-import { lstat, mkdir, realpath } from 'node:fs/promises';
+import { lstat, mkdir, realpath, symlink } from 'node:fs/promises';
 import { removeTree } from '@updraft/base/disk';
 import { isFull, keptFolder, runFolderFull } from '@updraft/account/run-folder';
 import type { Resources } from '../job/spec.ts';
@@ -133,12 +133,16 @@ async function runInScratch(
     const isAsked = soFar.ended === undefined && context.signal.aborted;
     fault = toFault(isAsked ? context.signal.reason : (found ?? thrown), order);
     record({ kind: 'fault', fault: toFaultRecord(fault) });
+    context.lead?.fail(fault);
   }
   if (fault !== undefined) await recordFailedJob(order, shared, fault);
   soFar.tests?.stop();
   await soFar.arriving?.stop();
   if (soFar.isPaused) return { exit: checkpointExit, fault: undefined };
+  await context.nodes?.close(context);
   if (soFar.root !== undefined) await endProcesses(soFar.root, context);
+  if (context.nodes !== undefined && order.sharedCheckpoint !== undefined)
+    await removeTree(path.dirname(order.sharedCheckpoint));
   return { exit: exitCodeOf(fault, soFar.ended), fault };
 }
 
@@ -162,6 +166,11 @@ async function runToEndOrPause(
   const ready = await (paused === undefined ? startFresh(soFar, base) : resume(soFar, base, paused));
   if (ready === undefined) return;
   const { equipped, attempt, before, code } = ready;
+  if (context.lead !== undefined) {
+    await context.lead.serve(attempt);
+    return;
+  }
+  await context.nodes?.ready(context);
   const isDone = (): Promise<boolean> => succeeds(checkOutputs(order.job.train.outputs, scratch, before));
   const disks = new DiskWatch(attempt);
   const ended = await trainToEnd(attempt, soFar.saver, disks, isDone);
@@ -208,7 +217,9 @@ async function startFresh(soFar: AttemptSoFar, base: Attempt): Promise<ReadyAtte
   const code = await prepare(equipped);
   if (await returnKept(equipped, code)) return undefined;
   soFar.software = await SoftwareCheck.start(equipped, tests);
-  soFar.saver = await CheckpointSaver.open(equipped, code, () => tests.passed());
+  await shareCheckpoint(equipped);
+  if (base.context.lead === undefined)
+    soFar.saver = await CheckpointSaver.open(equipped, code, () => tests.passed());
   await stageData(equipped);
   await holdForEviction(equipped);
   releaseMemory();
@@ -219,6 +230,18 @@ async function startFresh(soFar: AttemptSoFar, base: Attempt): Promise<ReadyAtte
   // Many a training would continue without its GPU, slowly.
   await tests.allowTraining();
   return { equipped, attempt: soFar.arriving.attempt, before, code };
+}
+
+/** All nodes of a job write to one checkpoint folder; that of an attempt that was killed is removed. */
+async function shareCheckpoint({ order, scratch, context }: Attempt): Promise<void> {
+  const { sharedCheckpoint: folder, job } = order;
+  if (folder === undefined || job.train.checkpoint === undefined) return;
+  const parent = path.dirname(folder);
+  if (context.lead === undefined) await removeTree(parent);
+  await mkdir(folder, { recursive: true });
+  const link = path.join(scratch.work, job.train.checkpoint);
+  await mkdir(path.dirname(link), { recursive: true });
+  await symlink(folder, link);
 }
 
 /** Everything is still there from before the pause. */

@@ -14,6 +14,7 @@ import {
 import { filledTexts } from './fill-file.ts';
 import { isInside, isLocal, overlap, plainPath } from './inside.ts';
 import { combinations, type Matrix, isGroupEntry, parametersOf } from './matrix.ts';
+import { poolTraits } from './pool-traits.ts';
 import {
   entriesAt,
   type KeyPath,
@@ -40,9 +41,19 @@ export function checkConsistency(source: SourceFile): SpecProblem[] {
     ...checkRecovery(source, writtenMatrix(source)),
     ...checkCheckpoint(source),
     ...checkPoolSubmit(source),
+    ...checkNodes(source),
     ...checkSecrets(source),
     ...checkDirections(source),
   ];
+}
+
+function checkNodes(source: SourceFile): SpecProblem[] {
+  const at = ['resources', 'nodes'];
+  const [nodes, name] = [valueAt(source.value, at), valueAt(source.value, ['run', 'pool']) ?? 'local'];
+  const traits = Object.entries(poolTraits).find(([pool]) => pool === name)?.[1];
+  if (traits === undefined || traits.hasNodes || nodes === undefined || nodes === 1) return [];
+  const todo = 'request the GPUs of one machine (gpus = 4), or use pool = "slurm"';
+  return [problemAt(source, at, `a job on ${traits.title} is on one machine; ${todo}`)];
 }
 
 /** A metric cannot be better both ways. */

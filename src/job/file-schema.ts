@@ -249,6 +249,9 @@ const data = table('a table like [data.train]', {
 }).describe('Data that is downloaded, verified and unpacked before the training starts, or while it runs.');
 
 const resources = table('a table', {
+  nodes: count('a whole number of machines', 1, 512)
+    .optional()
+    .describe('On Slurm: nodes of a job, each with the resources below (default: 1).'),
   cpus: count('a whole number of CPUs', 1, 4096).default(1).describe('CPU cores of a job.'),
   gpus: count('a whole number of GPUs', 0, 64).default(0).describe('GPUs of a job.'),
   gpu: table('a table like { capability = 7.5, memory = "16 GB", cuda = "12.1" }', {

@@ -78,6 +78,8 @@ export interface WorkOrder extends CachePreferences {
   resultsTo: string;
   /** Folder of the attempt: journal, claim and logs are written here under the names of `layout.ts`. */
   attemptFolder: string;
+  /** The checkpoint folder of all nodes of a job, if it has several; its parent has nothing else. */
+  sharedCheckpoint?: string;
   /** Folder of the run's shared notes, if the attempt's machine can see it. */
   notesFolder?: string;
   /** Not in the file: the agent finds it in its sandbox. */

@@ -11,6 +11,8 @@ export interface PoolTraits {
   supervises: boolean;
   /** Workers see the folders of this machine. */
   sharesFolder: boolean;
+  /** A job may have several nodes. */
+  hasNodes: boolean;
   /** The scheduler fetches data itself, with transfer plugins. */
   hasPlugins: boolean;
   /** An image is fetched once to this machine for all jobs; elsewhere each job has its own copy on its disk. */
@@ -29,6 +31,7 @@ export const poolTraits: Record<PoolName, PoolTraits> = {
     runsHere: true,
     supervises: true,
     sharesFolder: true,
+    hasNodes: false,
     hasPlugins: false,
     needsImageHere: true,
     imageTools: [],
@@ -40,6 +43,7 @@ export const poolTraits: Record<PoolName, PoolTraits> = {
     runsHere: false,
     supervises: false,
     sharesFolder: false,
+    hasNodes: false,
     hasPlugins: true,
     needsImageHere: false,
     imageTools: ['gzip'],
@@ -51,6 +55,7 @@ export const poolTraits: Record<PoolName, PoolTraits> = {
     runsHere: false,
     supervises: false,
     sharesFolder: true,
+    hasNodes: true,
     hasPlugins: false,
     needsImageHere: true,
     imageTools: [],

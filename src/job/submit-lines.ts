@@ -47,6 +47,7 @@ export const sbatchLines: PoolLines = {
     name: /^job-name$/,
     'train.command': /^wrap$/,
     'train.env': /^export(-file)?$/,
+    'resources.nodes': /^nodes$/,
     'resources.cpus': /^cpus-per-task$/,
     'resources.gpus': /^(gres|gpus.*)$/,
     'resources.memory': /^mem(-.*)?$/,
@@ -58,5 +59,5 @@ export const sbatchLines: PoolLines = {
     'run.requirements': /^constraint$/,
   },
   fixed:
-    /^(chdir|input|output|error|open-mode|signal|(no-)?requeue|nodes|ntasks(-.*)?|parsable|wait|test-only|hold)$/,
+    /^(chdir|input|output|error|open-mode|signal|(no-)?requeue|ntasks(-.*)?|parsable|wait|test-only|hold)$/,
 };

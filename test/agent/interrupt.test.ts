@@ -89,6 +89,20 @@ test('a second signal ends a training that ignores the first', async (t) => {
   assert.equal(identifyProcess(started?.pid ?? 0), undefined);
 });
 
+test('a scheduler and its script that both ask leave the training its time', async (t) => {
+  const harness = await AgentHarness.open(t);
+  const save = 'echo "heard" ; sleep 0.5; echo saved > ckpt/state; exit 0';
+  const command = `trap '${save}' TERM; echo ready; while :; do sleep 0.1; done`;
+  const agent = harness.start(await harness.order({ train: { command, checkpoint: 'ckpt' } }));
+  await agent.untilOut('ready');
+  agent.child.kill('SIGUSR2');
+  await agent.untilOut('heard');
+  agent.child.kill('SIGTERM');
+  agent.child.kill('SIGUSR2');
+  assertEnded(harness, 'evicted', (await agent.finished).exit);
+  assert.deepEqual(harness.checkpoint(), { state: 'saved\n' });
+});
+
 test('a program within a longer shell command also has time to save', async (t) => {
   const harness = await AgentHarness.open(t);
   const program =

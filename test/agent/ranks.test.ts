@@ -23,7 +23,7 @@ test('each process has its rank, and only what rank 0 reports is progress', asyn
     resources: { cpus: 6, gpus: 0, memoryBytes: 1e9, diskBytes: 'auto' },
     train: {
       command: `
-      echo "$RANK/$WORLD_SIZE $LOCAL_RANK/$LOCAL_WORLD_SIZE $GROUP_RANK $MASTER_ADDR $UPDRAFT_LAUNCHER" > rank.$RANK
+      echo "$RANK/$WORLD_SIZE $LOCAL_RANK/$LOCAL_WORLD_SIZE $GROUP_RANK $MASTER_ADDR" > rank.$RANK
       echo "{\\"epoch\\": $((RANK + 1)), \\"loss\\": 1}" >> "$UPDRAFT_PROGRESS"
       printf 'epoch %d\\rport %d\\nthe end' $((RANK + 1)) "$MASTER_PORT"
       echo "threads $OMP_NUM_THREADS" >&2`,
@@ -33,7 +33,7 @@ test('each process has its rank, and only what rank 0 reports is progress', asyn
   });
   assert.equal(exit, 0, stderr);
   for (const rank of [0, 1, 2])
-    assert.equal(harness.result(`rank.${rank}`), `${rank}/3 ${rank}/3 0 127.0.0.1 agent\n`);
+    assert.equal(harness.result(`rank.${rank}`), `${rank}/3 ${rank}/3 0 127.0.0.1\n`);
   const out = textOf(harness, 'out.log');
   const [port] = /(?<=\[rank 1\] port )[1-9]\d+$/m.exec(out) ?? [];
   assert.ok(out.includes(`[rank 2] port ${port ?? 'none'}\n`) && out.includes('[rank 2] the end\n'), out);

@@ -19,6 +19,7 @@ const traits: PoolTraits = {
   runsHere: true,
   supervises: false,
   sharesFolder: true,
+  hasNodes: false,
   hasPlugins: false,
   needsImageHere: true,
   imageTools: [],

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import type { WorkOrder } from '../../src/job/job.ts';
@@ -43,6 +43,25 @@ test('a later round has its own jobs, name and orders, with the same indices', a
     'rounds/3/orders/0003.json',
     'rounds/3/orders/0009.json',
   ]);
+});
+
+test('with several nodes, the script starts itself on the others, and only the first one decides', async (t) => {
+  const folder = await temporaryFolder(t, project('', { resources: 'nodes = 3\ngpus = 2' }));
+  const text = renderSbatch({ plan: await loadPlan(folder, { cwd: folder }), run: 'bench-1' });
+  assert.match(text, /^#SBATCH --nodes=3\n#SBATCH --ntasks=3\n#SBATCH --ntasks-per-node=1$/m);
+  assert.match(
+    text,
+    /^ {4}others=\$\(\(SLURM_JOB_NUM_NODES - 1\)\)\n[^]*sh "\$run\/slurm\/job.sbatch" "\$attempt"/m,
+  );
+  assert.ok(text.indexOf('[ -z "$peer" ] || exit 0') < text.indexOf('outcome=failed'), text);
+  assert.equal(spawnSync('sh', ['-n'], { input: text }).status, 0);
+  const elsewhere = await temporaryFolder(t, project('', { resources: 'nodes = 2', run: 'pool = "local"' }));
+  const file = path.join(elsewhere, 'updraft.toml');
+  await writeFile(file, (await readFile(file, 'utf8')).replace('pool = "slurm"\n', ''));
+  await assert.rejects(
+    loadPlan(elsewhere, { cwd: elsewhere }),
+    /resources\.nodes: a job on this machine is on one machine; .*, or use pool = "slurm"/,
+  );
 });
 
 test("secrets are copied from outside the run's folder into the attempt's scratch folder only", async (t) => {

@@ -46,7 +46,10 @@ async function taskHarness(
     'case $1 in',
     '  --version) exit "${FAKE_BROKEN:-0}" ;;',
     `  next) exec '${process.execPath}' '${agentMain}' "$@" ;;`,
-    '  *) cat "$FAKE/journal" > "$3/jobs/0000/attempt-$4/agent.jsonl"; exit "$FAKE_EXIT" ;;',
+    '  *) cat "$FAKE/journal" > "$3/jobs/0000/attempt-$4/agent.jsonl"',
+    '    trap "exit 113" USR2',
+    '    [ -z "${FAKE_ASKED:-}" ] || { kill -TERM "$PPID"; while :; do sleep 0.05; done; }',
+    '    exit "$FAKE_EXIT" ;;',
     'esac',
     '',
   ].join('\n');
@@ -128,6 +131,12 @@ test('a job that Slurm itself is ending is never requeued by its script, and Slu
     const { asked, ends } = await step({ exit: 113, state });
     assert.deepEqual([asked, ends.at(-1)], [[], 'attempt-ended evicted'], state);
   }
+});
+
+test('an agent is asked to leave where Slurm only asks the script, as with control groups', async (t) => {
+  const { step } = await taskHarness(t);
+  const { exit, ends } = await step({ exit: 0, state: 'COMPLETING', env: { FAKE_ASKED: '1' } });
+  assert.deepEqual([exit, ends], [113, ['attempt-ended evicted']]);
 });
 
 test('setting the clock during an attempt changes no time in the journal', async (t) => {

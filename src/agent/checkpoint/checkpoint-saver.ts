@@ -1,4 +1,4 @@
-import { mkdir } from 'node:fs/promises';
+import { mkdir, realpath } from 'node:fs/promises';
 import path from 'node:path';
 import { defined, succeeds, tried } from '@updraft/base';
 import { sandboxFiles } from '@updraft/account/run-folder';
@@ -85,7 +85,8 @@ export class CheckpointSaver {
     if (order.job.train.checkpoint === undefined) return undefined;
     const folder = path.join(scratch.work, order.job.train.checkpoint);
     await mkdir(folder, { recursive: true });
-    return new CheckpointSaver(attempt, folder, code, tested);
+    // All nodes of a job may share it: then this is a link.
+    return new CheckpointSaver(attempt, await realpath(folder), code, tested);
   }
 
   /** Restores the latest intact checkpoint for the training, and records the damaged ones. */

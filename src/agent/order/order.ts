@@ -121,7 +121,8 @@ const data = shape<Omit<OrderedData, 'method'>>({
   avoidCaches: optional(listOf(word)),
 }) as Field<OrderedData>;
 
-const resources = shape<Pick<Resources, 'cpus' | 'gpus' | 'memoryBytes' | 'timeSeconds'>>({
+const resources = shape<Pick<Resources, 'nodes' | 'cpus' | 'gpus' | 'memoryBytes' | 'timeSeconds'>>({
+  nodes: optional(ordinal),
   cpus: amount,
   gpus: amount,
   memoryBytes: amount,
@@ -160,6 +161,7 @@ const order = shape<Omit<WorkOrder, 'brought'>>({
   scratchParent: absolute,
   resultsTo: absolute,
   attemptFolder: absolute,
+  sharedCheckpoint: optional(absolute),
   notesFolder: optional(absolute),
   caches: optional(listOf(word)),
   avoidCaches: optional(listOf(word)),
@@ -244,10 +246,11 @@ async function latestOf(store: string): Promise<{ attempt: number; number: numbe
 /** How much of Slurm's time limit is reserved to clean up and return results: this, or a tenth of a short limit. */
 const cleanUpSeconds = 90;
 
-/** The run's folder, shared with the access point, and the number of the attempt. */
+/** The run's folder, shared with the access point, and the numbers of the attempt and the node: from 0. */
 interface SharedAttempt {
   run: string;
   attempt: number;
+  node: number;
 }
 
 /** The work order on a node that shares the run's folder: what must stay is written there, the rest where it starts. */
@@ -269,21 +272,27 @@ export async function readSharedOrder(
 
 function inRunFolders(
   order: WorkOrder,
-  { run, attempt }: SharedAttempt,
+  { run, attempt, node }: SharedAttempt,
   cwd: string,
   { left, ...granted }: { left: number; memoryBytes?: number },
 ): WorkOrder {
   const id = (order as Partial<WorkOrder>).job?.id ?? '';
-  const time = Math.min((order as Partial<WorkOrder>).resources?.timeSeconds ?? Infinity, left);
+  const { timeSeconds, ...asked } = (order as Partial<WorkOrder>).resources ?? ({} as Partial<Resources>);
+  // Only the first node watches the time.
+  const time = node > 0 ? Infinity : Math.min(timeSeconds ?? Infinity, left);
+  const folder = attemptFolder(run, id, attempt);
   return {
     ...order,
     attempt,
-    resources: { ...order.resources, ...granted, ...(time === Infinity ? {} : { timeSeconds: time }) },
+    resources: { ...asked, ...granted, ...(time === Infinity ? {} : { timeSeconds: time }) } as Resources,
     filesFrom: path.resolve(run, (order as Partial<WorkOrder>).filesFrom ?? runFiles.files),
     scratchParent: cwd,
     resultsTo: resultsFolder(run, id),
-    attemptFolder: attemptFolder(run, id, attempt),
-    notesFolder: path.join(run, runFiles.notes),
+    attemptFolder: node > 0 ? path.join(folder, `node-${node}`) : folder,
+    ...((asked.nodes ?? 1) > 1 && {
+      sharedCheckpoint: path.join(path.dirname(folder), 'shared', `${attempt}`),
+    }),
+    ...(node > 0 ? { isRehearsal: false } : { notesFolder: path.join(run, runFiles.notes) }),
   };
 }
 

@@ -23,7 +23,7 @@ async function read(run: string, env: Env, timeSeconds?: number): Promise<WorkOr
   const file = path.join(run, 'order.json');
   await writeFile(file, JSON.stringify({ ...order, resources: { ...order.resources, timeSeconds } }));
   const context = { cwd: '/scratch', env, clock: { now: () => 1_000_000 } } as unknown as Context;
-  return await readSharedOrder(file, { run, attempt: 2 }, context);
+  return await readSharedOrder(file, { run, attempt: 2, node: 0 }, context);
 }
 
 test('results and journals go to the run folder, scratch to where the agent was started', async (t) => {

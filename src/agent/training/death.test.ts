@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { exitCodeOf } from './ending.ts';
-import { deathFault } from './death.ts';
-import type { DiskSpace } from './disk-watch.ts';
-import { cgroupFolders, MemoryWatch, type ExitReadings, type MemoryReadings } from './memory-watch.ts';
-import type { CommandEnd } from './shell.ts';
+import { deathFault, exitCodeOf } from './death.ts';
+import type { CommandEnd, DiskSpace, ExitReadings, MemoryReadings } from './command-end.ts';
+import { cgroupFolders, MemoryWatch } from './memory-watch.ts';
 
 const GB = 1e9;
 const calm: MemoryReadings = {

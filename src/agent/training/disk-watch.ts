@@ -4,20 +4,7 @@ import path from 'node:path';
 import { defined, formatSize, freeBytes, tried } from '@updraft/base';
 import { isFull } from '@updraft/account/run-folder';
 import type { Attempt } from '../attempt.ts';
-
-/** Free space on the disk of a folder, in bytes. */
-export interface DiskSpace {
-  folder: string;
-  freeBytes: number;
-  /** The least that was seen while the training ran. */
-  lowestBytes?: number;
-  /** Nothing can be written there, although there are free bytes: a quota, or the number of files. */
-  isRefused?: boolean;
-  /** All attempts share it: the run's folder, or the user's own home. Another attempt would find it full, too. */
-  isShared?: true;
-  /** It is the user's home, where a training need not write. */
-  isHome?: true;
-}
+import type { DiskSpace } from './command-end.ts';
 
 /** Where processes share memory as files: PyTorch's data loaders pass batches there. */
 export const sharedMemory = '/dev/shm';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Fault, type FaultKind, kinds } from '@updraft/account/fault';
-import { exitCodeOf, outcomeOf, trainingFault } from './ending.ts';
+import { exitCodeOf, outcomeOf, trainingFault } from './death.ts';
 
 const asked = { memoryBytes: 1e9 };
 

@@ -2,31 +2,7 @@ import { tried } from '@updraft/base';
 import { closeSync, constants, openSync, readFileSync, readSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import type { DiskSpace } from './disk-watch.ts';
-
-/** What the kernel and the processes report about a training's memory, in bytes. */
-export interface MemoryReadings {
-  /** The maximum resident size of its processes; shared pages count for each. */
-  peakBytes: number;
-  /** Of the whole machine, when the training was last seen alive. */
-  availableBytes?: number;
-  totalBytes: number;
-  /** The smallest limit of its cgroup and those above it. */
-  limitBytes?: number;
-  /** Processes of its cgroup that the kernel killed for memory while it ran. */
-  cgroupKills: number;
-  /** The same for the whole machine, in the last few seconds only: other jobs get killed there, too. */
-  machineKills: number;
-  /** The kernel's own line on a kill of one of its processes, or for lack of memory on the whole machine. */
-  kernelSaid?: string;
-}
-
-/** The readings at the moment of a training's death. */
-export interface ExitReadings {
-  memory: MemoryReadings;
-  /** Of the scratch folder, the logs, a full home, and the memory that processes share as files. */
-  disks: DiskSpace[];
-}
+import type { MemoryReadings } from './command-end.ts';
 
 /** Replaceable in tests. */
 export interface KernelFiles {

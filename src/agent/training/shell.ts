@@ -12,33 +12,22 @@ import { processesOf, type WorkOrder } from '../../job/job.ts';
 import { attemptFiles } from '@updraft/account/run-folder';
 import type { Attempt, Context } from '../attempt.ts';
 import type { Scratch } from '../scratch.ts';
-import type { ExitReadings } from './memory-watch.ts';
+import type { CommandEnd, Log, RankEnv, StartedRank } from './command-end.ts';
 import { attemptProcesses, killProcesses } from './processes.ts';
 
 /** With this exit code, a training or the agent says that it saved a checkpoint and wants to be restarted. */
 export const checkpointExit = 85;
 
-/** How a command ended: by its exit code, or by a signal. */
-export interface CommandEnd {
-  status: number | null;
-  signal?: NodeJS.Signals;
-  /** Of several processes, the one that failed first. */
-  rank?: number;
-  /** Taken when it ended, unless it succeeded. */
-  readings?: ExitReadings;
-}
-
 export interface Shell {
-  /** Of each of its processes; also the ids of their process groups and sessions. */
+  /** Of each of its processes on this node; also the ids of their process groups and sessions. */
   pids: readonly number[];
   /** Resolves when the command has ended and no process of its sessions is left. */
   ended: Promise<CommandEnd>;
   /** Its processes may end by themselves, until this aborts, even after the shell is gone. */
   lenient: { until?: AbortSignal };
+  /** Sends a signal to all of them. */
+  kill: (name: NodeJS.Signals) => void;
 }
-
-/** What a process of several finds in its environment. */
-export type RankEnv = Record<'RANK' | 'LOCAL_RANK', string> & Record<string, string>;
 
 const pollMs = 50;
 /** Once a process has failed or left, the others have this long to end. */
@@ -55,9 +44,18 @@ export async function startShell(
   attempt: Attempt,
   ranks: readonly (RankEnv | undefined)[] = [undefined],
 ): Promise<Shell> {
-  const { scratch, context } = attempt;
-  const started = await Promise.all(ranks.map((rank) => startOne(command, attempt, rank)));
-  const pids = started.map(({ pid }) => pid);
+  const { order, scratch, context } = attempt;
+  const log: Log = (name, line) => {
+    const file = path.join(order.attemptFolder, attemptFiles[name]);
+    // A log that cannot grow does not end the training.
+    tried(() => appendFileSync(file, `${line}\n`, { mode: 0o600 }));
+  };
+  const started = await startRanks(command, attempt, ranks, log);
+  const pids = started.flatMap(({ pid }) => pid ?? []);
+  if (ranks[0] !== undefined) started.push(...(context.nodes?.start(ranks[0], log) ?? []));
+  const kill: Shell['kill'] = (name) => {
+    for (const one of started) one.kill(name);
+  };
   const lenient: Shell['lenient'] = {};
   const finish = async (): Promise<CommandEnd> => {
     const end = await endOfAll(started, lenient, context);
@@ -66,31 +64,31 @@ export async function startShell(
     await Promise.race([Promise.all(started.map(({ drained }) => drained)), context.clock.sleep(drainMs)]);
     return end;
   };
-  return { pids, ended: finish(), lenient };
+  return { pids, ended: finish(), lenient, kill };
 }
 
-interface Started {
-  pid: number;
-  rank: number;
-  exit: Promise<CommandEnd>;
-  /** All that it printed is in the logs. */
-  drained: Promise<unknown>;
-}
+export const startRanks = (
+  command: string,
+  attempt: Attempt,
+  ranks: readonly (RankEnv | undefined)[],
+  log: Log,
+): Promise<StartedRank[]> => Promise.all(ranks.map((rank) => startOne(command, attempt, rank, log)));
 
 async function startOne(
   command: string,
   { order, scratch, context }: Attempt,
   rank: RankEnv | undefined,
-): Promise<Started> {
-  const number = Number(rank?.RANK ?? 0);
-  const out = path.join(order.attemptFolder, attemptFiles.out);
-  const err = path.join(order.attemptFolder, attemptFiles.err);
+  log: Log,
+): Promise<StartedRank> {
+  const number = Number(rank?.['RANK'] ?? 0);
   // A save may take as long as the grace, and each line names its rank.
   const seconds = String(Math.max(30, Math.ceil(context.graceMs() / 1000)));
   const ofTorchrun = { TORCH_ELASTIC_SHUTDOWN_TIMEOUT: seconds, PET_TEE: '3' };
   // An empty file as input instead of /dev/null: minimal containers have no /dev.
   const input = openSync(path.join(scratch.root, 'no-input'), 'a+', 0o600);
-  const files = number > 0 ? [] : [out, err].map((log) => openSync(log, appendHere, 0o600));
+  const names = ['out', 'err'] as const;
+  const logs = number > 0 ? [] : names.map((name) => path.join(order.attemptFolder, attemptFiles[name]));
+  const files = logs.map((file) => openSync(file, appendHere, 0o600));
   try {
     const child = spawn('/bin/sh', ['-c', command], {
       cwd: scratch.work,
@@ -102,42 +100,38 @@ async function startOne(
       child.once('exit', (status, signal) => end({ status, ...(signal === null ? {} : { signal }) }));
     });
     const drained = once(child, 'close').catch(() => undefined);
-    copyMarked(child.stdout, out, `[rank ${number}] `);
-    copyMarked(child.stderr, err, `[rank ${number}] `);
+    for (const name of names) copyLines(child[`std${name}`], (line) => log(name, `[rank ${number}] ${line}`));
     await once(child, 'spawn').catch((error: unknown) => {
       throw shellMissing(error as NodeJS.ErrnoException);
     });
-    return { pid: child.pid ?? 0, rank: number, exit, drained };
+    const pid = child.pid ?? 0;
+    return { pid, rank: number, exit, drained, kill: (name) => context.kill(-pid, name) };
   } finally {
     for (const file of [input, ...files]) closeSync(file);
   }
 }
 
-/** Appends what a process prints to a log, with a mark before each line. */
-function copyMarked(stream: Readable | null, log: string, mark: string): void {
-  if (stream === null) return;
-  // A log that cannot grow does not end the training.
-  const append = (line: string): unknown =>
-    tried(() => appendFileSync(log, `${mark}${line}\n`, { mode: 0o600 }));
-  createInterface(stream).on('line', append);
+function copyLines(stream: Readable | null, take: (line: string) => void): void {
+  if (stream !== null) createInterface(stream).on('line', take);
 }
 
 /** How several processes ended: as the one that failed first, unless rank 0 had left by then to be resumed. */
 async function endOfAll(
-  started: readonly Started[],
+  started: readonly StartedRank[],
   lenient: Shell['lenient'],
-  { clock, kill, signal }: Context,
+  { clock, signal }: Context,
 ): Promise<CommandEnd> {
-  const left = new Set(started.map(({ pid }) => pid));
+  const left = new Set(started);
   const [parting, over] = [[] as CommandEnd[], new AbortController()];
   const part = (name: NodeJS.Signals): void => {
     // All were asked to end, and have their grace.
-    if (lenient.until === undefined && !signal.aborted) for (const pid of left) kill(-pid, name);
+    if (lenient.until === undefined && !signal.aborted) for (const one of left) one.kill(name);
   };
   const ends = await Promise.all(
-    started.map(async ({ pid, rank, exit }) => {
+    started.map(async (one) => {
+      const { rank, exit } = one;
       const end = await exit;
-      left.delete(pid);
+      left.delete(one);
       const saved = end.status === checkpointExit;
       if (started.length === 1 || parting.length > 0 || end.status === 0 || (saved && rank > 0)) return end;
       parting.push(saved ? end : { ...end, rank });
@@ -152,7 +146,7 @@ async function endOfAll(
 }
 
 /** A shell that was asked to end is gone at once, while the program in it may still save. */
-async function waitForGroups(
+export async function waitForGroups(
   { until }: Shell['lenient'],
   root: string,
   sessions: readonly number[],
@@ -173,16 +167,16 @@ export async function requestSave(shell: Shell, context: Context, timeoutMs: num
 export async function stopShell(shell: Shell, context: Context): Promise<CommandEnd> {
   const { over, late } = await askToEnd(shell, context, context.graceMs(), context.forceStop);
   late.abort();
-  if (!over.signal.aborted) for (const pid of shell.pids) context.kill(-pid, 'SIGKILL');
+  if (!over.signal.aborted) shell.kill('SIGKILL');
   return await shell.ended;
 }
 
 /** Returns when the groups or the time are over, or the signal aborts; they may still end until it is `late`. */
-async function askToEnd(shell: Shell, { clock, kill }: Context, ms: number, signal: AbortSignal) {
+async function askToEnd(shell: Shell, { clock }: Context, ms: number, signal: AbortSignal) {
   const [over, late] = [new AbortController(), new AbortController()];
   void shell.ended.then(() => over.abort());
   shell.lenient.until = late.signal;
-  for (const pid of shell.pids) kill(-pid, 'SIGTERM');
+  shell.kill('SIGTERM');
   await clock.sleep(ms, AbortSignal.any([signal, over.signal])).catch(() => undefined);
   return { over, late };
 }
@@ -241,23 +235,27 @@ export function trainingEnv(
 }
 
 /** What each process of a training finds in its environment, as torchrun names it; nothing if there is only one. */
-export async function ranksOf({ order, scratch }: Attempt): Promise<(RankEnv | undefined)[]> {
+export async function ranksOf({ order, scratch, context }: Attempt): Promise<(RankEnv | undefined)[]> {
   const local = processesOf(order.job.train, order.resources);
-  if (local === 1) return [undefined];
+  const all = local * (order.resources.nodes ?? 1);
+  if (all === 1) return [undefined];
   const same = {
-    WORLD_SIZE: `${local}`,
+    WORLD_SIZE: `${all}`,
     LOCAL_WORLD_SIZE: `${local}`,
-    GROUP_RANK: '0',
-    MASTER_ADDR: '127.0.0.1',
+    MASTER_ADDR: context.nodes?.address ?? '127.0.0.1',
     MASTER_PORT: `${await freePort()}`,
-    UPDRAFT_LAUNCHER: 'agent',
   };
-  return Array.from({ length: local }, (_, rank) => ({
-    ...same,
-    RANK: `${rank}`,
-    LOCAL_RANK: `${rank}`,
-    ...(rank > 0 && { UPDRAFT_PROGRESS: `${scratch.progress}.${rank}` }),
-  }));
+  return ranksAt(0, same, scratch);
+}
+
+/** The same on one of several nodes, by what all processes have in common. */
+export function ranksAt(node: number, same: RankEnv, { progress }: Scratch): RankEnv[] {
+  const local = Number(same['LOCAL_WORLD_SIZE']);
+  return Array.from({ length: local }, (_, place) => {
+    const rank = node * local + place;
+    const own = { GROUP_RANK: `${node}`, RANK: `${rank}`, LOCAL_RANK: `${place}` };
+    return { ...same, ...own, ...(rank > 0 && { UPDRAFT_PROGRESS: `${progress}.${rank}` }) };
+  });
 }
 
 async function freePort(): Promise<number> {

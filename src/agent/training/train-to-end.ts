@@ -5,11 +5,12 @@ import { Fault } from '@updraft/account/fault';
 import type { Attempt } from '../attempt.ts';
 import type { CheckpointSaver } from '../checkpoint/checkpoint-saver.ts';
 import { leftMark } from '../checkpoint/settled-folder.ts';
+import type { CommandEnd } from './command-end.ts';
 import { orFullDisk } from './death.ts';
 import type { DiskWatch } from './disk-watch.ts';
 import { lastErrorLines } from './log-tail.ts';
 import { MemoryWatch } from './memory-watch.ts';
-import { checkpointExit, ranksOf, requestSave, startShell, stopShell, type CommandEnd } from './shell.ts';
+import { checkpointExit, ranksOf, requestSave, startShell, stopShell } from './shell.ts';
 import { withGrace } from './time-limit.ts';
 import { TrainingWatch } from './training-watch.ts';
 
@@ -165,7 +166,9 @@ async function train(
   const readings =
     ended.status === 0 ? {} : { readings: { memory: memory.readings(), disks: disks.readings() } };
   void watch.finish(ended.status === 0);
-  record({ kind: 'training-ended', ...ended });
+  const { readings: _, ...end } = ended;
+  record({ kind: 'training-ended', ...end });
   if (endedEarlyBy !== undefined) throw endedEarlyBy;
-  return { ...ended, ...readings, asked };
+  // Of another node, its own.
+  return { ...readings, ...ended, asked };
 }

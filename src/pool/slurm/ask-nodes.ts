@@ -85,6 +85,14 @@ export function nodeFacts(plan: Plan, where: Where, all: readonly PartitionNode[
   const its = all.filter(partition.holds);
   const nodes = its.length > 0 ? its : all;
   const conditions = [...(its.length > 0 ? [] : [partition]), ...conditionsOf(plan)];
+  const { nodes: asked = 1 } = plan.spec.resources;
+  const fit = nodes.filter((node) => conditions.every(({ holds }) => holds(node)));
+  if (asked > 1)
+    conditions.push({
+      words: `nodes = ${asked}`,
+      key: ['resources', 'nodes'],
+      holds: () => new Set(fit.map(({ name }) => name)).size >= asked,
+    });
   const slots = nodes.map((node): SlotFact => ({
     name: `${node.name} in ${node.partition}`,
     meets: conditions.map(({ holds }) => holds(node)),

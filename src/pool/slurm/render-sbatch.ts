@@ -41,7 +41,14 @@ export function renderSbatch({ plan, run, image, secrets, hasAuthority, round }:
       ...requests(plan),
     ].map((option) => `#SBATCH ${option}`),
     '',
-    ...taskScript({ round: number, policy: slurmPolicy(plan), image, secrets, hasAuthority }),
+    ...taskScript({
+      round: number,
+      policy: slurmPolicy(plan),
+      image,
+      secrets,
+      hasAuthority,
+      hasNodes: (plan.spec.resources.nodes ?? 1) > 1,
+    }),
     '',
   ].join('\n');
 }
@@ -59,11 +66,12 @@ function assertOneRequest(plan: Plan): void {
 }
 
 function requests({ spec }: Plan): string[] {
-  const { cpus, gpus, memoryBytes, timeSeconds } = spec.resources;
+  const { nodes = 1, cpus, gpus, memoryBytes, timeSeconds } = spec.resources;
   const { project, partition, qos, requirements } = spec.run;
   return [
-    '--nodes=1',
-    '--ntasks=1',
+    `--nodes=${nodes}`,
+    `--ntasks=${nodes}`,
+    ...(nodes > 1 ? ['--ntasks-per-node=1'] : []),
     `--cpus-per-task=${cpus}`,
     `--mem=${Math.ceil(memoryBytes / 2 ** 20)}M`,
     ...(gpus > 0 ? [`--gres=gpu:${gpus}`] : []),

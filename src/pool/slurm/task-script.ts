@@ -13,6 +13,8 @@ export interface TaskInput {
   image?: TaskImage | undefined;
   secrets?: string | undefined;
   hasAuthority?: boolean | undefined;
+  /** Whether a job has several nodes, of which this script's leads. */
+  hasNodes?: boolean;
 }
 
 /** The image in which the agent and the training run. */
@@ -42,7 +44,9 @@ export function taskScript(input: TaskInput): string[] {
     '',
     ...journalLines,
     '',
+    ...(input.hasNodes === true ? otherNodeLines : []),
     ...attemptLines,
+    ...(input.hasNodes === true ? ['fi'] : []),
     '',
     ...signalLines,
     '',
@@ -104,27 +108,51 @@ const attemptLines = [
   'said=$folder/attempt-$attempt/agent.log',
 ];
 
+/** On another node than the first, which passes the number of the attempt, and hears how the agent here has ended. */
+const otherNodeLines = [
+  'attempt=${1:-}',
+  'peer=',
+  'if [ -n "$attempt" ]; then',
+  '  peer=$((SLURM_PROCID + 1))',
+  // What is started in the background would have none.
+  '  exec 3<&0',
+  '  said=$folder/attempt-$attempt/agent-$peer.log',
+  '  status=',
+  '  scratch=',
+  '  leave() {',
+  '    [ -z "$scratch" ] || { cd / && rm -rf "$scratch"; }',
+  String.raw`    echo "{\"node\":$peer,\"host\":\"$node\",\"gone\":$status}"`,
+  '  }',
+  '  trap leave EXIT',
+  'else',
+];
+
 const signalLines = [
-  '# Slurm sends TERM to every process of a job that it ends, USR1 only to this script.',
+  '# Slurm sends TERM to this script, on some clusters also to the agent; USR1 only to this script.',
   'asked=',
   'agent=',
-  "trap 'asked=1' TERM",
+  'ask() {',
+  '  asked=1',
+  // Not TERM: a second one would mean that there is no time to save.
+  '  [ -z "$agent" ] || kill -USR2 "$agent"',
+  '}',
+  'trap ask TERM',
   'warned() {',
   '  [ -z "${SLURM_JOB_END_TIME:-}" ] || [ "$(date +%s)" -lt ' +
     `$((SLURM_JOB_END_TIME - ${warningSeconds + 60})) ] || return 0`,
-  '  asked=1',
-  '  [ -z "$agent" ] || kill -TERM "$agent"',
+  '  ask',
   '}',
   'trap warned USR1',
 ];
 
-const agentLines = ({ round, image, secrets, hasAuthority }: TaskInput): string[] => [
+const agentLines = ({ round, image, secrets, hasAuthority, hasNodes = false }: TaskInput): string[] => [
   `status=${noScratch}`,
-  'disk=${UPDRAFT_SCRATCH:-${SLURM_TMPDIR:-${TMPDIR:-/tmp}}}',
+  'disk=${UPDRAFT_SCRATCH:-${SLURM_TMPDIR:-${TMPDIR:-/tmp}}}' +
+    (hasNodes ? '/updraft-$id.${peer:-0}-' : '/updraft-$id-'),
   // Leftovers of an attempt that was killed with all its processes.
-  'rm -rf "$disk/updraft-$id-"*',
-  'if scratch=$(mktemp -d "$disk/updraft-$id-XXXXXX" 2>> "$said") && cd "$scratch"; then',
-  `  trap 'cd / && rm -rf "$scratch"' EXIT`,
+  'rm -rf "$disk"*',
+  'if scratch=$(mktemp -d "${disk}XXXXXX" 2>> "$said") && cd "$scratch"; then',
+  `  ${hasNodes ? '[ -n "$peer" ] || ' : ''}trap 'cd / && rm -rf "$scratch"' EXIT`,
   `  ln -s "$run/${slurmRoundFiles(round).agent}" .`,
   // Only this user can read the folder; the agent removes the copy before the training starts.
   ...(secrets === undefined ? [] : [`  cp ${shellQuote(secrets)} ${sandboxFiles.secrets} 2>> "$said"`]),
@@ -138,13 +166,41 @@ const agentLines = ({ round, image, secrets, hasAuthority }: TaskInput): string[
   // By default, numerical libraries use all cores of the node.
   '  export OMP_NUM_THREADS="${OMP_NUM_THREADS:-$SLURM_CPUS_PER_TASK}"',
   ...(hasAuthority === true ? [`  export SSL_CERT_FILE="$run/${slurmFiles.authority}"`] : []),
-  `  set -- ./${agent} shared "$order" "$run" "$attempt"`,
+  `  set -- ./${agent} shared "$order" "$run" "$attempt"${hasNodes ? ' $peer' : ''}`,
   ...(image === undefined ? [] : imageLines(image)),
-  '  "$@" >> "$said" 2>&1 &',
+  ...(hasNodes ? wiredLines(round) : ['  "$@" >> "$said" 2>&1 &']),
   '  agent=$!',
   '  while wait "$agent"; status=$?; [ "$status" -gt 128 ] && kill -0 "$agent" 2> /dev/null; do :; done',
   'fi',
   "trap '' TERM USR1",
+  ...(hasNodes ? leaveLines : []),
+];
+
+/**
+ * Starts the agent of this node; the first node also starts the others. The agents talk through srun, which is no
+ * child of this script: where Slurm signals every process, srun would pass TERM on as KILL.
+ */
+const wiredLines = (round: number): string[] => [
+  '  if [ -n "$peer" ]; then "$@" <&3 2>> "$said" &',
+  '  else',
+  '    mkfifo to from',
+  '    others=$((SLURM_JOB_NUM_NODES - 1))',
+  '    (',
+  '      setsid srun --relative=1 --nodes=$others --ntasks=$others --ntasks-per-node=1 \\',
+  '        --cpus-per-task="$SLURM_CPUS_PER_TASK" --mpi=none --kill-on-bad-exit=1 --wait=0 \\',
+  `        sh "$run/${slurmRoundFiles(round).script}" "$attempt" < to > from 2>> "$said" &`,
+  '    )',
+  '    "$@" > to < from 2>> "$said" &',
+  '  fi',
+];
+
+const leaveLines = [
+  // Where Slurm follows processes by their parents, they outlive an agent that was killed.
+  '[ "$status" -le 128 ] || [ -z "$scratch" ] ||',
+  '  grep -lsz "^UPDRAFT_SCRATCH=$scratch/" /proc/[0-9]*/environ | cut -d/ -f3 | xargs -r kill -KILL',
+  '[ -z "$peer" ] || exit 0',
+  // The node that the agent blames is avoided.
+  '[ ! -s "$scratch/blame" ] || node=$(cat "$scratch/blame")',
 ];
 
 const findRunner = [
