@@ -39,6 +39,7 @@ export {
   type AccountTrouble,
   type AttemptState,
   type JobState,
+  type Observation,
   type RunState,
   describeDamage,
   endedBadly,

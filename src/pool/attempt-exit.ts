@@ -7,10 +7,10 @@ import { attemptFiles, keptFolder, runFolderFull } from '@updraft/account/run-fo
 import type { WorkOrder } from '../job/job.ts';
 import {
   type AgentState,
-  type Entry,
   type FaultRecord,
   foldAgent,
   isAgentEntry,
+  type Observation,
   type Outcome,
   readJournal,
   type RunBody,
@@ -88,7 +88,7 @@ async function lastLogLine(log: string): Promise<string> {
 }
 
 /** Gives failed jobs the outcome of their last attempt; `outcomes` keeps those of earlier entries. */
-export function withOutcomes(entries: Entry[], outcomes = new Map<string, Outcome>()): Entry[] {
+export function withOutcomes(entries: Observation[], outcomes = new Map<string, Outcome>()): Observation[] {
   const faults = new Map<string, FaultRecord | undefined>();
   return entries.map((entry) => {
     if (entry.kind === 'attempt-ended') {

@@ -6,7 +6,6 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { test, type TestContext } from 'node:test';
 import { systemClock } from '@updraft/base';
-import { loggedJobs } from '../../src/cli/report/report-source.ts';
 import { readRun } from '@updraft/account/report';
 import { followRunStates, readRunState } from '../../src/run/run-states.ts';
 import { openChromium } from '../browser/shared-chromium.ts';
@@ -102,7 +101,7 @@ test('a real run on an HTCondor pool is on the page, with its sites, during the 
   await tab.untilText('#log', 'on the worker');
   assert.match(await tab.text('.job .attempts'), /success at .*training \d/s);
   const state = await readRunState(run);
-  const { resources } = readRun(run, state, await loggedJobs(run, state)).report;
+  const { resources } = readRun(run, state).report;
   assert.ok(resources.some(({ name, requestedMax }) => name === 'Disk' && requestedMax > 0));
   assert.deepEqual(tab.errors, []);
 });

@@ -17,6 +17,7 @@ import {
 } from '@updraft/base';
 import { kinds, type FaultKind } from '../fault/kinds.ts';
 import { liveMark } from './layout.ts';
+import type { Observation } from './state.ts';
 import {
   leftOutReasons,
   metricScales,
@@ -231,4 +232,5 @@ export function decodeLive(text: string): AgentEntry | undefined {
 }
 
 /** Whether the entry comes from the agent rather than from the access point. */
-export const isAgentEntry = (entry: Entry): entry is AgentEntry => Object.hasOwn(agentShapes, entry.kind);
+export const isAgentEntry = (entry: Observation): entry is AgentEntry =>
+  Object.hasOwn(agentShapes, entry.kind);

@@ -47,7 +47,8 @@ export function completeJob(draft: FoldedJob, context: JobContext): JobState {
   const attempts = draft.attempts.map((attempt): AttemptState => {
     const history = runAttempt(attempt, now, used.get(attempt.attempt), planned);
     now = history.spans.at(-1)?.to ?? history.waits.at(-1)?.to ?? now;
-    return { ...attempt, ...history };
+    const { logged: _logged, ...rest } = attempt;
+    return { ...rest, ...history };
   });
   // A job without an attempt only waited.
   const waited = first === undefined && draft.endedAt !== undefined ? Date.parse(draft.endedAt) - from : 0;
@@ -138,7 +139,7 @@ function runAttempt(
   keptUntil: number | undefined,
   { gpus, memoryBytes }: PlannedJob,
 ): AttemptHistory {
-  const { agent, pool, outcome } = attempt;
+  const { agent, pool, outcome, logged } = attempt;
   const ending = outcome === undefined ? 'running' : endingOf(outcome);
   const fault = faultOf(attempt);
   const cause = outcome === undefined ? undefined : causeOfFault(fault, ending);
@@ -149,9 +150,9 @@ function runAttempt(
     checkpointed: false,
     caches: [...cacheShares(attempt), ...givenUpShares(attempt)],
     stalls: stallsOf(attempt),
-    resources: usedMemory(agent, memoryBytes),
+    resources: usedResources(attempt, memoryBytes),
     ...(outcome === 'success' ? {} : defined({ cause, fault })),
-    ...defined({ gpus, agent }),
+    ...defined({ gpus, agent, receivedBytes: logged?.receivedBytes, sentBytes: logged?.sentBytes }),
     site: agent?.site ?? pool?.site ?? '',
     machine: agent?.host ?? pool?.host ?? '',
     gpu: [...new Set(agent?.gpus)].sort().join(', '),
@@ -178,7 +179,9 @@ export function runSpans(
     now += Math.max(0, millis);
     return now === from ? [] : [{ doing, from, to: now }];
   };
-  const waits = next('idle' as const, between(attempt.waitingSince, attempt.startedAt));
+  const waited = between(attempt.waitingSince, attempt.startedAt);
+  const held = Math.min(waited, heldMillis(attempt));
+  const waits = [...next('held' as const, held), ...next('idle' as const, waited - held)];
   const start = now;
   const { agent, outcome } = attempt;
   const isEnded = outcome !== undefined && outcome !== 'success';
@@ -205,6 +208,10 @@ export function runSpans(
   spans.push(...next<Activity>(isSilent ? 'unknown' : 'cleaning', silence));
   return { waits, spans };
 }
+
+/** How long the job was held before the attempt, as far as its pool says so. */
+const heldMillis = ({ logged }: FoldedAttempt): number =>
+  (logged?.waits ?? []).reduce((sum, { doing, from, to }) => sum + (doing === 'held' ? to - from : 0), 0);
 
 /** Fetching without progress, until a server was given up. */
 const stalledMillis = (agent: AgentState | undefined): number =>
@@ -289,10 +296,14 @@ function sharesOf(fetch: FetchState, isLive: boolean): CacheShare[] {
 
 const megabyte = 1e6;
 
-/** Peak memory of an attempt, and its request. */
-function usedMemory(agent: AgentState | undefined, memoryBytes: number | undefined): UsedResource[] {
+/** What the pool measured, which sees the entire job all the time; or else the peak memory that the agent saw. */
+function usedResources({ agent, logged }: FoldedAttempt, memoryBytes: number | undefined): UsedResource[] {
+  // Zero means that the attempt was too short to be measured.
+  const measured = (logged?.resources ?? []).filter(({ usage }) => usage > 0);
   const used = agent?.peakMemoryBytes;
-  if (used === undefined || memoryBytes === undefined) return [];
+  if (used === undefined || memoryBytes === undefined || measured.some(({ name }) => name === 'Memory'))
+    return measured;
   const inMegabytes = (bytes: number) => Math.ceil(bytes / megabyte);
-  return [{ name: 'Memory', unit: 'MB', usage: inMegabytes(used), request: inMegabytes(memoryBytes) }];
+  const seen = { name: 'Memory', unit: 'MB', usage: inMegabytes(used), request: inMegabytes(memoryBytes) };
+  return [...measured, seen];
 }

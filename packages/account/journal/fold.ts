@@ -1,7 +1,7 @@
 import { defined } from '@updraft/base';
 import { isAgentEntry } from './codec.ts';
 import { completeJob, type PlannedJob } from './complete-job.ts';
-import type { AgentEntry, Entry, Phase, RunEntry } from './entry.ts';
+import type { AgentEntry, Phase, RunEntry } from './entry.ts';
 import { foldAgentEntries } from './fold-agent.ts';
 import { percentagesOf } from './metrics.ts';
 import {
@@ -11,6 +11,7 @@ import {
   type FoldedJob,
   type JobCounts,
   type JobState,
+  type Observation,
   type PoolAccount,
   runEndedAt,
   type RunState,
@@ -26,7 +27,7 @@ export interface RunFoldOptions {
 }
 
 /** The state of a run from all its entries: those of each journal in order, the journals in any. Pure. */
-export function fold(entries: readonly Entry[], options?: RunFoldOptions): RunState {
+export function fold(entries: readonly Observation[], options?: RunFoldOptions): RunState {
   const folding = new RunFold(options);
   folding.addAll(entries);
   return folding.state();
@@ -68,13 +69,16 @@ export class RunFold {
     for (const id of jobs) this.#changeJob(id, (job) => job);
   }
 
-  add(entry: Entry): void {
+  add(entry: Observation): void {
     if (isAgentEntry(entry)) this.#addAgent(entry.job, entry.attempt, [entry]);
-    else this.#addRun(entry);
+    else if (entry.kind === 'attempt-logged') {
+      const { job, attempt, logged } = entry;
+      this.#changeAttempt(job, attempt, (old) => ({ ...old, logged }));
+    } else this.#addRun(entry);
   }
 
   /** The same for several: entries of one agent that follow each other are added together, which is much cheaper. */
-  addAll(entries: readonly Entry[]): void {
+  addAll(entries: readonly Observation[]): void {
     let together: AgentEntry[] = [];
     const flush = (): void => {
       const [first] = together;
@@ -85,7 +89,7 @@ export class RunFold {
       const isAgent = isAgentEntry(entry);
       if (!isAgent || entry.attempt !== together[0]?.attempt || entry.job !== together[0].job) flush();
       if (isAgent) together.push(entry);
-      else this.#addRun(entry);
+      else this.add(entry);
     }
     flush();
   }

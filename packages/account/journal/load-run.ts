@@ -7,7 +7,7 @@ import { attemptFiles, attemptFolder, runFiles } from './layout.ts';
 import { isAgentEntry } from './codec.ts';
 import type { Entry } from './entry.ts';
 import { RunFold, type RunFoldOptions } from './fold.ts';
-import type { AccountTrouble, Damage, RunState } from './state.ts';
+import type { AccountTrouble, Damage, Observation, RunState } from './state.ts';
 import { type JournalGrowth, JournalTail, readWhole } from './tail.ts';
 
 /** Entries of a run from outside its journals, such as from a scheduler's log. */
@@ -19,8 +19,8 @@ export interface EntrySource {
 
 /** What is new in a source since it was last read. */
 export interface SourceUpdate {
-  /** Entries of the access point, and those that agents sent outside their journals, which take precedence. */
-  entries: Entry[];
+  /** What happened by the access point, and entries that agents sent outside their journals, which take precedence. */
+  entries: Observation[];
   /** What could not be read of it so far. */
   damaged?: Damage[] | undefined;
   /** What is wrong with the source itself, while it is. */
@@ -120,7 +120,7 @@ class RunReader {
   #trouble: AccountTrouble | undefined;
   /** Kept, because the run's journal may start over while the source does not. */
   #fromJournal: Entry[] = [];
-  #fromSource: Entry[] = [];
+  #fromSource: Observation[] = [];
 
   constructor(runFolder: string, { source, clock, plannedFor, isOutline = false }: ReadingOptions) {
     this.#clock = clock;
@@ -175,9 +175,9 @@ class RunReader {
       this.#attempts.clear();
       await this.#findAttempts();
     }
-    const fresh = run.restarted
-      ? this.#fromJournal.concat(this.#fromSource)
-      : run.entries.concat(news.entries);
+    const fresh: Observation[] = run.restarted
+      ? [...this.#fromJournal, ...this.#fromSource]
+      : [...run.entries, ...news.entries];
     for (const entry of fresh) this.#add(entry);
     const changed = await mapLimited(this.#live(), maxOpenFiles, (one) => this.#readAgent(one));
     return run.restarted || troubled || fresh.length > 0 || changed.includes(true);
@@ -188,7 +188,7 @@ class RunReader {
     return readWhole(tail, (entries) => take({ entries, restarted: false }));
   }
 
-  #add(entry: Entry): void {
+  #add(entry: Observation): void {
     // An agent's own journal takes precedence over what it reported otherwise.
     if (isAgentEntry(entry) && this.#follow(entry.job, entry.attempt).spoken) return;
     this.#fold.add(entry);

@@ -1,6 +1,6 @@
 import { counted } from '@updraft/base';
 import type { AttemptHistory, JobHistory, JobOutcome } from '../history/history.ts';
-import type { FaultRecord, Metrics, Outcome, Phase } from './entry.ts';
+import type { Entry, FaultRecord, Metrics, Outcome, Phase } from './entry.ts';
 import type { AgentState } from './agent-state.ts';
 
 /** A run according to its journals. Plain data, printed unchanged by `--json`. */
@@ -105,7 +105,7 @@ export interface JobState extends JobHistory, JobFacts {
  * An attempt of a run: its history, and what else the run's journals know. `status --json` also prints the journal's
  * own `attempt` and `outcome`, as earlier versions did.
  */
-export interface AttemptState extends AttemptHistory, Omit<FoldedAttempt, 'attempt' | 'outcome'> {}
+export interface AttemptState extends AttemptHistory, Omit<FoldedAttempt, 'attempt' | 'outcome' | 'logged'> {}
 
 /** A job while its entries are folded. */
 export interface FoldedJob extends JobFacts {
@@ -132,11 +132,24 @@ export interface FoldedAttempt {
   /** The agent's phase while it works; before and after, the pool's; `queued` until either is known. */
   phase: Phase;
   pool?: PoolAccount;
+  /** The same attempt by the pool's own log. */
+  logged?: AttemptHistory;
   /** What the agent reported; undefined until it starts. */
   agent?: AgentState;
   /** When the agent's journal last grew, by the access point's file system, in milliseconds. */
   heardAt?: number;
 }
+
+/** An attempt by the pool's own log. It goes on changing while the log is read. */
+export interface LoggedAttempt {
+  kind: 'attempt-logged';
+  job: string;
+  attempt: number;
+  logged: AttemptHistory;
+}
+
+/** All that a run's state is made of. */
+export type Observation = Entry | LoggedAttempt;
 
 /** What the pool did for an attempt, by the access point's clock. */
 export interface PoolAccount {

@@ -89,7 +89,6 @@ interface Extras {
   notes: string[];
   source?: SourceKind;
   suspects?: Suspect[];
-  resources?: ResourceReport[];
   /** The DAG whose nodes the jobs are. */
   dag?: DagRun | undefined;
 }
@@ -98,7 +97,8 @@ const listed = 10;
 
 export function logReport(jobs: readonly JobHistory[], ledger: Ledger, extras: Extras): LogReport {
   const { facts, sum, rows, slotMillis } = ledger;
-  const { logs, notes, source = 'log', suspects = [], resources = resourceReports(jobs) } = extras;
+  const { logs, notes, source = 'log', suspects = [] } = extras;
+  const resources = resourceReports(jobs);
   const when = (time: number | undefined) => (time === undefined ? null : new Date(time).toISOString());
   const [broken, caches] = [brokenMachines({ jobs, rows }), cacheReports(jobs)];
   const groups = (by: GroupingName) =>

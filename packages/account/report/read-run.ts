@@ -5,14 +5,12 @@ import { type AttemptRow, type Ledger, ledgerOf } from './ledger.ts';
 import { jobTable, type JobTableRow } from './job-table.ts';
 import { logReport, type LogReport } from './log-report.ts';
 import type { ReadLogs } from './read-logs.ts';
-import type { JobHistory } from '../history/history.ts';
-import { type ResourceReport, resourceReports } from './resource-reports.ts';
 
 /**
  * Accounts for a run by its state, as `readLogs` does for logs. Its jobs come in the order of the job file, as tables
- * need them, and not in that of the queue, where values take turns. `logged`: the same jobs by HTCondor's log.
+ * need them, and not in that of the queue, where values take turns.
  */
-export function readRun(folder: string, state: RunState, logged: readonly JobHistory[] = []): ReadLogs {
+export function readRun(folder: string, state: RunState): ReadLogs {
   const jobs = state.jobs.toSorted(({ rank: a = 0 }, { rank: b = 0 }) => (a === b ? 0 : a - b));
   const facts = {
     ...noFacts,
@@ -25,19 +23,11 @@ export function readRun(folder: string, state: RunState, logged: readonly JobHis
     ),
   };
   const ledger = ledgerOf(jobs, facts);
-  const resources = runResources(jobs, logged);
   return {
     jobs,
     ledger,
-    report: logReport(jobs, ledger, { source: 'run', logs: [folder], notes: notesOn(state), resources }),
+    report: logReport(jobs, ledger, { source: 'run', logs: [folder], notes: notesOn(state) }),
   };
-}
-
-/** HTCondor's measurements come before the agents': HTCondor sees the entire job all the time. */
-function runResources(jobs: readonly JobHistory[], logged: readonly JobHistory[]): ResourceReport[] {
-  const measured = resourceReports(logged);
-  const names = new Set(measured.map(({ name }) => name));
-  return [...measured, ...resourceReports(jobs).filter(({ name }) => !names.has(name))];
 }
 
 function notesOn(state: RunState): string[] {
@@ -81,9 +71,9 @@ const attemptRows = ({ rows }: Ledger): RunAttempt[] =>
     })),
   );
 
-export function runReport(folder: string, state: RunState, logged?: readonly JobHistory[]): RunReport {
+export function runReport(folder: string, state: RunState): RunReport {
   const { run, name, pool, createdAt = null, endedAt = null, garbled } = state;
-  const { report, ledger, jobs } = readRun(folder, state, logged);
+  const { report, ledger, jobs } = readRun(folder, state);
   return {
     ...report,
     run,

@@ -1,10 +1,11 @@
 /** What a report of a run has beyond its journals: stalls, caches, requests, and who ended a job. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { UsedResource } from '../history/history.ts';
 import type { AgentBody, Entry, RunBody } from '../journal/entry.ts';
 import { fold } from '../journal/fold.ts';
 import type { PlannedJob } from '../journal/complete-job.ts';
-import type { RunState } from '../journal/state.ts';
+import type { LoggedAttempt, RunState } from '../journal/state.ts';
 import { readRun } from './read-run.ts';
 import { sections } from './sections.ts';
 
@@ -12,7 +13,7 @@ const fault = { kind: 'transfer-stalled', message: 'sent nothing for 20 s' } as 
 const [job, attempt] = ['0000', 1];
 
 /** A run of one job whose first server stalls: 20 s of 30 s of fetching are lost; two servers deliver the rest. */
-function stalledRun(planned?: PlannedJob): RunState {
+function stalledRun(planned?: PlannedJob, measured?: UsedResource[]): RunState {
   let seq = 0;
   const at = (second: number) => ({
     v: 1 as const,
@@ -49,8 +50,21 @@ function stalledRun(planned?: PlannedJob): RunState {
     run(100, { kind: 'attempt-ended', job, attempt, outcome: 'success', exit: 0 }),
     run(100, { kind: 'job-ended', job, outcome: 'success' }),
   ];
-  return fold(entries, { plannedFor: () => planned });
+  return fold(measured === undefined ? entries : [...entries, loggedWith(measured)], {
+    plannedFor: () => planned,
+  });
 }
+
+/** The same attempt by HTCondor's log, which measured this. */
+const loggedWith = (resources: UsedResource[]): LoggedAttempt => ({
+  kind: 'attempt-logged',
+  job,
+  attempt,
+  logged: {
+    ...{ number: 1, waits: [], spans: [], ending: 'success', checkpointed: false },
+    ...{ site: '', machine: '', gpu: '', resources },
+  },
+});
 
 test('time lost to a stalled server is retried transfer, also in an attempt that succeeds', () => {
   const { slotSeconds, slotTotalSeconds } = readRun('r', stalledRun()).report;
@@ -94,22 +108,23 @@ test('peak memory is compared with the request, with advice', () => {
 });
 
 test("HTCondor's measurement of a resource comes before the agents'", () => {
-  const state = stalledRun({ memoryBytes: 8e9 });
-  const { jobs } = readRun('r', state);
-  const [logged] = structuredClone(jobs);
-  assert.ok(logged?.attempts[0]);
-  logged.attempts[0].resources = [
-    { name: 'Memory', unit: 'MB', usage: 2000, request: 4000 },
-    { name: 'Cpus', unit: '', usage: 0.4, request: 1 },
+  const usedOf = (...measured: UsedResource[]) =>
+    readRun('r', stalledRun({ memoryBytes: 8e9 }, measured)).report.resources.map(({ name, usedMax }) => [
+      name,
+      usedMax,
+    ]);
+  const cpus = { name: 'Cpus', unit: '', usage: 0.4, request: 1 };
+  const memory = (usage: number) => ({ name: 'Memory', unit: 'MB', usage, request: 4000 });
+  const both = [
+    ['Memory', 2000],
+    ['Cpus', 0.4],
   ];
-  const { resources } = readRun('r', state, [logged]).report;
-  assert.deepEqual(
-    resources.map(({ name, usedMax }) => [name, usedMax]),
-    [
-      ['Memory', 2000],
-      ['Cpus', 0.4],
-    ],
-  );
+  assert.deepEqual(usedOf(memory(2000), cpus), both);
+  // The attempt was too short for HTCondor to measure it.
+  assert.deepEqual(usedOf(memory(0), cpus), [
+    ['Cpus', 0.4],
+    ['Memory', 900],
+  ]);
 });
 
 test('jobs of a stopped run have one cause, with or without an attempt; a removal by a rule has another', () => {

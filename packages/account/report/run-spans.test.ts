@@ -1,6 +1,7 @@
 /** How the training of one attempt is divided into useful, lost and repeated work. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { AttemptHistory } from '../history/history.ts';
 import type { FoldedAttempt } from '../journal/state.ts';
 import { Adder, countAttempt } from './account.ts';
 import { runSpans } from '../journal/complete-job.ts';
@@ -129,6 +130,24 @@ test('a transfer recorded by both pool and plugin counts once', () => {
   assert.equal(inputs(whole.agent), 19_000);
   assert.equal(inputs(whole.agent && { ...whole.agent, broughtMillis: 8000 }), 11_000);
   assert.equal(inputs(whole.agent && { ...whole.agent, broughtMillis: 9500 }), 10_000);
+});
+
+test('of the wait before an attempt, what the log knows as a hold is held', () => {
+  const waits = [
+    { doing: 'idle' as const, from: 0, to: 5000 },
+    { doing: 'held' as const, from: 5000, to: 25_000 },
+  ];
+  const logged: AttemptHistory = {
+    ...{ number: 1, waits, spans: [], ending: 'success', checkpointed: false },
+    ...{ site: '', machine: '', gpu: '', resources: [] },
+  };
+  const waitsOf = (more: Partial<FoldedAttempt>) =>
+    runSpans({ ...attempt('success'), waitingSince: at(-30), ...more }, 0, undefined).waits;
+  assert.deepEqual(waitsOf({ logged }), [
+    { doing: 'held', from: 0, to: 20_000 },
+    { doing: 'idle', from: 20_000, to: 30_000 },
+  ]);
+  assert.deepEqual(waitsOf({}), [{ doing: 'idle', from: 0, to: 30_000 }]);
 });
 
 test('waiting for data is not compute; in an attempt without a result it is lost with the data', () => {

@@ -4,7 +4,7 @@ import type { Cli } from '../cli.ts';
 import { addHelp } from '../help.ts';
 import type { FoundRun } from '../find-run.ts';
 import { logsArgument } from '../named-logs.ts';
-import { loggedJobs, readSource, reportSource, sourceName } from '../report/report-source.ts';
+import { readSource, reportSource, sourceName } from '../report/report-source.ts';
 import { type ReportForm, printReport, sectionChoice, textPage } from '../report/print-report.ts';
 import { failureCommands } from '../run-view/after-failure.ts';
 import { currentState } from '../run-view/current-state.ts';
@@ -73,7 +73,7 @@ const plainFlags = new Set(['json', 'all', 'jobs']);
 
 async function printRun(cli: Cli, run: FoundRun, form: ReportForm, given: string): Promise<void> {
   const state = await currentState(cli, run.folder);
-  const report = runReport(run.folder, state, await loggedJobs(run.folder, state));
+  const report = runReport(run.folder, state);
   if (form.json === true) {
     printJson(cli, report);
     return;

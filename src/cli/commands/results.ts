@@ -18,7 +18,6 @@ import type { Cli } from '../cli.ts';
 import { addHelp } from '../help.ts';
 import { findRun } from '../find-run.ts';
 import { textPage } from '../report/print-report.ts';
-import { loggedJobs } from '../report/report-source.ts';
 import { currentState, printTrouble } from '../run-view/current-state.ts';
 import { printJson, nextCommands } from '../text/phrases.ts';
 
@@ -92,7 +91,7 @@ async function printResults(cli: Cli, word: string | undefined, options: Options
   const state = await currentState(cli, run.folder);
   printTrouble(cli, state);
   const directions = state.jobs[0]?.directions;
-  const { jobs, ledger } = readRun(run.folder, state, await loggedJobs(run.folder, state));
+  const { jobs, ledger } = readRun(run.folder, state);
   const all = jobTable(jobs, ledger.rows);
   const rows = sortResults(all, options);
   const section = () => resultsSection(rows, { sort: options.sort, all, directions });

@@ -2,11 +2,8 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { defined, findProgram, firstFew, printable } from '@updraft/base';
 import type { DagRun } from '@updraft/htcondor/dag';
-import { type LogSource, logSources } from '@updraft/htcondor/eventlog';
+import type { LogSource } from '@updraft/htcondor/eventlog';
 import { Fault } from '@updraft/account/fault';
-import type { JobHistory } from '@updraft/account/history';
-import type { RunState } from '@updraft/account/journal';
-import { poolKind } from '../../pool/open-pool.ts';
 import { mergeReads, type ReadLogs, readLogs, readRun, readValid } from '@updraft/account/report';
 import { readRunState } from '../../run/run-states.ts';
 import type { Cli } from '../cli.ts';
@@ -71,8 +68,7 @@ export async function readSource(
         fix: 'use --valid and --invalid only with event logs',
       });
     const { folder } = source.run;
-    const state = await readRunState(folder);
-    return readRun(folder, state, await loggedJobs(folder, state));
+    return readRun(folder, await readRunState(folder));
   }
   return readLogs(
     source.logs,
@@ -116,12 +112,4 @@ export function sourceName(source: ReportSource): string {
   const names = 'several' in source ? source.several.map(({ name }) => name) : source.named;
   const shown = names.map((log) => (log === '-' ? 'stdin' : path.basename(log)));
   return firstFew(shown, 1);
-}
-
-/** The jobs of a run by its scheduler's log, which a copy may lack. */
-export async function loggedJobs(folder: string, { pool }: RunState): Promise<JobHistory[] | undefined> {
-  const log = poolKind(pool)?.eventLog;
-  if (log === undefined) return undefined;
-  const read = logSources([path.join(folder, log)]).then((sources) => readLogs(sources));
-  return (await read.catch(() => undefined))?.jobs;
 }

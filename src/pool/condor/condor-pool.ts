@@ -6,8 +6,6 @@ import { Fault } from '@updraft/account/fault';
 import { runFiles } from '@updraft/account/run-folder';
 import { readJournal } from '@updraft/account/journal';
 import { policyOf } from '@updraft/account/recovery';
-import { scanEventLog } from '@updraft/htcondor/eventlog';
-import { type JobHistory, LogFold } from '@updraft/account/history';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { removeTree } from '@updraft/base/disk';
@@ -32,7 +30,7 @@ import {
 } from '../pool.ts';
 import { examineSeconds } from '../scheduler-tools.ts';
 import { condorFiles, jobIds, condorRoundFiles } from './condor-files.ts';
-import { eventLogSource } from './follow/event-log-source.ts';
+import { eventLogSource, loggedHistories } from './follow/event-log-source.ts';
 import {
   agentObject,
   anyNeedsPlugin,
@@ -49,7 +47,6 @@ import { userEnvironment } from './submit/submit-text.ts';
 import { askSlots } from './tools/ask-slots.ts';
 import { CondorTools } from './tools/condor-tools.ts';
 import { countQueued, releaseHeld, stopJobs } from './tools/queued-jobs.ts';
-import { RunClusters } from './follow/run-clusters.ts';
 import { localImage, sifName } from './submit/render-image.ts';
 
 const records: PoolRecords = {
@@ -219,37 +216,9 @@ export async function condorAccount(runFolder: string): Promise<RunAccount> {
   const policy = await writtenPolicy(runFolder);
   return {
     rulesOf: (job) => policy && { policy: policyOfJob(policy, job), file: condorFiles.submit },
-    histories: await readHistories(runFolder, policy !== undefined),
+    histories: await loggedHistories(runFolder, policy !== undefined),
     withUserNames: await readInputNames(runFolder),
   };
-}
-
-/** The jobs' histories from HTCondor's log, by job id; of a resubmitted job the latest. */
-async function readHistories(runFolder: string, ours: boolean): Promise<Map<string, JobHistory>> {
-  const fold = new LogFold({ evidence: condorFiles.eventLog, ours });
-  const clusters = new RunClusters(runFolder);
-  await clusters.refresh();
-  const log = path.join(runFolder, condorFiles.eventLog);
-  // Before the submission there is no log.
-  if (await isThere(log))
-    await scanEventLog(log, (event) => {
-      if (clusters.has(event) === true) fold.add(event);
-    });
-  const jobOf = (id: string): string => {
-    const [cluster, proc] = id.split('.');
-    return clusters.jobOf(Number(cluster), Number(proc)).job;
-  };
-  const latest = new Map<string, JobHistory>();
-  const counted = new Map<string, number>();
-  for (const history of fold.finish()) {
-    const job = jobOf(history.id);
-    // Attempts are numbered on, as in the run's journal; those with an agent have its number.
-    let number = counted.get(job) ?? 0;
-    for (const attempt of history.attempts) attempt.number = number = Math.max(attempt.number, number + 1);
-    counted.set(job, number);
-    latest.set(job, history);
-  }
-  return latest;
 }
 
 /**

@@ -11,6 +11,7 @@ import {
   fold,
   isAgentEntry,
   type JobState,
+  type Observation,
 } from '@updraft/account/journal';
 import { EventEntries } from './event-entries.ts';
 import type { JobRetries } from './run-clusters.ts';
@@ -20,7 +21,10 @@ function story(...events: string[]): JobState {
   return fold(entriesOf(events)).jobs[0]!;
 }
 
-function entriesOf(events: readonly string[], retries: JobRetries = { round: 1, releases: 0 }): Entry[] {
+function entriesOf(
+  events: readonly string[],
+  retries: JobRetries = { round: 1, releases: 0 },
+): Observation[] {
   const entries = new EventEntries(
     { willRelease: ({ code }, { failures }) => code === 13 && failures < 2, leaseSeconds: () => 1200 },
     (_, proc) => ({ job: jobId(proc), round: 1 }),

@@ -8,6 +8,8 @@ import {
   type AttemptHistory,
   type EventReason,
   type JobFold,
+  type FoldOptions,
+  type JobHistory,
   type JobTransition,
   LogFold,
 } from '@updraft/account/history';
@@ -15,8 +17,8 @@ import { resultsFolder } from '@updraft/account/run-folder';
 import {
   type AgentEntry,
   decodeLive,
-  type Entry,
   type FaultRecord,
+  type Observation,
   type Outcome,
   type Phase,
   type RunBody,
@@ -72,7 +74,7 @@ export class EventEntries {
   readonly #jobOf: (cluster: number, proc: number) => KnownJob;
   readonly #sizeOf: (cluster: number) => number;
   readonly #retriesOf: (job: string) => JobRetries;
-  #entries: Entry[] = [];
+  #entries: Observation[] = [];
   #seq = 0;
   #lastTime = 0;
   /** The job whose event is being folded. */
@@ -87,16 +89,17 @@ export class EventEntries {
     jobOf: (cluster: number, proc: number) => KnownJob,
     sizeOf: (cluster: number) => number,
     retriesOf: (job: string) => JobRetries = () => ({ round: 1, releases: 0 }),
+    options: Pick<FoldOptions, 'evidence' | 'ours'> = {},
   ) {
     this.#rules = rules;
     this.#jobOf = jobOf;
     this.#sizeOf = sizeOf;
     this.#retriesOf = retriesOf;
-    this.#fold = new LogFold({ onChange: (fold, change) => this.#changed(fold, change) });
+    this.#fold = new LogFold({ ...options, onChange: (fold, change) => this.#changed(fold, change) });
   }
 
   /** The entries of the events added since the last call. */
-  take(): Entry[] {
+  take(): Observation[] {
     const entries = this.#entries;
     this.#entries = [];
     return entries;
@@ -105,6 +108,16 @@ export class EventEntries {
   /** Whether a job's first event was not its submission: the beginning of the log is lost. */
   get isTruncated(): boolean {
     return this.#fold.headless;
+  }
+
+  /** The jobs' histories, by job; of a resubmitted one the latest. Ends the fold. */
+  finish(): Map<string, JobHistory> {
+    return new Map(
+      this.#fold.finish().map((history) => {
+        const [cluster, proc] = history.id.split('.');
+        return [this.#jobOf(Number(cluster), Number(proc)).job, history];
+      }),
+    );
   }
 
   /** The log starts over: repeated events are known, others are kept. */
@@ -159,7 +172,15 @@ export class EventEntries {
         tracked.attempt += 1;
         tracked.doing = undefined;
         tracked.hasWorker = false;
+        // Attempts are numbered on in the next cluster.
+        change.attempt.number = tracked.attempt;
         this.#emit({ kind: 'attempt-started', job, attempt: tracked.attempt, why: tracked.why });
+        this.#entries.push({
+          kind: 'attempt-logged',
+          job,
+          attempt: tracked.attempt,
+          logged: change.attempt,
+        });
         return;
       case 'doing':
         if (change.attempt.number > tracked.attempt) this.#renumber(tracked, change.attempt.number);

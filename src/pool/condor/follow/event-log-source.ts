@@ -3,7 +3,8 @@ import path from 'node:path';
 import { EventLogTail, type LogEvent } from '@updraft/htcondor/eventlog';
 import { attemptFolder } from '@updraft/account/run-folder';
 import type { Plan } from '../../../job/plan.ts';
-import type { AccountTrouble, Entry, EntrySource, SourceUpdate } from '@updraft/account/journal';
+import type { FoldOptions, JobHistory } from '@updraft/account/history';
+import type { AccountTrouble, EntrySource, Observation, SourceUpdate } from '@updraft/account/journal';
 import { willRelease } from '@updraft/account/recovery';
 import { readAttemptExit, withOutcomes } from '../../attempt-exit.ts';
 import { condorFiles, isAdopted } from '../condor-files.ts';
@@ -17,10 +18,14 @@ export function eventLogSource(runFolder: string, plan: Plan): EntrySource {
   return { paths: [source.path], read: () => source.read() };
 }
 
+/** The jobs' histories from the same log, with evidence, by job id; `ours` unless it has its own rules. */
+export const loggedHistories = (runFolder: string, ours: boolean): Promise<Map<string, JobHistory>> =>
+  new EventLogSource(runFolder, undefined, { evidence: condorFiles.eventLog, ours }).histories();
+
 class EventLogSource {
   readonly path: string;
   readonly #runFolder: string;
-  readonly #plan: Plan;
+  readonly #plan: Plan | undefined;
   #policy: RunPolicy | undefined;
   #tail: EventLogTail | undefined;
   readonly #entries: EventEntries;
@@ -32,7 +37,7 @@ class EventLogSource {
   /** What happened to the file besides growing; kept. */
   #change: 'shrank' | 'replaced' | undefined;
 
-  constructor(runFolder: string, plan: Plan) {
+  constructor(runFolder: string, plan: Plan | undefined, options?: Pick<FoldOptions, 'evidence' | 'ours'>) {
     this.#runFolder = runFolder;
     this.path = path.join(runFolder, condorFiles.eventLog);
     this.#plan = plan;
@@ -46,14 +51,24 @@ class EventLogSource {
       (cluster, proc) => this.#clusters.jobOf(cluster, proc),
       (cluster) => this.#clusters.sizeOf(cluster),
       (job) => this.#clusters.retriesOf(job),
+      options,
     );
   }
 
-  async read(): Promise<SourceUpdate> {
+  async histories(): Promise<Map<string, JobHistory>> {
+    await this.#readLog();
+    return this.#entries.finish();
+  }
+
+  async #readLog(): Promise<void> {
     await this.#clusters.refresh();
     this.#tail ??= await this.#openTail();
     await this.#tail.read();
     await this.#takeDeferred();
+  }
+
+  async read(): Promise<SourceUpdate> {
+    await this.#readLog();
     const taken = this.#entries.take();
     const entries = (await isAdopted(this.#runFolder))
       ? taken.map(adoptedEntry)
@@ -98,7 +113,7 @@ class EventLogSource {
   }
 
   async #openTail(): Promise<EventLogTail> {
-    this.#policy = await readPolicy(this.#runFolder, this.#plan);
+    this.#policy = this.#plan && (await readPolicy(this.#runFolder, this.#plan));
     return new EventLogTail(this.path, {
       // Logs of old releases omit the year: it is the run's.
       reference: this.#clusters.createdAt,
@@ -113,7 +128,7 @@ class EventLogSource {
   }
 
   /** HTCondor knows only the exit code; the agent's journal, returned with the outputs, knows why. */
-  async #explain(entry: Entry): Promise<Entry> {
+  async #explain(entry: Observation): Promise<Observation> {
     if (entry.kind !== 'attempt-ended' || entry.exit === null || entry.exit === 0) return entry;
     const { job, attempt, exit } = entry;
     const folder = attemptFolder(this.#runFolder, job, attempt);
@@ -123,7 +138,7 @@ class EventLogSource {
 }
 
 /** Without an agent, HTCondor is the only source: an executing job trains, and the exit code is the program's. */
-function adoptedEntry(entry: Entry): Entry {
+function adoptedEntry(entry: Observation): Observation {
   if (entry.kind === 'attempt-phase' && entry.phase === 'preparing' && entry.host !== undefined)
     return { ...entry, phase: 'training' };
   if (entry.kind !== 'attempt-ended' || entry.exit === null || entry.exit === 0) return entry;
