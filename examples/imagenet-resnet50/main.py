@@ -1,4 +1,4 @@
-"""Train ResNet-50 on ImageNet, on a GPU if there is one, and validate after each epoch.
+"""Train ResNet-50 on ImageNet, on a GPU if there is one, or in several processes, and validate after each epoch.
 
 Reads the shards that `updraft stage --shuffle` made, while they arrive. `updraft.training` saves, resumes at the very
 next image, and reports progress.
@@ -13,7 +13,8 @@ import sys
 
 import torch
 import torch.nn.functional as F
-from torch import optim
+from torch import distributed, optim
+from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader
 
 import updraft  # comes with every job; on a laptop, from Updraft's wheel
@@ -81,6 +82,18 @@ def validate(model, device, loader):
     return {"validation_loss": loss / total, "accuracy": correct / total}
 
 
+def join_processes(args):
+    """The device of this process, and its number: one that is started alone is the first one."""
+    device = choose_device(args.device)
+    if "RANK" not in os.environ:
+        return device, 0
+    if device.type == "cuda":
+        device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+        torch.cuda.set_device(device)
+    distributed.init_process_group("nccl" if device.type == "cuda" else "gloo")
+    return device, distributed.get_rank()
+
+
 def choose_device(wanted):
     if wanted == "cuda" and not torch.cuda.is_available():
         sys.exit("this machine has no GPU that PyTorch can use; --device auto would train on the CPU")
@@ -99,7 +112,7 @@ def parse_arguments():
     parser.add_argument("--train-dir", default="data/train", help="a folder of shards")
     parser.add_argument("--val-dir", default="data/val", help="a folder of shards to validate with")
     parser.add_argument("--classes", default="classes.txt", help="a file with their names, in the order of their numbers")
-    parser.add_argument("--batch-size", type=int, default=256)
+    parser.add_argument("--batch-size", type=int, default=256, help="of all processes together")
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--lr", type=float, default=0.01)
     parser.add_argument("--momentum", type=float, default=0.9)
@@ -107,7 +120,8 @@ def parse_arguments():
     parser.add_argument("--image-size", type=int, default=224)
     parser.add_argument("--width", type=int, default=64, help="channels of the first stage")
     parser.add_argument("--weights", help="a file of published ResNet-50 weights to start from")
-    parser.add_argument("--workers", type=int, default=int(os.environ.get("UPDRAFT_CPUS", 4)))
+    processes = int(os.environ.get("LOCAL_WORLD_SIZE", 1))
+    parser.add_argument("--workers", type=int, default=max(1, int(os.environ.get("UPDRAFT_CPUS", 4)) // processes))
     parser.add_argument("--log-interval", type=int, default=10)
     parser.add_argument("--device", choices=["auto", "cuda", "cpu"], default="auto")
     parser.add_argument("--save-model", action="store_true", help="write imagenet_resnet50.pt at the end")
@@ -118,7 +132,7 @@ def main():
     args = parse_arguments()
     random.seed(args.seed)
     torch.manual_seed(args.seed)
-    device = choose_device(args.device)
+    device, rank = join_processes(args)
     print(f"PyTorch {torch.__version__} on {device}", flush=True)
     with open(args.classes) as file:
         classes = file.read().split()
@@ -128,14 +142,18 @@ def main():
     model = ResNet50(width=args.width).to(device, memory_format=torch.channels_last)
     if args.weights is not None:
         load_weights(model, args.weights)
+    trained = model if not distributed.is_initialized() else DistributedDataParallel(model)
     optimizer = optim.SGD(model.parameters(), lr=args.lr, momentum=args.momentum, weight_decay=1e-4)
     history = []  # saved and restored with the model
     with updraft.training(model, optimizer, history) as run:
         for epoch in run.epochs(args.epochs):
-            loss = train(args, run, model, device, training, optimizer)
+            loss = train(args, run, trained, device, training, optimizer)
+            # Each process by itself: the results are the same.
             figures = validate(model, device, validation)
             run.log(accuracy=figures["accuracy"])
             history.append({"epoch": epoch + 1, "loss": loss, **figures})
+    if rank > 0:
+        return
     if args.save_model:
         torch.save(model.state_dict(), "imagenet_resnet50.pt")
     with open("metrics.json", "w") as file:

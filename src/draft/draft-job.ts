@@ -23,6 +23,8 @@ export interface JobDraft extends Omit<DataChoice, 'tables'> {
   python: string[];
   /** Where a GPU is used. */
   gpu?: string;
+  /** Where it expects to be one of several processes. */
+  ranks?: string;
   cpus: number;
   memory: string;
   /** What only a submit file says. */
@@ -91,6 +93,7 @@ export async function draftJob(project: Project, more: readonly string[]): Promi
     data: data.tables,
     python,
     ...(facts.cuda !== undefined && { gpu: `${script}:${facts.cuda.line}` }),
+    ...(facts.ranks !== undefined && { ranks: `${script}:${facts.ranks.line}` }),
     cpus: cpusOf(facts.args),
     memory: isTorch ? '4 GB' : '2 GB',
     guesses: [...argumentGuesses(given, values), ...guesses, ...moduleGuesses(project)],

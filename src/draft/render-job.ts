@@ -30,7 +30,7 @@ const line = (text: string, comment = ''): string =>
 
 export function renderJob(draft: JobDraft, facts: RenderFacts): string {
   const tables = [
-    trainLines(draft),
+    trainLines(draft, facts),
     ...dataLines(draft),
     environmentLines(draft, facts),
     resourceLines(draft, facts),
@@ -68,7 +68,10 @@ export function renderJob(draft: JobDraft, facts: RenderFacts): string {
 
 const maxOthers = 8;
 
-function trainLines({ command, others, files, outputs, checkpoint, open, submitted }: JobDraft): string[] {
+function trainLines(
+  { command, others, files, outputs, checkpoint, open, ranks, submitted }: JobDraft,
+  { isRemote }: RenderFacts,
+): string[] {
   const shown = others.slice(0, maxOthers).join(', ');
   const more = others.length > maxOthers ? `, and ${others.length - maxOthers} more` : '';
   const isGuessed = open.some(({ what }) => what === 'outputs');
@@ -89,6 +92,13 @@ function trainLines({ command, others, files, outputs, checkpoint, open, submitt
           'a folder kept across attempts, to resume from: updraft docs checkpoints',
         )
       : line(`checkpoint = ${quote(checkpoint)}`, 'kept across attempts; the training resumes from it'),
+    ...(ranks === undefined
+      ? []
+      : [
+          isRemote
+            ? line('processes = "gpus"', `the agent starts one for each GPU, without a launcher (${ranks})`)
+            : line('processes = 1', `on a pool: "gpus", one for each of them (${ranks})`),
+        ]),
     ...Object.entries(submitted?.env ?? {}).map(([name, value]) => `env.${name} = ${quote(value)}`),
   ];
 }

@@ -24,6 +24,8 @@ export interface ScriptFacts {
   checkpoint?: ScriptCheckpoint;
   /** Where it first uses a GPU. */
   cuda?: { line: number };
+  /** Where it first expects to be one of several processes that others start. */
+  ranks?: { line: number };
   /** Whether it makes folders to write to. */
   makesFolders: boolean;
   /** Whether it does something when it is started, rather than only define things. */
@@ -67,6 +69,7 @@ export function readScript(source: string): ScriptFacts {
     ...defined({
       checkpoint: checkpointOf(syntax.tokens, { args, saves, reads, conditions }),
       cuda: cudaOf(syntax),
+      ranks: ranksOf(syntax),
     }),
     makesFolders: syntax.calls.some(({ name }) => /(^|\.)(makedirs|mkdir)$/.test(name)),
     isProgram:
@@ -114,6 +117,18 @@ function cudaOf({ tokens, calls }: Syntax): { line: number } | undefined {
   const named = tokens.find(({ kind, text }) => kind === 'string' && /^(cuda|gpu)(:\d+)?$/.test(text));
   const lines = [called?.line, named?.line].filter((line) => line !== undefined);
   return lines.length === 0 ? undefined : { line: Math.min(...lines) };
+}
+
+/** torch.distributed, accelerate, or Lightning's `devices=`; not where the script starts its processes itself. */
+function ranksOf({ calls }: Syntax): { line: number } | undefined {
+  const joins = /(^|\.)(init_process_group|DistributedDataParallel|DDP|fully_shard|FSDP|Accelerator)$/;
+  const takesDevices = /(^|\.)(Trainer|Fabric)$/;
+  const starts = /(^|\.)(spawn|start_processes|\w+_launcher)$/;
+  if (calls.some(({ name }) => starts.test(name))) return undefined;
+  return calls.find(
+    ({ name, args }) =>
+      joins.test(name) || (takesDevices.test(name) && args.some((one) => one.name === 'devices')),
+  );
 }
 
 interface Block {

@@ -42,6 +42,17 @@ test('each process has its rank, and only what rank 0 reports is progress', asyn
   assert.deepEqual([...new Set(epochs)], [1]);
 });
 
+test('one process of those that are wanted finds its rank, too', async (t) => {
+  const harness = await AgentHarness.open(t);
+  const { exit, stderr } = await harness.run(
+    ranks('echo "$RANK/$WORLD_SIZE $LOCAL_RANK $MASTER_ADDR ${MASTER_PORT:+there}" > model.pt', {
+      processes: 'gpus',
+    }),
+  );
+  assert.equal(exit, 0, stderr);
+  assert.equal(harness.result('model.pt'), '0/1 0 127.0.0.1 there\n');
+});
+
 test("the attempt fails as the first rank that fails; the others are ended, and the error is that rank's", async (t) => {
   const harness = await AgentHarness.open(t);
   const { exit, stderr } = await harness.run(

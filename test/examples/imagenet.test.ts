@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { cp, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { freePorts } from '../servers/server-process.ts';
 import { ExampleHarness, sharedFolder } from './example-harness.ts';
 
 const modules = ['torch', 'numpy', 'PIL'];
@@ -89,6 +90,52 @@ test('ImageNet: a training that gets SIGTERM saves, exits with 85, and resumes a
     lines,
     [1, 2].flatMap((epoch) => [4, 8, 12].map((seen) => `Train Epoch: ${epoch}/2 [${seen}/12]`)),
   );
+});
+
+test('ImageNet: four processes are interrupted, two go on, and one ends: the same images, unchanged', async (t) => {
+  const harness = await open(t);
+  if (harness === undefined) return;
+  await onLaptop(harness);
+  harness.env['UPDRAFT_CHECKPOINT'] = path.join(harness.folder, 'checkpoints');
+  harness.env['GLOO_SOCKET_IFNAME'] = 'lo';
+  // Normalization over one image each needs more than one pixel.
+  const words = [...small, '--image-size', '64', '--epochs', '3', '--save-model'];
+  const start = async (count: number) => {
+    const [port] = await freePorts(1);
+    return Array.from({ length: count }, (_, rank) => {
+      const env = {
+        RANK: rank,
+        LOCAL_RANK: rank,
+        WORLD_SIZE: count,
+        MASTER_ADDR: '127.0.0.1',
+        MASTER_PORT: port,
+      };
+      for (const [name, value] of Object.entries(env)) harness.env[name] = String(value);
+      return harness.start('main.py', ...words);
+    });
+  };
+  let printed = '';
+  for (const [count, epoch] of [
+    [4, 1],
+    [2, 2],
+    [1, 0],
+  ] as const) {
+    const processes = await start(count);
+    if (epoch > 0) {
+      await processes[0]!.until(`Train Epoch: ${epoch}/3 [4/`);
+      for (const one of processes) one.kill('SIGTERM');
+    }
+    const ends = await Promise.all(processes.map(({ ended }) => ended));
+    const codes = ends.map(({ code }) => code);
+    assert.deepEqual(codes, Array(count).fill(epoch > 0 ? 85 : 0), ends.map(({ err }) => err).join(''));
+    printed += ends[0]!.out;
+  }
+  assert.deepEqual(
+    printed.match(/^Train Epoch: .+\]/gm),
+    [1, 2, 3].flatMap((epoch) => [4, 8, 12].map((seen) => `Train Epoch: ${epoch}/3 [${seen}/12]`)),
+  );
+  const checked = await harness.run('check_model.py', '--epochs', '3');
+  assert.equal(checked.code, 0, checked.err);
 });
 
 for (const [what, damage, reported] of [

@@ -156,3 +156,21 @@ test('arguments of a parser that init does not read are left to the user, by its
   const { err } = await runCommand(init, ['train.py'], { cwd });
   assert.match(err.replaceAll(/\s+/g, ' '), /its arguments are those of typer, .* write them into `command`/);
 });
+
+for (const [what, code] of [
+  ['torch.distributed', 'dist.init_process_group("gloo")'],
+  ['DistributedDataParallel', 'model = nn.parallel.DistributedDataParallel(model)'],
+  ['Lightning', 'trainer = L.Trainer(max_epochs=3, devices=2)'],
+  ['accelerate', 'accelerator = Accelerator()'],
+] as const)
+  test(`init has the agent start the processes of a script with ${what}`, async (t) => {
+    const cwd = await temporaryFolder(t, { 'train.py': `import torch\n${code}\nopen("model.pt", "w")\n` });
+    const processes = async (...words: string[]) => {
+      await runCommand(init, ['train.py', '--force', ...words], { cwd });
+      return readSpec(await jobFile(cwd), 'updraft.toml').train.processes;
+    };
+    assert.deepEqual([await processes(), await processes('--pool', 'condor')], [1, 'gpus']);
+    const spawns = `${code}\nimport torch.multiprocessing as mp\nmp.spawn(main, nprocs=2)\n`;
+    await writeFile(path.join(cwd, 'train.py'), spawns);
+    assert.equal(await processes('--pool', 'condor'), undefined);
+  });

@@ -234,11 +234,11 @@ export function trainingEnv(
   );
 }
 
-/** What each process of a training finds in its environment, as torchrun names it; nothing if there is only one. */
+/** What each process of a training finds in its environment, as torchrun names it; nothing if nobody asked for any. */
 export async function ranksOf({ order, scratch, context }: Attempt): Promise<(RankEnv | undefined)[]> {
   const local = processesOf(order.job.train, order.resources);
   const all = local * (order.resources.nodes ?? 1);
-  if (all === 1) return [undefined];
+  if (all === 1 && order.job.train.processes === undefined) return [undefined];
   const same = {
     WORLD_SIZE: `${all}`,
     LOCAL_WORLD_SIZE: `${local}`,
