@@ -6,6 +6,7 @@ import { hash } from 'node:crypto';
 import { appendFile, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { removeTree } from '@updraft/base/disk';
+import { identifySelf, withLease } from '@updraft/base/processes';
 
 /** Newest first; stable is the fallback, without Apptainer. */
 const suites = [
@@ -31,20 +32,38 @@ const jobPackages = [
   'openssh-client',
 ];
 
+/** How often to look whether another process has built it. */
+const waitMs = 500;
+
 /** The pool's only user, whoever started it. */
 export const poolUser = { name: 'researcher', uid: 1000 };
 
-/** A Debian root folder with HTCondor and what jobs need: built once, then reused. */
-export async function rootFolder(build: {
+interface RootBuild {
   cacheFolder: string;
   clock?: Clock;
   say: Say;
   signal: AbortSignal;
-}): Promise<string> {
+}
+
+/** A Debian root folder with HTCondor and what jobs need: built once, by one of all who ask for it, then reused. */
+export async function rootFolder(build: RootBuild): Promise<string> {
   const recipe = hash('sha256', JSON.stringify([suites, slurm, xrootd, jobPackages, poolUser])).slice(0, 12);
   const folder = path.join(build.cacheFolder, `pool-root-${recipe}`);
   if (await isThere(folder)) return folder;
-  await mkdir(build.cacheFolder, { recursive: true });
+  const { clock = systemClock, say, signal } = build;
+  let isSaid = false;
+  const wait = async (): Promise<void> => {
+    if (!isSaid) say('another process builds the root folder: waiting for it ...');
+    isSaid = true;
+    await clock.sleep(waitMs, signal);
+  };
+  const self = identifySelf();
+  if (self === undefined) throw new Error('there is no /proc on this machine');
+  return await withLease(`${folder}.lease`, self, clock, () => buildRoot(folder, build), wait);
+}
+
+async function buildRoot(folder: string, build: RootBuild): Promise<string> {
+  if (await isThere(folder)) return folder;
   const mirror = await debianMirror();
   let failure: string | undefined;
   for (const suite of suites) {
