@@ -70,7 +70,7 @@ function configureLock(command: Command, cli: Cli): void {
     page: 'environments.md',
     examples: [
       ['updraft env lock', 'update pixi.lock'],
-      ['updraft env show', 'compare it with the manifest'],
+      ['updraft env lock training', 'the workspace in another folder'],
     ],
   });
   command
