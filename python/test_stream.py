@@ -17,10 +17,8 @@ import sys
 import tarfile
 import tempfile
 import threading
-import time
 import unittest
 from typing import Any, Callable, Iterator, Optional
-from unittest import mock
 
 import updraft
 from test_updraft import NEVER, AttemptTest, Interruption, Tape, torch, seed_all
@@ -462,24 +460,8 @@ def label(sample: dict[str, Any]) -> int:
     return int(sample["cls"])
 
 
-def note(what: object) -> None:
-    with open("notes.txt", "a") as file:
-        file.write(f"{what}\n")
-
-
-def noted() -> list[str]:
-    with contextlib.suppress(FileNotFoundError), open("notes.txt") as file:
-        return file.read().splitlines()
-    return []
-
-
 def frozen(_: Any) -> int:
     return gc.get_freeze_count()
-
-
-def label_and_note(sample: dict[str, Any]) -> int:
-    note(label(sample))
-    return label(sample)
 
 
 @unittest.skipIf(torch is None, "this Python has no PyTorch")
@@ -568,62 +550,6 @@ class WithTorch(StreamTest):
         with self.assertRaisesRegex(SystemExit, "the loader has batch_size=2, the checkpoint has batch_size=4"):
             next(sizes(2, 2))
 
-    def test_reads_only_the_first_batch_before_the_training_wants_it(self) -> None:
-        os.environ["UPDRAFT_CHECKPOINT"] = "saved"
-        self.addCleanup(os.environ.pop, "UPDRAFT_CHECKPOINT")
-        list_shards("source", "data")
-        pause = updraft.Stream._pause
-
-        def note_and_pause(stream: updraft.Stream) -> None:
-            note("pause")
-            pause(stream)
-
-        patched = mock.patch.object(updraft.Stream, "_pause", note_and_pause)
-        patched.start()
-        self.addCleanup(patched.stop)
-        with Agent("source", "data", ahead=7):
-            # A worker that is not forked would not know the patch.
-            options = {"num_workers": 2, "multiprocessing_context": "fork"}
-            loader = updraft.prefetch(self.loader("data", label_and_note, **options))
-            deadline = time.monotonic() + 60
-            while noted().count("pause") < 2 and time.monotonic() < deadline:
-                threading.Event().wait(0.01)
-            first = [int(line) for line in noted() if line != "pause"]
-            with updraft.training() as run:
-                for _ in run.epochs(1):
-                    batches = [batch.tolist() for batch in run.batches(loader)]
-            self.assertEqual(first, batches[0])
-            self.assertEqual(sorted(sum(batches, [])), list(range(len(KEYS))))
-
-    def test_begins_where_its_checkpoint_says_and_not_the_hint(self) -> None:
-        os.environ["UPDRAFT_CHECKPOINT"] = "saved"
-        self.addCleanup(os.environ.pop, "UPDRAFT_CHECKPOINT")
-        list_shards("source", "data")
-        # Enough for one block, so that those of the hint never come.
-        with Agent("source", "data", ahead=3):
-            ahead = self.stream("data", batch_size=4)
-            ahead._note_position(1, 8)
-            ahead.state_dict()
-            for persistent in (False, True):
-                loader = updraft.prefetch(self.loader("data", num_workers=2, persistent_workers=persistent))
-                updraft.attempt.used_folders.clear()
-                with updraft.training(folder=f"new-{persistent}") as run:
-                    for _ in run.epochs(1):
-                        batches = [batch.tolist() for batch in run.batches(loader)]
-                self.assertEqual(batches, self.batches(self.loader()))
-
-    def test_what_was_read_before_the_training_is_read_again(self) -> None:
-        os.environ["UPDRAFT_CHECKPOINT"] = "saved"
-        self.addCleanup(os.environ.pop, "UPDRAFT_CHECKPOINT")
-        list_shards("source", "data")
-        with Agent("source", "data", ahead=7):
-            loader = updraft.prefetch(self.loader("data", num_workers=2, persistent_workers=True))
-            next(loader._iterator)
-            with updraft.training() as run:
-                for _ in run.epochs(1):
-                    batches = [batch.tolist() for batch in run.batches(loader)]
-            self.assertEqual(batches, self.batches(self.loader()))
-
     def learn(self, interruption: Interruption, loader: Any) -> list[Any]:
         seed_all()
         layers = [torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Dropout(0.3), torch.nn.Linear(16, 1)]
@@ -642,22 +568,12 @@ class WithTorch(StreamTest):
         return tape.lines
 
     def test_the_same_losses_after_any_interruption_each_time_elsewhere(self) -> None:
-        take = updraft.Stream._take_early
-
-        def take_and_note(stream: updraft.Stream, loader: Any) -> Any:
-            early = take(stream, loader)
-            note("early" if early is not None else "late")
-            return early
-
         def train(interruption: Interruption) -> list[Any]:
             with tempfile.TemporaryDirectory(dir=".") as folder:
                 list_shards("source", f"{folder}/data")
                 with Agent("source", f"{folder}/data", ahead=7):
                     loader = self.loader(f"{folder}/data", decode, num_workers=workers, persistent_workers=workers > 0)
-                    if os.environ["UPDRAFT_CHECKPOINT"] == "saved":
-                        updraft.prefetch(loader)
-                    with mock.patch.object(updraft.Stream, "_take_early", take_and_note):
-                        return self.learn(interruption, loader)
+                    return self.learn(interruption, loader)
 
         for workers in (0, 2):
             with self.subTest(workers=workers):
@@ -667,5 +583,3 @@ class WithTorch(StreamTest):
                 ends.insert(0, (-(-len(KEYS) // 4), signal.SIGTERM))
                 self.same_after(train, ends, f"whole-{workers}")
                 shutil.rmtree("saved")
-        # At the start, and after each SIGTERM; whether the hint fits what a SIGKILL has left is a matter of luck.
-        self.assertGreaterEqual(noted().count("early"), 2)

@@ -137,7 +137,7 @@ def main():
     with open(args.classes) as file:
         classes = file.read().split()
     # Before the model, so that the first images are read meanwhile.
-    training = updraft.prefetch(load(args, args.train_dir, classes, device, True))
+    training = load(args, args.train_dir, classes, device, True)
     validation = load(args, args.val_dir, classes, device, False)
     model = ResNet50(width=args.width).to(device, memory_format=torch.channels_last)
     if args.weights is not None:

@@ -13,7 +13,7 @@ Under Updraft, checkpoints go to the job's checkpoint folder, `log` feeds `updra
 machine (SIGTERM) saves and exits with 85: "saved, run me again". On a laptop the same lines save into the folder
 `checkpoints` and resume from it, and do nothing else.
 
-`Stream` reads a data set from its tar shards, in an order that a resumed training repeats; `prefetch` has it read ahead.
+`Stream` reads a data set from its tar shards, in an order that a resumed training repeats.
 `ImageLoader` decodes the images of a stream, or of files, in batches on the GPU, with `RandomResizedCrop` or `CenterCrop`.
 `LightningCheckpoint` and `TrainerCheckpoint` are callbacks, which do the same for Lightning and Hugging Face's Trainer.
 
@@ -27,7 +27,7 @@ from .images import ImageLoader
 from .leaving import SAVED
 from .lightning import LightningCheckpoint
 from .loop import Training, training
-from .stream import Stream, prefetch
+from .stream import Stream
 from .trainer import TrainerCheckpoint
 
 __all__ = [
@@ -41,7 +41,6 @@ __all__ = [
     "StreamError",
     "TrainerCheckpoint",
     "Training",
-    "prefetch",
     "training",
 ]
 

@@ -170,8 +170,7 @@ class Reads:
 
     def _sought(self, loader: Iterable[Any], done: int) -> Iterator[Any]:
         """The batches of a loader whose dataset begins where it should."""
-        early = self._stream._take_early(loader) if isinstance(self._stream, Stream) else None
-        iterator = iter(loader) if early is None else early
+        iterator = iter(loader)
         if get_torch() is not None:
             # It drew a seed if its workers have just started, and none if they persist. Now one is drawn in any case.
             set_random(self._epoch_random, {})

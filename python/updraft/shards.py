@@ -8,7 +8,7 @@ import os
 import time
 import zlib
 from dataclasses import dataclass
-from typing import Any, Callable, Iterable, Optional
+from typing import Any, Iterable, Optional
 
 from .errors import Leaving, StreamError
 from .files import read_json, write_json, write_text
@@ -197,8 +197,6 @@ class Reader:
         self._parent = os.getppid()
         self._written = 0.0
         self.waited = waited
-        self.is_needed: Callable[[], bool] = lambda: True
-        """Whether the training still begins where this one has."""
 
     def __enter__(self) -> Reader:
         return self
@@ -217,8 +215,6 @@ class Reader:
             raise Leaving("asked to leave while waiting for a shard")
         if os.getppid() != self._parent:
             raise SystemExit("the training has ended")
-        if not self.is_needed():
-            raise StreamError("the training begins elsewhere")
         began = time.monotonic()
         time.sleep(0.02)
         self.waited += time.monotonic() - began

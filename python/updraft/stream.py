@@ -8,19 +8,16 @@ import itertools
 import os
 import random
 import tempfile
-import time
 import weakref
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional
 
 from .errors import StreamError
-from .files import read_json, remove_own, write_json, write_text
-from .generators import generators_of
-from .leaving import Requests, shield_workers
+from .files import read_json, remove_own, write_json
 from .loaded import JOINED, get_torch, joined, this_worker
-from .loaders import check_share, dataset_of, options_of, undecoded, without_bar
+from .loaders import check_share, options_of
 from .ranks import this_rank
-from .randomness import OwnGenerators, random_now, set_random
+from .randomness import OwnGenerators
 from .shards import Reader, Shards, sum_of
 
 _FORMAT = 1
@@ -76,16 +73,12 @@ class Stream(_Dataset):
         self._of_process: dict[str, Any] = {"rank": 0, "ranks": 1, "drops": False}
         self._mine: Any = None
         """The user's loader, and one for this process's part of its batches."""
-        self._early: Any = None
-        self._is_early = False
-        """In workers: whether they were started before the training."""
         self._start_file: Optional[str] = None
         if get_torch() is not None:
             # Workers that persist from epoch to epoch have a copy of this object: they read where to begin.
             handle, self._start_file = tempfile.mkstemp(".json", "updraft-stream-")
             os.close(handle)
-            for own in (self._start_file, self._pause_file):
-                weakref.finalize(self, remove_own, own, os.getpid())
+            weakref.finalize(self, remove_own, self._start_file, os.getpid())
         self._begin_at(Start())
         if not os.path.exists(self._shards.hint or ""):
             self._want(self._start)
@@ -162,7 +155,7 @@ class Stream(_Dataset):
 
     def __reduce__(self) -> Any:
         plain = next(kind for kind in type(self).__mro__ if kind.__module__ != JOINED)
-        return _new_stream, (plain,), {**self.__dict__, "_early": None, "_mine": None}
+        return _new_stream, (plain,), {**self.__dict__, "_mine": None}
 
     def _loader_of_rank(self, loader: Any) -> Any:
         """One of this stream that has this process's part of each batch. Others begin before the processes are known."""
@@ -183,51 +176,6 @@ class Stream(_Dataset):
         """What only a training knows if its loader has workers: they read ahead."""
         self._next = Start(epoch, samples)
 
-    def _read_early(self, loader: Any) -> None:
-        """Begins where the training will resume, or begin, and reads ahead in the loader's workers."""
-        if self._shards.stream_folder is None:
-            return
-        hint = self._shards.hint
-        if hint is not None and os.path.exists(hint):
-            try:
-                self.load_state_dict(read_json(hint)["state"])
-            except (OSError, ValueError, KeyError, TypeError, StreamError):
-                return
-        if getattr(loader, "num_workers", 0) == 0:
-            return
-        loader = self._loader_of_rank(loader)
-        self._begin_at(self._start, self._start.run)
-        # What the loader draws now it must not have drawn: the training restores, and draws, its numbers later.
-        generators = generators_of(loader)
-        drawn = random_now(generators, brief=True)
-        write_text(self._pause_file, "")
-        self._is_early = True
-        self._early = (loader, self._start, iter(loader))
-        self._is_early = False
-        set_random(drawn, generators)
-
-    def _take_early(self, loader: Any) -> Any:
-        """The batches that this loader reads already; None if it reads none, or not from where it should."""
-        early, self._early = self._early, None
-        if early is None:
-            return None
-        remove_own(self._pause_file, os.getpid())
-        its, start, batches = early
-        # With workers that persist, whoever else has read from the loader has read from these.
-        is_unread = getattr(batches, "_num_yielded", 0) == 0
-        return batches if its is loader and start == self._start and is_unread else None
-
-    @property
-    def _pause_file(self) -> str:
-        """As long as it is there, only the first batch is read: PyTorch needs the cores to start."""
-        return f"{self._start_file}.pause"
-
-    def _pause(self) -> None:
-        # Not forever: a training that never asks for its batches should still end.
-        until = time.monotonic() + 30
-        while os.path.exists(self._pause_file) and not Requests.to_leave and time.monotonic() < until:
-            time.sleep(0.01)
-
     def _counted(self, start: Start, samples: Iterator[Any]) -> Iterator[Any]:
         """The samples, read by the process that also saves: it knows the position, and when the epoch has ended."""
         self._next = start
@@ -239,12 +187,10 @@ class Stream(_Dataset):
     def _samples(self, start: Start, worker: int, workers: int) -> Iterator[Any]:
         """What a worker reads: of every `workers` batches from `start` on, its own."""
         size = self._batch_size or 1
-        before, place, is_taken = start.before, 0, not self._is_early
+        before, place = start.before, 0
         held: list[Any] = []
         drawn_from = self._drawn_from(start)
         with Reader(self._shards.stream_folder, start.epoch, self._waited) as reader:
-            if self._is_early:
-                reader.is_needed = lambda: start == Start(**read_json(self._start_file or ""))
             for number, shards in enumerate(self._blocks(start.epoch)[start.block :], start.block):
                 reader.begin(place)
                 with contextlib.ExitStack() as files:
@@ -259,9 +205,6 @@ class Stream(_Dataset):
                     for nth, (shard, sample) in enumerate(order[first:], before + first):
                         batch, at = divmod(nth - start.samples, size)
                         if batch % workers == worker and at % start.ranks == start.rank:
-                            if batch > 0 and not is_taken:
-                                self._pause()
-                                is_taken = True
                             held.append((shard.read(sample), (*drawn_from, nth)))
                         # Only all of a batch is one for each process.
                         if start.ranks == 1 or at == size - 1:
@@ -333,23 +276,7 @@ class Stream(_Dataset):
         if self._shards.hint is not None:
             wanted = self._wanted(self._start_after(state["epoch"], state["samples"]))
             with contextlib.suppress(OSError):
-                write_json(self._shards.hint, {**wanted, "state": state})
-
-
-def prefetch(loader: Any) -> Any:
-    """Lets a loader of a `Stream` read its first batch, also of a resumed training, while the model is made; the loader.
-
-        loader = updraft.prefetch(DataLoader(stream, batch_size=256, num_workers=6))
-
-    For `run.batches`. Without Updraft it does nothing.
-    """
-    stream = dataset_of(loader)
-    if not isinstance(stream, Stream):
-        raise TypeError(f"updraft.prefetch needs a loader of an updraft.Stream, not of {type(stream).__name__}")
-    if "UPDRAFT_CHECKPOINT" in os.environ:
-        shield_workers()
-    stream._read_early(undecoded(without_bar(loader)))
-    return loader
+                write_json(self._shards.hint, wanted)
 
 
 def _new_stream(kind: type[Stream]) -> Stream:

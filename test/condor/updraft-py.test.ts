@@ -68,7 +68,7 @@ def wait_at(name):
 
 random.seed(1)
 model = Model()
-stream = updraft.prefetch(updraft.Stream("data", transform=lambda sample: int(sample["__key__"])))
+stream = updraft.Stream("data", transform=lambda sample: int(sample["__key__"]))
 with updraft.training(model=model, every=0) as run:
     for epoch in run.epochs(3):
         for sample in run.batches(stream):

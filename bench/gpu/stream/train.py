@@ -49,8 +49,6 @@ def main():
         size = len(dataset)
         samples = DataLoader(dataset, args.batch_size, shuffle=True if args.files else None)
         loader = updraft.ImageLoader(samples, updraft.RandomResizedCrop(args.image_size), device=device)
-        if not args.files:
-            updraft.prefetch(loader)
     torch.manual_seed(0)
     with device:
         model = ResNet50(1000)
