@@ -328,6 +328,34 @@ class WithoutTorch(AttemptTest):
         self.assertRegex(first, r"^updraft: test_updraft.py:\d+: enumerate starts over at 0 .* write run.enumerate\(loader\)")
         self.assertRegex(second, r"^updraft: test_updraft.py:\d+: total and seen and best, carried from batch to batch,")
 
+    def test_notices_what_takes_steps_and_was_not_handed_over(self) -> None:
+        def step(run: updraft.Training, kept: Tape, stats: dict[str, int]) -> None:
+            for number in run.batches(range(3)):
+                kept.step()
+                stats["n"] += 1
+
+        class Steps(Tape):
+            def step(self) -> None:
+                pass
+
+        def train(interruption: Interruption) -> list[Any]:
+            kept, scheduler, stats, found = Steps(), Steps(), {"n": 0}, {}
+            wrapper = types.SimpleNamespace(inner=kept, step=kept.step, state_dict=kept.state_dict, load_state_dict=None)
+            with updraft.training(kept=kept, every=0) as run:
+                for epoch in run.epochs(1):
+                    step(run, kept, stats)
+                    for number in run.batches(range(3)):
+                        found = {"now": number}
+                        found["then"] = number
+                    wrapper.step()
+                    scheduler.step()
+            return []
+
+        self.attempt(train, NEVER)
+        first, second = sorted(self.said().splitlines(), key=lambda line: "scheduler" in line)
+        self.assertRegex(first, r"^updraft: test_updraft.py:\d+: stats, carried from batch to batch,")
+        self.assertRegex(second, r"^updraft: test_updraft.py:\d+: scheduler starts over .*: hand it to updraft.training, too$")
+
     def test_skips_a_damaged_checkpoint(self) -> None:
         for _ in range(2):
             self.attempt(count, (5, signal.SIGKILL))
@@ -1199,6 +1227,23 @@ class WithTorch(AttemptTest):
             return [lines, shadow["weight"].tolist()]
 
         self.same_after(train, SELDOM, "whole")
+
+    def test_tensors_of_a_dict_that_an_epoch_reads_before_its_loop(self) -> None:
+        def train(interruption: Interruption) -> list[Any]:
+            tape, kept = Tape(), {"weights": torch.ones(2)}
+            with updraft.training(tape=tape, kept=kept, every=0) as run:
+                for _ in run.epochs(2):
+                    begun = kept["weights"].clone()
+                    for number in run.batches(range(4)):
+                        tape.lines.append([begun.tolist(), number])
+                        kept["weights"] += 1
+                        interruption.batch_done(run)
+            return tape.lines
+
+        for after in range(1, 8):
+            for folder in ("whole", "saved"):
+                shutil.rmtree(folder, ignore_errors=True)
+            self.same_after(train, [(after, signal.SIGKILL)], "whole")
 
     def test_tensors_of_a_dict_come_back_on_their_device(self) -> None:
         later: dict[str, Any] = {}

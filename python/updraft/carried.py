@@ -12,49 +12,59 @@ from typing import Any, Iterable, Iterator, Optional
 from .loaded import is_tensor
 from .state import unwrapped
 
-_LOOPS = ("batches", "enumerate", "steps")
+_LOOPS = ("batches", "enumerate", "steps", "epochs")
 _CLOCKS = ("time", "perf_counter", "monotonic", "process_time")
 
 
 def warnings_of(frame: Optional[types.FrameType], handed: set[int]) -> Iterator[str]:
-    """What to write instead, where the innermost frame has a loop of the training's. `handed` are ids of what is saved."""
+    """What to write instead, where frames are in loops of the training's. `handed` are ids of what is saved."""
+    is_innermost = True
     while frame is not None:
         is_ours = frame.f_globals.get("__package__") == __package__
-        loop = None if is_ours else _loop_at(frame.f_code.co_filename, frame.f_lineno)
-        if loop is not None:
-            yield from _warnings_in(loop, frame, handed)
-            return
+        loops = [] if is_ours else _loops_at(frame.f_code.co_filename, frame.f_lineno)
+        if loops:
+            name, variables = os.path.basename(frame.f_code.co_filename), {**frame.f_globals, **frame.f_locals}
+            yield from (f"{name}:{text}" for text in _left_out(loops[0], variables, handed))
+            if is_innermost:
+                yield from (f"{name}:{text}" for text in _warnings_in(loops[-1], variables, handed))
+            is_innermost = False
         frame = frame.f_back
 
 
-def _warnings_in(loop: ast.For, frame: types.FrameType, handed: set[int]) -> Iterator[str]:
-    name = os.path.basename(frame.f_code.co_filename)
+def _warnings_in(loop: ast.For, variables: dict[str, Any], handed: set[int]) -> Iterator[str]:
     if any(isinstance(one, ast.Call) and _name(one.func) == "enumerate" for one in ast.walk(loop.iter)):
         yield (
-            f"{name}:{loop.lineno}: enumerate starts over at 0 when the training is resumed; "
+            f"{loop.lineno}: enumerate starts over at 0 when the training is resumed; "
             "write run.enumerate(loader) instead of enumerate(run.batches(loader))"
         )
-    variables = {**frame.f_globals, **frame.f_locals}
     lost = {text: line for text, line in _Carried(loop).lines.items() if _is_lost(text, variables, handed)}
     if lost:
         yield (
-            f"{name}:{min(lost.values())}: {' and '.join(lost)}, carried from batch to batch, starts over when the "
+            f"{min(lost.values())}: {' and '.join(lost)}, carried from batch to batch, starts over when the "
             "training is resumed; use run.mean(loss=loss) for a mean, or keep it in a dict that you hand to "
             "updraft.training"
         )
 
 
-def _loop_at(path: str, line: int) -> Optional[ast.For]:
-    """The innermost loop over `run.batches` or the like around a line."""
+def _left_out(loop: ast.For, variables: dict[str, Any], handed: set[int]) -> Iterator[str]:
+    """What the loop has take steps, such as a scheduler, and nobody has handed over."""
+    for call in ast.walk(loop):
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in ("step", "update"):
+            name = _name(call.func.value) or ""
+            one = _value_of(name, variables)
+            # What wraps one that is handed over, as accelerate's do, has nothing of its own.
+            is_saved = any(id(part) in handed for part in (one, *getattr(one, "__dict__", {}).values()))
+            if not is_saved and hasattr(one, "load_state_dict") and one.state_dict():
+                yield f"{call.lineno}: {name} starts over when the training is resumed: hand it to updraft.training, too"
+
+
+def _loops_at(path: str, line: int) -> list[ast.For]:
+    """The loops over `run.batches` or the like around a line, the outermost first."""
     text = "".join(linecache.getlines(path))
     if not any(f".{name}(" in text for name in _LOOPS):
-        return None
-    loops = [
-        node
-        for node in ast.walk(ast.parse(text))
-        if isinstance(node, ast.For) and node.lineno <= line <= (node.end_lineno or 0) and _is_ours(node.iter)
-    ]
-    return max(loops, key=lambda node: node.lineno, default=None)
+        return []
+    loops = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.For) and _is_ours(node.iter)]
+    return sorted((one for one in loops if one.lineno <= line <= (one.end_lineno or 0)), key=lambda one: one.lineno)
 
 
 def _is_ours(iterated: ast.expr) -> bool:
@@ -91,7 +101,14 @@ class _Carried(ast.NodeVisitor):
 
     def visit_AugAssign(self, node: ast.AugAssign) -> None:
         self.visit(node.value)
-        self._note(_name(node.target), node.lineno, reads=True, writes=True)
+        target = node.target.value if isinstance(node.target, ast.Subscript) else node.target
+        self._note(_name(target), node.lineno, reads=True, writes=True)
+
+    def visit_Subscript(self, node: ast.Subscript) -> None:
+        # Of a tensor, a part may be overwritten with each batch.
+        if isinstance(node.ctx, ast.Store) and isinstance(getattr(node.slice, "value", None), str):
+            self._note(_name(node.value), node.lineno, reads=True, writes=True)
+        self.generic_visit(node)
 
     def visit_Name(self, node: ast.Name) -> None:
         is_read = isinstance(node.ctx, ast.Load)
@@ -119,15 +136,19 @@ class _Carried(ast.NodeVisitor):
             self._written.add(name)
 
 
-def _is_lost(name: str, variables: dict[str, Any], handed: set[int]) -> bool:
+def _value_of(name: str, variables: dict[str, Any]) -> Any:
     first, _, attribute = name.partition(".")
     value = variables.get(first)
-    if attribute:
-        if id(value) in handed:
-            return False
-        value = getattr(value, "__dict__", {}).get(attribute)
-    is_carried = type(value) in (int, float) or isinstance(value, (list, collections.deque)) or is_tensor(value)
-    return is_carried and id(value) not in handed
+    return getattr(value, "__dict__", {}).get(attribute) if attribute else value
+
+
+def _is_lost(name: str, variables: dict[str, Any], handed: set[int]) -> bool:
+    first, _, attribute = name.partition(".")
+    value = _value_of(name, variables)
+    if id(value) in handed or (attribute and id(variables.get(first)) in handed):
+        return False
+    is_tensors = is_tensor(value) or (isinstance(value, tuple) and any(map(is_tensor, value)))
+    return is_tensors or type(value) in (int, float) or isinstance(value, (dict, list, collections.deque))
 
 
 def numbers_of(objects: Iterable[Any]) -> dict[str, Any]:

@@ -14,6 +14,10 @@ from .state import Gradients, Values, check_can_be_saved, modes_of, unwrapped, w
 from .store import Store
 
 
+_MAX_BEGIN = 10_000_000
+"""Bytes of a dict's or list's tensors that a checkpoint has twice: as they are, and as the epoch has begun with them."""
+
+
 class Objects:
     """By the names that they were handed over with."""
 
@@ -91,9 +95,9 @@ class Objects:
     def values_now(self) -> dict[str, Any]:
         now = {}
         for name, value in self.values().items():
-            # What cannot be copied, no checkpoint can have. Tensors may be as large as the model.
+            # What cannot be copied, no checkpoint can have. Averaged weights are as large as the model.
             with contextlib.suppress(Exception):
-                if not value.has_tensors:
+                if value.bytes_of_tensors() <= _MAX_BEGIN:
                     now[name] = copy.deepcopy(value.state_dict())
         return now
 

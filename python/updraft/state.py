@@ -63,9 +63,8 @@ class Values:
                 return f"{self.name} has {place!r}, which cannot be saved: {error}; leave it out of the dict or list"
         return None
 
-    @property
-    def has_tensors(self) -> bool:
-        return any(is_tensor(one) for _, one in self._items())
+    def bytes_of_tensors(self) -> int:
+        return sum(one.numel() * one.element_size() for _, one in _tensors_in(self._values))
 
     def state_dict(self) -> dict[str, Any]:
         # A checkpoint has all tensors on the CPU.
