@@ -43,7 +43,7 @@ class Gone(AttemptTest):
 
     @unittest.skipIf(torch is None, "no PyTorch")
     def test_loaders_without_what_is_only_looked_at(self) -> None:
-        """`_iterator`, `_num_yielded`, `_get_iterator`, `_index_sampler` and `_auto_collation`: nothing else is asked."""
+        """`_iterator`, `_get_iterator`, `_index_sampler` and `_auto_collation`: nothing else is asked."""
 
         class Bare(torch.utils.data.DataLoader):
             _get_iterator = _index_sampler = _auto_collation = None
