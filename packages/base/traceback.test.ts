@@ -97,6 +97,7 @@ test("under torchrun the failing rank's exception is shown, not that of torchrun
   ];
   for (const printed of [
     ranks,
+    [...ranks.slice(4), ...ranks.slice(0, 4)],
     [...ranks, ...launcher],
     [...ranks.slice(4), ...ranks.slice(0, 4), ...launcher],
   ])

@@ -11,6 +11,10 @@ const chainLine =
 /** How torchrun names the rank that failed first, below its own traceback. */
 const rootCause = /^\s*Root Cause \(first observed failure\):/;
 
+/** What a process says when another one has ended. */
+const lostPeer =
+  /Connection (?:closed|reset) by|Broken pipe|ncclRemoteError|NCCL communicator was aborted|Socket Timeout/i;
+
 const shownFrames = 3;
 /** Some exceptions have messages of many lines. */
 const shownMessage = 3;
@@ -54,9 +58,11 @@ export function ofFailingRank(lines: readonly string[], failed?: number): string
   const end = root === -1 ? -1 : lines.findLastIndex((line, at) => at < root && header.test(line));
   const printed = end === -1 ? lines : lines.slice(0, end);
   const rankOf = (line: string): string | undefined => rankMark.exec(line)?.[1];
-  const isFirst = (line: string): boolean =>
-    rankOf(line) !== undefined && header.test(line.replace(rankMark, ''));
-  const first = rankOf(printed.find(isFirst) ?? '');
+  const raised = printed.filter((line) => header.test(line.replace(rankMark, ''))).map(rankOf);
+  const ranks = [...new Set(raised)].filter((rank) => rank !== undefined);
+  const isOfAnother = (rank: string): boolean =>
+    lostPeer.test(printed.findLast((line) => rankOf(line) === rank) ?? '');
+  const first = ranks.find((rank) => !isOfAnother(rank)) ?? ranks[0];
   const found = printed.some((line) => rankOf(line) === named) ? named : first;
   const rank = failed === undefined ? found : String(failed);
   const own = rank === undefined ? printed : printed.filter((line) => (rankOf(line) ?? '0') === rank);
@@ -74,6 +80,13 @@ function innermost(lines: readonly string[]): number {
     if (!chainLine.test(lines[chain] ?? '') || before === -1) return last;
     last = before;
   }
+}
+
+/** Where the traceback begins that is in these last lines, with all that it followed from; -1 if there is none. */
+export function tracebackFrom(lines: readonly string[], last: number): number {
+  const isThere = lines.slice(-last).some((line) => fileLine.test(line));
+  const end = isThere ? innermost(lines) : 0;
+  return lines.findLastIndex((line, at) => at < end && header.test(line));
 }
 
 /** Where the program itself raised it, as `train.py, line 11`; a library's frame only if there is no other. */

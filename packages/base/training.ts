@@ -6,4 +6,4 @@ export {
   isLowerBetter,
   joinDirections,
 } from './metric-direction.ts';
-export { lastSaid, lastTraceback, ofFailingRank, ofRankZero, raisedAt } from './traceback.ts';
+export { lastSaid, lastTraceback, ofFailingRank, ofRankZero, raisedAt, tracebackFrom } from './traceback.ts';

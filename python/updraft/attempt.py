@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import math
+import multiprocessing
 import os
 import signal
 import sys
@@ -50,6 +51,9 @@ class Attempt:
         if self.is_guarded and threading.current_thread() is threading.main_thread():
             before = signal.signal(signal.SIGTERM, self._ask_to_leave)
             self._restore_handler = lambda: signal.signal(signal.SIGTERM, before)
+            if multiprocessing.parent_process() is not None:
+                # `mp.spawn` has it sent to a process whose parent has ended, which SIGTERM does at once; this one saves first.
+                signal.signal(signal.SIGINT, signal.SIG_IGN)
             shield_workers()
 
     def resume(self, position: Optional[Position], state: dict[str, Any]) -> None:

@@ -19,6 +19,11 @@ def crc_of(path: str) -> int:
     return crc
 
 
+def sized(path: str) -> list[int]:
+    """Its size and CRC-32."""
+    return [os.path.getsize(path), crc_of(path)]
+
+
 def read_json(path: str) -> Any:
     with open(path, encoding="utf-8") as file:
         return json.load(file)

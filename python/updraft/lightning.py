@@ -59,8 +59,8 @@ class LightningHooks:
         self._resumed = state_dict or None
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
-        if trainer.world_size > 1:
-            raise SystemExit("updraft: LightningCheckpoint is for one device; with several, use ModelCheckpoint")
+        if trainer.world_size > 1 and type(trainer.strategy).__name__ != "DDPStrategy":
+            raise SystemExit("updraft: LightningCheckpoint is for one device, or for strategy='ddp'; here, use ModelCheckpoint")
         if self._resumed is None and self._store.newest() is not None:
             raise SystemExit(
                 f"updraft: {self._attempt.folder} has a checkpoint: pass ckpt_path=….last to fit, or remove the folder"
@@ -71,6 +71,7 @@ class LightningHooks:
         self._gradients = Gradients({"module": pl_module, **optimizers})
         self._attempt.progress.epochs = trainer.max_epochs if (trainer.max_epochs or 0) > 0 else None
         if self._resumed is not None:
+            self._resumed = self._of_rank(self._resumed)
             with self._store.using("place in the training"):
                 self._position = Position.of(self._resumed)
                 self._attempt.resume(self._position, self._resumed)
@@ -144,20 +145,49 @@ class LightningHooks:
             self._attempt.end()
             self._store.wait()
 
+    def _of_rank(self, state: dict[str, Any]) -> dict[str, Any]:
+        """A checkpoint, with the random numbers of this process."""
+        rank, others = self._attempt.ranks.rank, state.get("others", [])
+        before, now = len(others) + 1, self._attempt.ranks.count
+        if before != now and state["epoch_random"] is not None:
+            raise SystemExit(f"updraft: {before} processes have begun this epoch: resume it with {before}, not {now}")
+        return {**state, **others[rank - 1]} if 0 < rank <= len(others) else state
+
     def _between_batches(self, trainer: Any, is_last: bool = False) -> None:
+        attempt, began = self._attempt, time.monotonic()
+        is_due = attempt.ranks.rank == 0 and not self._store.is_busy and attempt.interval.is_due(began)
+        stop = attempt.ranks.agree("leave" if attempt.is_asked_to_leave else "save" if is_due else "")
+        if is_last and attempt.ranks.count > 1:
+            stop = "save"
+        if stop == "" and not is_last:
+            return
+        others = attempt.ranks.gather(self._mine)
+        if attempt.ranks.rank > 0:
+            # Lightning waits for all processes.
+            self._checkpoint(trainer)
+            if stop == "leave":
+                attempt.ranks.wait_to_leave()
+            return
+
         def state() -> dict[str, Any]:
             return self._checkpoint(trainer)
 
-        if self._attempt.is_asked_to_leave:
-            self._attempt.ignore_requests()
-            began = time.monotonic()
-            is_saved = self._store.save_now(state)
-            self._attempt.interval.waited(began, time.monotonic())
-            self._attempt.leave(self._position, is_saved, self._store.saved)
-        now = time.monotonic()
-        if is_last or (not self._store.is_busy and self._attempt.interval.is_due(now)):
-            self._store.save_soon(state, self._attempt.interval.written)
-            self._attempt.interval.waited(now, time.monotonic())
+        def complete(state: dict[str, Any]) -> dict[str, Any]:
+            if attempt.ranks.count > 1:
+                state["callbacks"][getattr(self, "state_key")]["others"] = others()
+            return state
+
+        if stop == "leave":
+            attempt.ignore_requests()
+            is_saved = self._store.save_now(state, complete)
+            attempt.interval.waited(began, time.monotonic())
+            attempt.leave(self._position, is_saved, self._store.saved)
+        self._store.save_soon(state, attempt.interval.written, complete)
+        attempt.interval.waited(began, time.monotonic())
+
+    def _mine(self) -> dict[str, Any]:
+        state = {} if self._feed is None else self._feed.state(self._position, [])
+        return {name: state[name] for name in ("random", "epoch_random") if name in state}
 
     def _checkpoint(self, trainer: Any) -> dict[str, Any]:
         """What Lightning would write."""
@@ -205,9 +235,9 @@ def _restorer(trainer: Any, module: Any) -> Callable[[], None]:
 
 
 class _Taken:
-    """In place of Lightning's `CheckpointIO`: keeps what it is given."""
+    """In place of Lightning's `CheckpointIO`: keeps what it is given, in the first process."""
 
-    state: dict[str, Any]
+    state: dict[str, Any] = {}
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: Any, storage_options: Any = None) -> None:
         self.state = checkpoint

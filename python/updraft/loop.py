@@ -19,6 +19,7 @@ from .loaded import get_torch
 from .loaders import can_begin_anywhere, check_batch_size, dataset_of, is_shared, length_of, undecoded, without_bar
 from .loading import Share, batch_size_of, steps_of
 from .objects import Objects
+from .parts import read_parts, take_parts, write_parts
 from .position import CHECKPOINT_FORMAT, Position
 from .progress import Means, averaged
 from .randomness import random_now, seed_all, set_random
@@ -65,7 +66,7 @@ class Training(Reads):
         self._begin: Any = None
         self._held: Optional[dict[str, Any]] = None
         self._held_for = ""
-        self._is_open = False
+        self._is_open = self._is_sharded = False
         self._means = Means()
         self._paused_after: Optional[Position] = None
         self._attempt.leave_at_once = self._leave_if_paused
@@ -75,8 +76,7 @@ class Training(Reads):
         self._is_open = True
         ranks = self._attempt.ranks
         self._checks.speaks = ranks.rank == 0
-        if ranks.count > 1 and self._objects.are_sharded():
-            raise SystemExit("updraft: FSDP's models are saved with torch.distributed.checkpoint; here, use DistributedDataParallel")
+        self._is_sharded = self._objects.are_sharded()
         name = ranks.of_first(os.path.basename(self._store.newest() or "") if ranks.rank == 0 else None)
         if name:
             self._resume(os.path.join(self._store.folder, name))
@@ -284,6 +284,8 @@ class Training(Reads):
     def _save(self, stop: str, is_offered: bool = False) -> bool:
         """Where all processes are at the same place. The first one may decide by itself whether to take an offer."""
         ranks, now = self._attempt.ranks, time.monotonic()
+        if self._is_sharded:
+            return stop != "" and self._save_parts(stop)
         is_cheap = is_offered and not self._store.is_busy and self._interval.can_afford(now)
         others = ranks.gather(self._mine, is_wanted=stop != "" or is_cheap)
         if stop == "leave" and ranks.rank > 0:
@@ -296,7 +298,37 @@ class Training(Reads):
             return True
         return False
 
+    def _save_parts(self, stop: str) -> bool:
+        """In all processes, each its own; while the training waits."""
+        ranks, began, store = self._attempt.ranks, time.monotonic(), self._store
+        if stop == "leave":
+            self._attempt.ignore_requests()
+        state, parts = take_parts(self._state())
+        others = ranks.gather(self._mine)
+        if ranks.rank == 0:
+            store.clear_part()
+        is_saved, mine = False, {}
+        try:
+            mine = write_parts(store.part, ranks.rank, parts)
+        except Exception as error:
+            # PyTorch has it fail in all of them.
+            self._attempt.say(f"no checkpoint could be written: {str(error).splitlines()[-1]}")
+        each = ranks.gather(lambda: mine, "parts")
+        if ranks.rank == 0:
+            files = [mine, *each()]
+            if all(files):
+                is_saved = store.finish_parts(_joined(state, others()), {name: one for part in files for name, one in part.items()})
+            self._interval.waited(began, time.monotonic())
+        if stop == "leave" and ranks.rank > 0:
+            ranks.wait_to_leave()
+        if stop == "leave":
+            unfreed.append(self._reading)
+            self._attempt.leave(self._position, is_saved, store.saved)
+        return is_saved
+
     def _leave(self, complete: Callable[[dict[str, Any]], dict[str, Any]] = dict) -> None:
+        if self._is_sharded:
+            self._save_parts("leave")
         self._attempt.ignore_requests()
         began = time.monotonic()
         is_saved = self._store.save_now(self._state, complete)
@@ -380,7 +412,7 @@ class Training(Reads):
     def _resume(self, path: str) -> None:
         if not os.path.exists(path):
             raise SystemExit(f"updraft: there is no {path} here: all nodes must share the checkpoint folder")
-        state = self._of_rank(self._store.read(path))
+        state = self._read(path)
         with self._store.using("content"):
             saved = sorted([*state["objects"], *state.get("generators", [])])
             # As they will be used.
@@ -394,13 +426,23 @@ class Training(Reads):
                 f"updraft: the checkpoint in {self._store.folder} is of another training: it has {', '.join(saved)}; "
                 f"this one has {', '.join(ours)}. Remove the folder to start over."
             )
+        state = self._with_parts(state, path)
         self._objects.restore(state, self._store)
         # Within an epoch, they are loaded again before its loop. An object may keep, and change, what it has loaded.
-        self._resumed = state if is_between else self._of_rank(self._store.read(path))
+        self._resumed = state if is_between else self._with_parts(self._read(path), path)
         self._seed = state.get("seed")
         with self._store.using("times"):
             self._attempt.resume(None, state)
             self._means = Means(state.get("means", {}))
+
+    def _read(self, path: str) -> dict[str, Any]:
+        return self._of_rank(self._store.read(path))
+
+    def _with_parts(self, state: dict[str, Any], path: str) -> dict[str, Any]:
+        if not os.path.isdir(path):
+            return state
+        with self._store.using("parts"):
+            return read_parts(state, path, self._objects.like, self._trusts)
 
     def _say_resumed(self, total: int) -> None:
         is_done = self._position.epoch >= total

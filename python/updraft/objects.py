@@ -37,10 +37,25 @@ class Objects:
         return list(self._objects.values())
 
     def are_sharded(self) -> bool:
-        """Whether no process has all of a model, as with FSDP."""
+        """Whether no process has all of a model, as with FSDP2."""
         models = [one for one in self._objects.values() if modes_of(one) is not None]
-        parts = [part for one in models for part in (*one.parameters(), *one.modules())]
-        return any(hasattr(part, "to_local") or type(part).__name__ == "FullyShardedDataParallel" for part in parts)
+        if any(type(part).__name__ == "FullyShardedDataParallel" for one in models for part in one.modules()):
+            raise SystemExit("updraft: FullyShardedDataParallel cannot be saved in parts; use fully_shard, of PyTorch 2.6 or later")
+        return any(hasattr(part, "to_local") for one in models for part in one.parameters())
+
+    def like(self, path: tuple[Any, ...]) -> Any:
+        """A tensor that is laid out over the processes as the one at this place of a checkpoint is to be."""
+        kind, name, *places = path
+        if kind == "gradients":
+            return self.gradients.parameters(name)[places[0]]
+        value = unwrapped(self._objects[name])
+        groups = getattr(value, "param_groups", None)
+        if groups is not None:
+            return [one for group in groups for one in group["params"]][places[1]]
+        found = value.state_dict()
+        for place in places:
+            found = found[place]
+        return found
 
     def names(self) -> list[str]:
         return sorted([*self._objects, *self.generators])

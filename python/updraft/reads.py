@@ -24,6 +24,7 @@ class Reads:
 
     def __init__(self, objects: Objects, attempt: Attempt, keep: Optional[int], trusts: bool) -> None:
         self._objects, self._attempt = objects, attempt
+        self._trusts = trusts
         self._store = Store(attempt.folder, keep or attempt.keep, trusts)
         self._store.explain = objects.problem
         self._checks = Checks(objects, attempt.folder)

@@ -142,6 +142,10 @@ class Gradients:
             self._parameters[name] = [one for one in found if hasattr(one, "grad") and id(one) not in known]
             known.update(map(id, found))
 
+    def parameters(self, name: str) -> list[Any]:
+        self.epoch_begins()
+        return self._parameters[name]
+
     def batch_begins(self) -> None:
         self._versions = {name: self._version(name) for name in self._parameters}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import io
+import json
 import os
 import pickle
 import re
@@ -16,18 +17,23 @@ import zlib
 from typing import Any, Callable, Generator, Optional
 
 from .errors import Refused, using
-from .files import crc_of
+from .files import crc_of, read_json, sized
 from .loaded import get_torch
 from .reading import read_checkpoint
 from .state import on_host
 
 _Complete = Callable[[dict[str, Any]], dict[str, Any]]
 """Adds to a copy of the state what need not be there at once."""
-_NAME = re.compile(r"checkpoint-(\d{12})-([0-9a-f]{8})\.pt")
+_NAME = re.compile(r"checkpoint-(\d{12})-([0-9a-f]{8})(\.pt)?")
+_STATE, _MANIFEST = "state.pt", "manifest.json"
+"""What is in the folder of a checkpoint in parts, beside these."""
 
 
 class Store:
-    """The folder of checkpoints. A name holds a number that grows and the file's CRC-32: whole or ignored."""
+    """The folder of checkpoints. A name holds a number that grows and the file's CRC-32: whole or ignored.
+
+    A checkpoint in parts is a folder, whose name has that of its manifest, which has those of its files.
+    """
 
     def __init__(self, folder: str, keep: int, trusts: bool = False) -> None:
         self.folder = folder
@@ -58,10 +64,10 @@ class Store:
         """The path of the newest checkpoint that is whole."""
 
         def damage(path: str) -> Optional[str]:
-            number, crc = path[: -len(".pt")].split("-")[-2:]
+            number, crc = os.path.basename(path).split(".")[0].split("-")[1:]
             self._number = max(self._number, int(number))
             try:
-                if crc_of(path) == int(crc, 16):
+                if _is_whole(path, int(crc, 16)):
                     return None
                 why = "it is not as it was written"
             except OSError as error:
@@ -74,7 +80,7 @@ class Store:
     def read(self, path: str) -> dict[str, Any]:
         self.path = path
         try:
-            return read_checkpoint(path, self._trusts)  # type: ignore[no-any-return]
+            return read_checkpoint(os.path.join(path, _STATE) if os.path.isdir(path) else path, self._trusts)  # type: ignore[no-any-return]
         except Refused as error:
             raise SystemExit(f"updraft: {error}") from error
 
@@ -114,6 +120,22 @@ class Store:
         self._writer = threading.Thread(target=write, name="updraft-checkpoint")
         self._writer.start()
 
+    @property
+    def part(self) -> str:
+        """Where the next checkpoint is written."""
+        return os.path.join(self.folder, ".checkpoint.part")
+
+    def finish_parts(self, state: dict[str, Any], files: dict[str, Any]) -> bool:
+        """The rest of a checkpoint whose parts are written: its state, its manifest, its name."""
+        try:
+            self._finish(lambda: self._write_folder(state, files))
+        except Exception as error:
+            self._failure = error
+        return self.wait()
+
+    def clear_part(self) -> None:
+        _remove(self.part)
+
     def wait(self) -> bool:
         """Waits for the writer. A checkpoint that could not be written costs no training; the next one may work."""
         if self._writer is not None:
@@ -147,13 +169,32 @@ class Store:
             kept = self._by_use()
             if error.errno != errno.ENOSPC or len(kept) < 2:
                 raise
-            os.remove(os.path.join(self.folder, kept[-1]))
+            _remove(os.path.join(self.folder, kept[-1]))
             name = self._write_file(state)
+        self._finish(lambda: name)
+
+    def _finish(self, write: Callable[[], str]) -> None:
+        name = write()
         self._said = None
         self.saved = name
         for old in [known for known in self._by_use() if known != name][self._keep - 1 :]:
-            with contextlib.suppress(OSError):
-                os.remove(os.path.join(self.folder, old))
+            _remove(os.path.join(self.folder, old))
+
+    def _write_folder(self, state: dict[str, Any], files: dict[str, Any]) -> str:
+        path = os.path.join(self.part, _STATE)
+        with open(path, "wb") as file:
+            write_checkpoint(state, file)
+        if not self._trusts:
+            read_checkpoint(path, False)
+        text = json.dumps({**files, _STATE: sized(path)}).encode()
+        with open(os.path.join(self.part, _MANIFEST), "wb") as file:
+            file.write(text)
+        if self._syncs:
+            os.sync()
+        self._number += 1
+        name = f"checkpoint-{self._number:012d}-{zlib.crc32(text):08x}"
+        os.rename(self.part, os.path.join(self.folder, name))
+        return name
 
     def _by_use(self) -> list[str]:
         """The newest first, damaged ones last."""
@@ -161,8 +202,7 @@ class Store:
 
     def _write_file(self, state: dict[str, Any]) -> str:
         os.makedirs(self.folder, exist_ok=True)
-        part = os.path.join(self.folder, ".checkpoint.part")
-        whole = None
+        part, whole = self.part, None
         try:
             with open(part, "wb", buffering=0) as file:
                 whole = _WholeFile(file)
@@ -186,6 +226,21 @@ class Store:
                 figures = f"it takes {whole.size / 1e6:.1f} MB, and {free / 1e6:.1f} MB are free"
                 raise OSError(errno.ENOSPC, f"{os.strerror(errno.ENOSPC)}: {figures}") from error
             raise
+
+
+def _is_whole(path: str, crc: int) -> bool:
+    if not os.path.isdir(path):
+        return crc_of(path) == crc
+    manifest = os.path.join(path, _MANIFEST)
+    if crc_of(manifest) != crc:
+        return False
+    files: dict[str, Any] = read_json(manifest)
+    return files == {name: sized(os.path.join(path, name)) for name in files}
+
+
+def _remove(path: str) -> None:
+    with contextlib.suppress(OSError):
+        (shutil.rmtree if os.path.isdir(path) else os.remove)(path)
 
 
 def first_whole(paths: list[str], damage: Callable[[str], Optional[str]]) -> Optional[str]:

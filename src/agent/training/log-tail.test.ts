@@ -3,7 +3,8 @@ import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { LogTail } from './log-tail.ts';
+import type { WorkOrder } from '../../job/job.ts';
+import { lastErrorLines, LogTail } from './log-tail.ts';
 
 function logFile(t: TestContext): string {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'updraft-tail-'));
@@ -50,4 +51,23 @@ test('a truncated log is read from its start', (t) => {
   tail.read();
   writeFileSync(file, 'new\n');
   assert.deepEqual(tail.read().lines, ['new']);
+});
+
+test('the last lines have all of the exceptions that follow from each other, and else few', (t) => {
+  const file = logFile(t).replace('out.log', 'err.log');
+  const order = { attemptFolder: path.dirname(file) } as WorkOrder;
+  const trace = (frames: number, error: string): string[] => [
+    'Traceback (most recent call last):',
+    ...Array.from({ length: frames }, (_, at) => `  File "train.py", line ${at + 1}, in main\n    step()`),
+    error,
+  ];
+  const follows = 'The above exception was the direct cause of the following exception:';
+  const chain = [...trace(3, 'OSError: no such host'), '', follows, '', ...trace(20, 'Lost: see above')];
+  const before = Array.from({ length: 50 }, (_, at) => `step ${at}`);
+  writeFileSync(file, [...before, ...chain, ''].join('\n'));
+  const lines = lastErrorLines(order);
+  assert.deepEqual([lines[0], lines.at(-1)], ['Traceback (most recent call last):', 'Lost: see above']);
+  assert.ok(lines.includes('OSError: no such host') && !lines.includes('step 49'));
+  writeFileSync(file, [...chain, ...before, ''].join('\n'));
+  assert.deepEqual(lastErrorLines(order), before.slice(-12));
 });

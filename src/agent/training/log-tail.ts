@@ -2,7 +2,7 @@ import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { StringDecoder } from 'node:string_decoder';
 import { tried } from '@updraft/base';
-import { ofFailingRank } from '@updraft/base/training';
+import { ofFailingRank, tracebackFrom } from '@updraft/base/training';
 import type { WorkOrder } from '../../job/job.ts';
 import { attemptFiles } from '@updraft/account/run-folder';
 
@@ -70,7 +70,7 @@ export class LogTail {
   }
 }
 
-/** Enough for the end of a traceback. */
+/** Enough where there is no traceback. */
 const maxErrorLines = 12;
 
 /** The last lines that the training, or its `rank`, wrote to stderr, which usually say why it failed, or to stdout. */
@@ -78,5 +78,7 @@ export function lastErrorLines(order: WorkOrder, stream: 'err' | 'out' = 'err', 
   const tail = new LogTail(path.join(order.attemptFolder, attemptFiles[stream]), false, endBytes);
   const printed = ofFailingRank([...tail.read().lines, tail.rest()], rank);
   const lines = printed.map((line) => line.trim()).filter((line) => line !== '');
-  return lines.slice(-maxErrorLines).map((line) => line.slice(0, 300));
+  // Of chained exceptions, the first one says why.
+  const from = tracebackFrom(lines, maxErrorLines);
+  return lines.slice(from === -1 ? -maxErrorLines : from).map((line) => line.slice(0, 300));
 }

@@ -1,0 +1,118 @@
+"""Models in parts, as FSDP2 has them: every process writes its own, and as many processes as one likes read them again."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import importlib
+import os
+import pathlib
+from typing import Any, Callable, Iterator
+
+from .errors import Refused, refusal
+from .files import sized
+from .loaded import get_torch
+from .reading import DataUnpickler
+
+_PART = "updraft part"
+_Path = tuple[Any, ...]
+
+
+def take_parts(state: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A checkpoint without the tensors of which each process has a part, and these by their name."""
+    parts: dict[str, Any] = {}
+
+    def take(one: Any, path: _Path) -> Any:
+        name = "/".join(map(str, path))
+        parts[name] = one.detach()
+        return {_PART: name, "path": list(path), "dtype": one.dtype}
+
+    return _replaced(state, lambda one: hasattr(one, "to_local"), take), parts
+
+
+def write_parts(folder: str, rank: int, parts: dict[str, Any]) -> dict[str, list[int]]:
+    """Together, all processes; size and CRC-32 of the files that this one has written."""
+    checkpoint = importlib.import_module("torch.distributed.checkpoint")
+    checkpoint.save(parts, storage_writer=checkpoint.FileSystemWriter(folder))
+    begins = (f"__{rank}_", ".metadata") if rank == 0 else (f"__{rank}_",)
+    return {name: sized(os.path.join(folder, name)) for name in os.listdir(folder) if name.startswith(begins)}
+
+
+def read_parts(state: dict[str, Any], folder: str, like: Callable[[_Path], Any], trusts: bool) -> dict[str, Any]:
+    """A checkpoint with its parts, laid out as this training has them: over other processes, or over none."""
+    found = {one[_PART]: one for _, one in _placeholders(state, ())}
+    if not found:
+        return state
+    empty = get_torch().empty_like
+    wanted = {name: empty(like(tuple(one["path"])).detach(), dtype=one["dtype"]) for name, one in found.items()}
+    checkpoint = importlib.import_module("torch.distributed.checkpoint")
+    reader = checkpoint.FileSystemReader(folder)
+    if not trusts:
+        metadata = _metadata_of(folder)
+        reader.read_metadata = lambda *_, **__: metadata
+    checkpoint.load(wanted, storage_reader=reader)
+    return _replaced(state, _is_placeholder, lambda one, _: wanted[one[_PART]])  # type: ignore[no-any-return]
+
+
+def _is_placeholder(value: Any) -> bool:
+    return isinstance(value, dict) and _PART in value
+
+
+def _placeholders(value: Any, path: _Path) -> Iterator[tuple[_Path, Any]]:
+    if _is_placeholder(value):
+        yield path, value
+    elif isinstance(value, (dict, list, tuple)):
+        for place, one in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _placeholders(one, (*path, place))
+
+
+def _replaced(value: Any, is_wanted: Callable[[Any], bool], made: Callable[[Any, _Path], Any], path: _Path = ()) -> Any:
+    if is_wanted(value):
+        return made(value, path)
+    if isinstance(value, dict):
+        # The type is kept: a state_dict has metadata as an attribute.
+        twin = copy.copy(value)
+        for name, one in value.items():
+            twin[name] = _replaced(one, is_wanted, made, (*path, name))
+        return twin
+    if type(value) in (list, tuple) and not all(type(one) is int for one in value):
+        return type(value)(_replaced(one, is_wanted, made, (*path, place)) for place, one in enumerate(value))
+    return value
+
+
+class _MetadataUnpickler(DataUnpickler):
+    """Also makes what PyTorch's list of parts is made of, which does nothing when it is made."""
+
+    _plain = {
+        "torch.distributed.checkpoint.metadata": (
+            "Metadata", "TensorStorageMetadata", "ChunkStorageMetadata", "MetadataIndex", "TensorProperties", "StorageMeta",
+            "_MEM_FORMAT_ENCODING",
+        ),
+        "torch.distributed._shard.sharded_tensor.metadata": ("TensorProperties", "MEM_FORMAT_ENCODING"),
+        "torch.distributed.checkpoint.filesystem": ("_StorageInfo",),
+    }
+
+    def find_class(self, module: str, name: str) -> Any:
+        if name in self._plain.get(module, ()):
+            return getattr(importlib.import_module(module), name)
+        if module.split(".")[0] == "pathlib" and name in ("Path", "PosixPath"):
+            return pathlib.PurePosixPath
+        return super().find_class(module, name)
+
+    def _layout(self, name: str) -> Any:
+        if name != "torch.strided":
+            raise refusal(name)
+        return get_torch().strided
+
+
+def _metadata_of(folder: str) -> Any:
+    """PyTorch's list of parts, read as data; of tensors only, in files of this folder."""
+    with open(os.path.join(folder, ".metadata"), "rb") as file:
+        metadata = _MetadataUnpickler(file).load()
+    kinds = {type(one).__name__ for one in metadata.state_dict_metadata.values()}
+    files = {one.relative_path for one in metadata.storage_data.values()}
+    if kinds - {"TensorStorageMetadata"} or any(os.path.basename(one) != one for one in files):
+        raise Refused(f"{folder}: its list of parts names something else than tensors in this folder")
+    with contextlib.suppress(AttributeError):
+        metadata.storage_meta.load_id = None
+    return metadata
