@@ -13,4 +13,5 @@ export {
   seedName,
   showValue,
   withJsonNumbers,
+  withoutSeeds,
 } from './journal/describe-parameters.ts';

@@ -1,14 +1,15 @@
-export {
-  type Unit,
-  horizontalAxis,
-  rateUnit,
-  scaleTo,
-  tickStep,
-  timeUnit,
-  verticalAxis,
-} from './charts/axis.ts';
-export { stackedBars } from './charts/bar-chart.ts';
 export { heatMap } from './charts/heat-map.ts';
-export { type ChartPart, chartLegend, groupColours } from './charts/palette.ts';
-export { type Strip, stripChart } from './charts/strip-chart.ts';
-export { element, escapeMarkup, label, nameLabels, nameRoom, picture } from './charts/svg.ts';
+export { type DrawnLines, type Line, lineChart, pathOf } from './charts/line-chart.ts';
+export { meanLine, smoothed, heightAt } from './charts/line-values.ts';
+export { type ChartPart } from './charts/palette.ts';
+export { type BarRow, barChart, stacked, type Strip, stripChart } from './charts/row-chart.ts';
+export {
+  linearScale,
+  logScale,
+  rateUnit,
+  type Scale,
+  shortNumber,
+  timeUnit,
+  type Unit,
+} from './charts/scale.ts';
+export { element, picture } from './charts/svg.ts';

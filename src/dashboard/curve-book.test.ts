@@ -7,6 +7,7 @@ import { temporaryFolder } from '../../test/temporary-folder.ts';
 import { attemptFiles, attemptFolder } from '@updraft/account/run-folder';
 import type { JobState, Progress } from '@updraft/account/journal';
 import { CurveBook, ThinCurve } from './curve-book.ts';
+import type { MetricCurves } from './page-data.ts';
 
 const lines = (attempt: number, reports: Progress[]): string =>
   reports
@@ -34,13 +35,17 @@ async function journal(folder: string, attempt: number): Promise<string> {
   return file;
 }
 
+const pairsOf = ({ x: [x = []], y }: MetricCurves['curves'][string] = { x: [], y: [] }): [number, number][] =>
+  x.map((at, index) => [at, y[index] ?? NaN]);
+
 test('curves grow with the journals, and an attempt that resumes replaces what was past its checkpoint', async (t) => {
   const folder = await temporaryFolder(t);
   const book = new CurveBook(folder);
-  const curveOf = async (attempts: number) => (await book.read([job(attempts)], 'loss')).curves['0000'];
+  const curveOf = async (attempts: number) =>
+    pairsOf((await book.read([job(attempts)], 'loss')).curves['0000']);
   const first = await journal(folder, 1);
   await writeFile(first, lines(1, [{ epoch: 1, loss: 3 }]));
-  assert.deepEqual(await curveOf(1), [1, 3]);
+  assert.deepEqual(await curveOf(1), [[1, 3]]);
   await appendFile(
     first,
     lines(1, [
@@ -48,9 +53,15 @@ test('curves grow with the journals, and an attempt that resumes replaces what w
       { epoch: 3, loss: NaN },
     ]),
   );
-  assert.deepEqual(await curveOf(1), [1, 3, 2, 2]);
+  assert.deepEqual(await curveOf(1), [
+    [1, 3],
+    [2, 2],
+  ]);
   await writeFile(await journal(folder, 2), lines(2, [{ epoch: 2, loss: 1 }]));
-  assert.deepEqual(await curveOf(2), [1, 3, 2, 1]);
+  assert.deepEqual(await curveOf(2), [
+    [1, 3],
+    [2, 1],
+  ]);
 });
 
 test("an earlier attempt's journal that comes later is put in its place", async (t) => {
@@ -59,9 +70,17 @@ test("an earlier attempt's journal that comes later is put in its place", async 
   await writeFile(await journal(folder, 2), lines(2, [{ epoch: 2, loss: 1 }]));
   await book.read([job(2)], 'loss');
   await writeFile(await journal(folder, 1), lines(1, [{ epoch: 1, loss: 3 }]));
-  const { curves, unit, isComplete } = await book.read([job(2)], 'loss');
-  assert.deepEqual(curves, { '0000': [1, 3, 2, 1] });
-  assert.deepEqual([unit, isComplete], ['epochs', true]);
+  const { curves, units, isComplete } = await book.read([job(2)], 'loss');
+  assert.deepEqual(curves, {
+    '0000': {
+      x: [
+        [1, 2],
+        [0, 0],
+      ],
+      y: [3, 1],
+    },
+  });
+  assert.deepEqual([units, isComplete], [['epochs', 'time'], true]);
 });
 
 test('a reading that takes too long is continued by the next', async (t) => {
@@ -72,28 +91,31 @@ test('a reading that takes too long is continued by the next', async (t) => {
   const cut = await book.read(jobs, 'loss', { maxMs: -1 });
   assert.deepEqual([cut.isComplete, cut.curves], [false, {}]);
   const whole = await book.read(jobs, 'loss');
-  assert.deepEqual([whole.isComplete, whole.curves, whole.unit], [true, { '0000': [5, 3] }, 'steps']);
+  assert.deepEqual([whole.isComplete, whole.units], [true, ['steps', 'time']]);
+  assert.deepEqual(whole.curves, { '0000': { x: [[5], [0]], y: [3] } });
 });
 
 test('ten thousand points become a few, the first and the last among them', () => {
   const curve = new ThinCurve();
-  for (let step = 1; step <= 10_000; step += 1) curve.add({ step, epochs: 0, value: 1 / step });
-  const points = curve.drawn('steps', 60);
-  assert.ok(points.length <= 2 * 62, `${points.length / 2} points`);
-  assert.deepEqual(points.slice(0, 2), [1, 1]);
-  assert.deepEqual(points.slice(-2), [10_000, 0.0001]);
+  for (let step = 1; step <= 10_000; step += 1)
+    curve.add({ steps: step, epochs: 0, time: 0, value: 1 / step });
+  const points = pairsOf(curve.drawn(['steps'], 60));
+  assert.ok(points.length <= 62, `${points.length} points`);
+  assert.deepEqual(
+    [points[0], points.at(-1)],
+    [
+      [1, 1],
+      [10_000, 0.0001],
+    ],
+  );
 });
 
 test('a peak and a dip survive in a thinned curve, in their places, unless a resumed attempt replaces them', () => {
   const curve = new ThinCurve();
   const valueOf = (step: number): number => (step === 3333 ? 9 : step === 7777 ? -9 : step % 3);
-  for (let step = 1; step <= 10_000; step += 1) curve.add({ step, epochs: 0, value: valueOf(step) });
-  const pairs = (): [number, number][] => {
-    const drawn = curve.drawn('steps', 60);
-    return drawn.flatMap((value, at) =>
-      at % 2 === 0 ? [[value, drawn[at + 1] ?? NaN] as [number, number]] : [],
-    );
-  };
+  for (let step = 1; step <= 10_000; step += 1)
+    curve.add({ steps: step, epochs: 0, time: 0, value: valueOf(step) });
+  const pairs = () => pairsOf(curve.drawn(['steps'], 60));
   const peaks = () => pairs().filter(([, value]) => Math.abs(value) === 9);
   assert.deepEqual(peaks(), [
     [3333, 9],

@@ -10,7 +10,7 @@ import {
   JournalTail,
   type TrainingPoint,
 } from '@updraft/account/journal';
-import type { MetricCurves } from './page-data.ts';
+import type { CurveX, MetricCurves } from './page-data.ts';
 
 /** Points kept of a metric of a job: more than a screen shows. */
 const maxKept = 256;
@@ -44,10 +44,10 @@ export class CurveBook {
       const curve = curves?.metrics.get(metric);
       return curves === undefined || curve === undefined ? [] : [{ id, unit: curves.unit, curve }];
     });
-    const unit = commonUnit(known.map((one) => one.unit));
+    const units = unitsOf(known);
     const max = Math.min(maxKept, Math.max(minPerCurve, Math.floor(points / Math.max(1, known.length))));
-    const entries = known.map(({ id, curve }) => [id, curve.drawn(unit, max)] as const);
-    return { metric, unit, isComplete, curves: Object.fromEntries(entries) };
+    const entries = known.map(({ id, curve }) => [id, curve.drawn(units, max)] as const);
+    return { metric, units, isComplete, curves: Object.fromEntries(entries) };
   }
 
   async #update(jobs: readonly JobState[], maxMs: number): Promise<boolean> {
@@ -68,9 +68,12 @@ export class CurveBook {
   }
 }
 
-/** Epochs can be compared only if every training reports them. */
-const commonUnit = (units: readonly CurveUnit[]): CurveUnit =>
-  (['reports', 'steps'] as const).find((unit) => units.includes(unit)) ?? 'epochs';
+/** Epochs can be compared only if every training reports them; steps, too, if they report these within epochs. */
+function unitsOf(known: readonly { unit: CurveUnit; curve: ThinCurve }[]): CurveX[] {
+  const fewest = (['reports', 'steps'] as const).find((unit) => known.some((one) => one.unit === unit));
+  if (fewest !== undefined) return [fewest, 'time'];
+  return known.every(({ curve }) => curve.hasSteps) ? ['epochs', 'steps', 'time'] : ['epochs', 'time'];
+}
 
 /** All metrics of one job, over all attempts. */
 class JobCurves implements Curve {
@@ -80,6 +83,7 @@ class JobCurves implements Curve {
   readonly #stitcher: CurveStitcher;
   readonly #tails = new Map<number, JournalTail>();
   #latest = 0;
+  #begin: number | undefined;
 
   constructor(percentages: JobState['percentages']) {
     this.#stitcher = new CurveStitcher(percentages);
@@ -116,14 +120,17 @@ class JobCurves implements Curve {
       if (!Number.isFinite(value)) continue;
       const curve = this.metrics.get(name) ?? new ThinCurve();
       this.metrics.set(name, curve);
-      curve.add({ step: point.step, epochs: point.epochs ?? 0, value });
+      this.#begin ??= point.at;
+      const time = (point.at - this.#begin) / 1000;
+      curve.add({ steps: point.step, epochs: point.epochs ?? 0, time, value });
     }
   }
 }
 
 interface ThinPoint {
-  step: number;
+  steps: number;
   epochs: number;
+  time: number;
   value: number;
 }
 
@@ -150,9 +157,9 @@ export class ThinCurve {
 
   /** Forgets what is at this step or later. */
   cutFrom(step: number): void {
-    while ((this.#kept.at(-1)?.step ?? NaN) >= step) this.#kept.pop();
-    if ((this.#last?.step ?? NaN) >= step) this.#last = this.#kept.at(-1);
-    const left = [this.#low, this.#high, ...this.#kept].filter((point) => (point?.step ?? NaN) < step);
+    while ((this.#kept.at(-1)?.steps ?? NaN) >= step) this.#kept.pop();
+    if ((this.#last?.steps ?? NaN) >= step) this.#last = this.#kept.at(-1);
+    const left = [this.#low, this.#high, ...this.#kept].filter((point) => (point?.steps ?? NaN) < step);
     this.#low = this.#high = undefined;
     for (const point of left) if (point !== undefined) this.#compare(point);
   }
@@ -162,21 +169,27 @@ export class ThinCurve {
     if (!(point.value <= (this.#high?.value ?? -Infinity))) this.#high = point;
   }
 
-  /** At most `max` points, the lowest, the highest and the last, as x, y, x, y … */
-  drawn(unit: CurveUnit, max: number): number[] {
+  /** Whether its steps are smaller than epochs. */
+  get hasSteps(): boolean {
+    return this.#kept.some(({ steps, epochs }) => steps !== epochs);
+  }
+
+  /** At most `max` points, the lowest, the highest and the last. */
+  drawn(units: readonly CurveX[], max: number): MetricCurves['curves'][string] {
     const also = [this.#low, this.#high, this.#last].filter((point) => point !== undefined);
-    const points = [...new Set([...everyNth(this.#kept, max), ...also])];
-    return points
-      .sort((a, b) => a.nth - b.nth)
-      .flatMap(({ step, epochs, value }) => [fewDigits(unit === 'epochs' ? epochs : step), fewDigits(value)]);
+    const points = [...new Set([...everyNth(this.#kept, max), ...also])].sort((a, b) => a.nth - b.nth);
+    const x = units.map((unit) =>
+      points.map((point) => fewDigits(point[unit === 'reports' ? 'steps' : unit])),
+    );
+    return { x, y: points.map(({ value }) => fewDigits(value)) };
   }
 }
 
 /** Every nth, so that at most `max` are left, and always the last. */
-export function everyNth<T>(points: readonly T[], max: number): T[] {
+function everyNth<T>(points: readonly T[], max: number): T[] {
   const every = Math.max(1, Math.ceil(points.length / max));
   return points.filter((_, index) => index % every === 0 || index === points.length - 1);
 }
 
 /** More digits than a screen can show would only make the page larger. */
-export const fewDigits = (value: number): number => Number(value.toPrecision(5));
+const fewDigits = (value: number): number => Number(value.toPrecision(5));

@@ -117,35 +117,24 @@ export interface JobDetail {
     notes: string[];
     parts: Part[];
   }[];
-  curves: JobCurve[];
   commands: { what: string; command: string }[];
   stop: Action | null;
   retry: Action | null;
 }
 
-/** One metric of a job, with all that each attempt reported. */
-export interface JobCurve {
-  metric: string;
-  unit: 'epochs' | 'steps' | 'reports';
-  points: CurvePoint[];
-}
-
-export interface CurvePoint {
-  attempt: number;
-  /** In the curve's unit. */
-  x: number;
-  y: number;
-}
-
 /** One metric of all jobs, the attempts of each as one curve. */
 export interface MetricCurves {
   metric: string;
-  unit: JobCurve['unit'];
+  /** What its points can be counted in: the first unless the reader chooses. */
+  units: CurveX[];
   /** False while journals are still being read. */
   isComplete: boolean;
-  /** By job: x, y, x, y … */
-  curves: Record<string, number[]>;
+  /** By job: the x of its points for each of the units, and their values. */
+  curves: Record<string, { x: number[][]; y: number[] }>;
 }
+
+/** Time is in seconds since the job's first report. */
+export type CurveX = 'epochs' | 'steps' | 'reports' | 'time';
 
 /** A file that can be downloaded; the name is its path in the job's results. */
 export interface ResultFile {

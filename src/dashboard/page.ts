@@ -84,7 +84,6 @@ const hashOf = (text: string): string => `'sha256-${createHash('sha256').update(
 
 /** More jobs get no details, to keep the file of a big run small. */
 const maxDetails = 300;
-const curvePoints = 60;
 
 /** The dashboard of a run at this moment, as one file that needs no server or network. */
 export async function staticPage(
@@ -98,7 +97,7 @@ export async function staticPage(
   const explanations = new Map((await explainJobs(source, state, jobs)).map((one) => [one.job, one]));
   for (const job of jobs) {
     const explanation = explanations.get(job.id);
-    if (explanation) details[job.id] = await jobDetail(source, job, explanation, curvePoints);
+    if (explanation) details[job.id] = jobDetail(source, job, explanation);
   }
   const rows = state.jobs.map((job) => jobRow(job, describe, now));
   const board = boardOf(state, { place: source.place, trouble: null, stop: null, retry: null }, now);

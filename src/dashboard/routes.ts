@@ -44,7 +44,10 @@ export async function handleRequest(
   else if (what === 'job') await sendJob(hub, url, response);
   else if (what === 'log') await sendLog(hub, url, response);
   else if (what === 'curves')
-    sendJson(response, await hub.curvesOf(url.searchParams.get('metric') ?? 'loss'));
+    sendJson(
+      response,
+      await hub.curvesOf(url.searchParams.get('metric') ?? 'loss', hub.state && jobIn(hub.state, url)),
+    );
   else if (what === 'results') await sendResults(hub, url, response);
   else if (what === 'result') await sendResult(hub, url, response);
   else sendText(response, 404, 'Page not found.');
@@ -91,7 +94,7 @@ async function sendJob({ source, state }: RunHub, url: URL, response: ServerResp
   const [explanation] =
     state === undefined || job === undefined ? [] : await explainJobs(source, state, [job]);
   if (job === undefined || explanation === undefined) sendText(response, 404, 'The run has no such job.');
-  else sendJson(response, await jobDetail(source, job, explanation));
+  else sendJson(response, jobDetail(source, job, explanation));
 }
 
 async function sendLog(hub: RunHub, url: URL, response: ServerResponse): Promise<void> {

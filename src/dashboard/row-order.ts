@@ -7,6 +7,10 @@ export type Measured = BoardMetric & { of: 'last' | 'best' };
 /** `val_accuracy`, or `best val_accuracy`. */
 export const titleOf = ({ of, name }: Measured): string => (of === 'best' ? `best ${name}` : name);
 
+/** `loss, lower is better` */
+export const directionOf = (measured: Measured): string =>
+  `${titleOf(measured)}, ${measured.isLowerBetter ? 'lower' : 'higher'} is better`;
+
 export const measuredBy = ({ metrics, best }: BoardRow, { of, name }: Measured): number | undefined =>
   (of === 'best' ? best?.[name] : undefined) ?? metrics[name];
 

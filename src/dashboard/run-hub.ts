@@ -52,9 +52,9 @@ export class RunHub {
     this.#clock = clock;
   }
 
-  /** A metric of all jobs; empty until the run has been read. */
-  curvesOf(metric: string): Promise<MetricCurves> {
-    return this.#curves.read(this.state?.jobs ?? [], metric);
+  /** A metric of all jobs, or of one; empty until the run has been read. */
+  curvesOf(metric: string, job?: JobState): Promise<MetricCurves> {
+    return this.#curves.read(job === undefined ? (this.state?.jobs ?? []) : [job], metric);
   }
 
   /** Calls the listener after every change; returns a function that ends this. */

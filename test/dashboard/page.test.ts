@@ -81,10 +81,10 @@ test('a click on a job shows its explanation, its loss over all attempts and its
   assert.match(await tab.text('.job .attempts'), /Its last checkpoint \(epoch 2\) was saved at/);
   assert.match(await tab.text('.job .attempts'), /It resumed from epoch 2 of attempt 1, and has passed it/);
   await tab.untilText('#log', 'loss of job 0002, attempt 2');
-  assert.equal(await tab.read<number>(`document.querySelectorAll('#curve polyline').length`), 2);
+  assert.equal(await tab.read<number>(`document.querySelectorAll('#curve .line').length`), 1);
   assert.match(
     await tab.read<string>(`document.querySelector('#curve svg').ariaLabel`),
-    /^loss from 7\.\d+ to/,
+    /^loss of 1 jobs over \d epochs, from/,
   );
   assert.equal(await tab.read<string>('document.activeElement.id'), 'job-title');
   assert.deepEqual(tab.errors, []);
@@ -254,13 +254,22 @@ test('a sweep is sorted by what it measured, drawn, named by its parameters, and
     await tab.read(`document.querySelector('#curves svg').ariaLabel`),
     /^loss of 18 jobs over 8 epochs/,
   );
-  assert.match(await tab.read(`document.querySelector('#parallel svg').ariaLabel`), /: lr, opt, loss$/);
+  assert.match(
+    await tab.read(`document.querySelector('#parameters svg').ariaLabel`),
+    /lr=0\.01, opt=adam: \d/,
+  );
   assert.equal(await tab.read<number>(`document.querySelectorAll('#curves [data-rank] ').length`), 16);
   await tab.read(`document.querySelector('#curves').focus()`);
   await tab.press('End');
   await tab.untilText('.readout', '(no valid result) loss');
-  for (const key of ['Home', 'ArrowRight']) await tab.press(key);
+  for (const key of ['Home', 'ArrowDown']) await tab.press(key);
   await tab.untilText('.readout', '2 of 18');
+  await tab.press('ArrowLeft');
+  assert.match(
+    await tab.text('.readout'),
+    /2 of 18; \d\.\d+ at epochs \d/,
+    'its value at a point of the line',
+  );
   assert.match(await tab.text('.readout'), /^\d{4} lr=0\.\d+ opt=\w+ loss/);
 
   const best = /job (\d+) lr=0\.\d+ opt=\w+: /.exec(await tab.text('.model'))?.[1] ?? '';
@@ -331,7 +340,7 @@ test('a saved page has the curves of all metrics that fit', async (t) => {
     const state = await loadRun(folder);
     const many = Array.from({ length: jobs }, (_, at) => state.jobs[at % 2]!);
     const html = await fileOf(folder, { ...state, jobs: many });
-    return html.split('"unit":"epochs","isComplete"').length - 1;
+    return html.split('"units":["epochs","time"],"isComplete"').length - 1;
   };
   assert.deepEqual([await saved(2), await saved(1000)], [9, 6]);
 });
@@ -350,7 +359,7 @@ test('the saved page shows the same without a server or any request', async (t) 
   await tab.until(`document.querySelector('tr[data-job="0002"] button')`);
   await tab.click('tr[data-job="0002"] button');
   await tab.untilText('#explanation', 'the slot was taken back');
-  assert.equal(await tab.read<number>(`document.querySelectorAll('#curve polyline').length`), 2);
+  assert.equal(await tab.read<number>(`document.querySelectorAll('#curve .line').length`), 1);
   await tab.read(`document.querySelector('.sweep').scrollIntoView()`);
   await tab.until(`document.querySelector('#curves svg')`);
   await tab.read(`(() => {
@@ -382,7 +391,7 @@ test('the saved page shows the same without a server or any request', async (t) 
   const places = `[...document.querySelectorAll('#curves text.rank')].map((one) => Number(one.getAttribute('y')))`;
   const ranks = await tab.read<number[]>(places);
   assert.equal(ranks.length, 8);
-  assert.ok(Math.max(...ranks) <= 320 - 26, `a number is below the chart: ${ranks.join(' ')}`);
+  assert.ok(Math.max(...ranks) <= 340 - 40, `a number is below the chart: ${ranks.join(' ')}`);
   const order = `[...document.querySelectorAll('main > *')].map((one) => one.className)`;
   assert.deepEqual(await tab.read(order), ['questions', 'work', 'panel sweep', 'numbers'], 'jobs come first');
   assert.equal(await tab.read<boolean>(`document.querySelector('header button.danger').hidden`), true);

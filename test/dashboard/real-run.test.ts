@@ -60,7 +60,7 @@ test('a real run on this machine is watched, explained and retried on the page o
   assert.equal(await tab.text('.live'), 'ended');
   assert.match(await tab.text('#wrong'), /1 job: wrong-output\s+needs you.*model\.pt/s);
   assert.match(await tab.text('#wasted'), /Most of it: wrong-output/);
-  await tab.until(`document.querySelectorAll('#curve circle, #curve polyline').length > 0`);
+  await tab.until(`document.querySelectorAll('#curve .line').length > 0`);
   await tab.click('tr[data-job="0000"] button');
   await tab.untilText('.actions', 'Try job 0000 again');
   await writeFile(`${harness.env['GO'] ?? ''}.again`, '');

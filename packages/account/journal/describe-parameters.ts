@@ -12,6 +12,13 @@ export const parameterPattern = String.raw`[A-Za-z_]\w*(?:[.-]\w+)*`;
 /** The parameter that `repeat` adds. */
 export const seedName = 'seed';
 
+/** Whether a parameter distinguishes repetitions and nothing else: `seed`, `random_seed`, `trainer.seed`. */
+const isSeed = (name: string): boolean => /(?:^|[._-])seed$/i.test(name);
+
+/** What the repetitions of a job share. */
+export const withoutSeeds = (cell: Parameters): Parameters =>
+  Object.fromEntries(Object.entries(cell).filter(([name]) => !isSeed(name)));
+
 /** What `updraft results` says of every job besides its parameters and metrics. */
 export const resultNames = ['job', 'outcome', 'hours', 'tries'] as const;
 

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseText } from '../../../test/eventlogs/plain.ts';
-import { scaleTo, stripChart, timeUnit } from '@updraft/view/charts';
-import { completionCurves } from './charts/completion-curves.ts';
+import { linearScale, stripChart, timeUnit } from '@updraft/view/charts';
+import { completionCurves } from './compare/comparison-charts.ts';
 import { ledgerOf } from './ledger.ts';
 import { LogFold } from '../history/log-fold.ts';
 import { logReport } from './log-report.ts';
@@ -54,9 +54,9 @@ test('the page of 10,000 jobs stays under 5 MB', () => {
 
 test('an axis ends at or above its largest value, in a readable unit', () => {
   for (const most of [0.4, 1, 7, 59, 119, 5000, 86_400, 1e6]) {
-    const { place, steps } = scaleTo(most, 100, timeUnit(most));
-    assert.ok(place(most) <= 100.0001 && place(most) >= 35, `${most} is at ${place(most)}`);
-    assert.ok(steps.length >= 3 && steps.length <= 7);
+    const { place, ticks } = linearScale(0, most, timeUnit(most), true);
+    assert.ok(place(most) <= 1.000001 && place(most) >= 0.35, `${most} is at ${place(most)}`);
+    assert.ok(ticks.length >= 3 && ticks.length <= 7);
   }
 });
 
@@ -95,9 +95,10 @@ test('groups that a chart does not draw are counted, and long names of others st
   assert.match(few, />the first 12 of 35</);
   assert.match(few, />text=the same text of all lr=11</);
   assert.match(stripChart(strips, { ...style, max: 60 }), />text=the same text of all lr=34</);
-  assert.match(curves, />and 3 more, not drawn</);
-  const lines = [...curves.matchAll(/<path [^>]*?(stroke="[^"]*").*?(stroke-dasharray="[^"]*"|>)/g)];
-  assert.equal(new Set(lines.map(([, colour, dash]) => `${colour} ${dash}`)).size, 32);
+  assert.match(curves, />and 3 more, in grey</);
+  const marks = [...curves.matchAll(/<text [^>]*class="rank"[^>]*>(\d+)</g)].map(([, mark]) => mark);
+  assert.equal(marks.length, 64, 'each number stands in the legend and where its line ends');
+  assert.equal(new Set(marks).size, 32);
   assert.doesNotMatch(stripChart(strips.slice(0, 3), style), /first 12/);
 });
 

@@ -1,7 +1,17 @@
-import { attemptTimeline } from './charts/attempt-timeline.ts';
+import { counted } from '@updraft/base';
+import { countJob } from './account.ts';
 import { ascending, mean, quantile } from '../statistics/describe.ts';
-import { heatMap, rateUnit, stackedBars, type Strip, stripChart, timeUnit } from '@updraft/view/charts';
-import { columnParts, lossColumns, slotColumns } from './columns.ts';
+import {
+  type BarRow,
+  barChart,
+  heatMap,
+  rateUnit,
+  stacked,
+  type Strip,
+  stripChart,
+  timeUnit,
+} from '@updraft/view/charts';
+import { type Column, columnParts, lossColumns, slotColumns } from './columns.ts';
 import type { JobRow, Ledger } from './ledger.ts';
 import type { AttemptHistory, JobHistory } from '../history/history.ts';
 import type { LogReport } from './log-report.ts';
@@ -31,14 +41,11 @@ export function reportCharts(jobs: readonly JobHistory[], { rows }: Ledger, repo
 
 function slotTimeChart({ slotSeconds, slotTotalSeconds }: LogReport): Chart[] {
   const title = 'Where the time on slots went';
-  const seconds = Object.fromEntries(slotColumns.map((column) => [column, slotSeconds[column]]));
   if (slotTotalSeconds === 0) return [];
-  const svg = stackedBars([{ name: 'all jobs', seconds }], columnParts, {
-    id: 'whole',
-    title,
-    axis: 'on slots',
-  });
-  return [{ section: 'top', title, svg }];
+  const bars = stacked(slotColumns.map((column) => [column, slotSeconds[column]]));
+  const words = bars.map(({ part, from, to }) => `${formatSeconds(to - from)} ${columnParts[part].label}`);
+  const named = { id: 'whole', title, axis: 'on slots', description: words.join('; ') };
+  return [{ section: 'top', title, svg: barChart([{ name: 'all jobs', bars }], columnParts, named) }];
 }
 
 /** The jobs that lost most, without those too small to be visible beside the worst. */
@@ -134,10 +141,10 @@ function losses(wasteful: readonly JobRow[]): Chart[] {
   const title = `Slot time lost per job, by cause${wasteful.length < maxRows ? '' : ` (the ${maxRows} worst)`}`;
   const bars = wasteful.map((row) => ({
     name: rowLabel(row),
-    seconds: Object.fromEntries(lossColumns.map((column) => [column, row.millis[column] / 1000])),
+    bars: stacked(lossColumns.map((column) => [column, row.millis[column] / 1000])),
   }));
   return [
-    { section: 'waste', title, svg: stackedBars(bars, columnParts, { id: 'losses', title, axis: 'lost' }) },
+    { section: 'waste', title, svg: barChart(bars, columnParts, { id: 'losses', title, axis: 'lost' }) },
   ];
 }
 
@@ -148,5 +155,20 @@ function timeline(jobs: readonly JobHistory[], wasteful: readonly JobRow[]): Cha
   if (shown.length === 0) return [];
   const title =
     jobs.length <= maxRows ? 'Attempts over time' : 'Attempts over time of the most wasteful jobs';
-  return [{ section: 'waste', title, svg: attemptTimeline(shown) }];
+  const description = shown
+    .map((job) => `${historyLabel(job)}: ${counted(job.attempts.length, 'attempt')}, ${job.outcome}`)
+    .join('; ');
+  const named = { id: 'timeline', title, description, axis: 'since the job was submitted' };
+  return [{ section: 'waste', title, svg: barChart(shown.map(timelineOf), columnParts, named) }];
+}
+
+/** From the job's first event; thin bars are waits. A tick at each start: consecutive attempts would look like one. */
+function timelineOf(job: JobHistory): BarRow<Column> {
+  const { attempts, after } = countJob(job);
+  const bars = [...attempts.flat(), ...after].map(({ column, from, to }) => ({
+    ...{ part: column, from: from / 1000, to: to / 1000 },
+    isThin: column === 'queued' || column === 'idle' || column === 'held',
+  }));
+  const ticks = job.attempts.flatMap(({ spans }) => (spans[0] === undefined ? [] : [spans[0].from / 1000]));
+  return { name: historyLabel(job), bars, ticks };
 }

@@ -12,13 +12,14 @@ interface Cell {
   small: string;
 }
 
-const width = 720;
-const left = 190;
 const cellHeight = 40;
 const maxSide = 8;
 
 /** A cell per row and column, the darker the larger its value. More rows and columns than fit are left out. */
-export function heatMap(cells: readonly Cell[], { id, title }: { id: string; title: string }): string {
+export function heatMap(
+  cells: readonly Cell[],
+  { width = 720, left = 190, ...named }: { id?: string; title?: string; width?: number; left?: number },
+): string {
   const firstOf = (names: string[]) => [...new Set(names)].slice(0, maxSide);
   const rows = firstOf(cells.map(({ row }) => row));
   const columns = firstOf(cells.map(({ column }) => column));
@@ -42,12 +43,15 @@ export function heatMap(cells: readonly Cell[], { id, title }: { id: string; tit
       label(x(column) + cellWidth / 2, y(row) + 32, clip(small, letters), { ...middle, 'font-size': 10 })
     );
   });
-  const [{ draw: drawColumn }, { draw: drawRow }] = [nameLabels(letters, columns), nameLabels(26, rows)];
+  const [{ draw: drawColumn }, { draw: drawRow }] = [
+    nameLabels(letters, columns),
+    nameLabels(Math.floor(left / 7.2), rows),
+  ];
   const names = [
     ...columns.map((name) => drawColumn(x(name) + cellWidth / 2, 16, name, { 'text-anchor': 'middle' })),
     ...rows.map((name) => drawRow(left - 8, y(name) + 24, name, { 'text-anchor': 'end' })),
   ];
   const described = shown.map(({ row, column, text, small }) => `${row}, ${column}: ${text}, ${small}`);
   const height = 32 + rows.length * cellHeight;
-  return picture({ id, title, description: described.join('; '), width, height }, ...names, ...drawn);
+  return picture({ ...named, description: described.join('; '), width, height }, ...names, ...drawn);
 }

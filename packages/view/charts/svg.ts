@@ -45,10 +45,10 @@ export function nameLabels(width: number, names: readonly string[]) {
   return { keys, draw };
 }
 
-export interface Picture {
-  /** Unique on its page. */
-  id: string;
-  title: string;
+interface Picture {
+  /** Unique on its page, if the picture has a title; else the page says what it is. */
+  id?: string;
+  title?: string;
   /** For screen readers. */
   description: string;
   width: number;
@@ -57,20 +57,15 @@ export interface Picture {
 
 /** Labelled for screen readers; takes its text colour from the page. */
 export function picture({ id, title, description, width, height }: Picture, ...content: string[]): string {
+  const size = { viewBox: `0 0 ${width} ${height}`, width, height, role: 'img' };
+  const font = { 'font-family': 'system-ui, sans-serif', 'font-size': 12 };
+  const named =
+    id === undefined ? { 'aria-label': description } : { 'aria-labelledby': `${id}-title ${id}-text` };
   return element(
     'svg',
-    {
-      xmlns: 'http://www.w3.org/2000/svg',
-      viewBox: `0 0 ${width} ${height}`,
-      width,
-      height,
-      role: 'img',
-      'aria-labelledby': `${id}-title ${id}-text`,
-      'font-family': 'system-ui, sans-serif',
-      'font-size': 12,
-    },
-    element('title', { id: `${id}-title` }, escapeMarkup(title)),
-    element('desc', { id: `${id}-text` }, escapeMarkup(description)),
+    { xmlns: 'http://www.w3.org/2000/svg', ...size, ...named, ...font },
+    id === undefined ? '' : element('title', { id: `${id}-title` }, escapeMarkup(title ?? '')),
+    id === undefined ? '' : element('desc', { id: `${id}-text` }, escapeMarkup(description)),
     ...content,
   );
 }

@@ -15,25 +15,13 @@ export const html = <Tag extends keyof HTMLElementTagNameMap>(
 /** The nodes of a sentence that may contain `code`. */
 export const prose = (sentence: string): Child[] => codeSpans(sentence, (code) => html('code', {}, code));
 
-export const svg = <Tag extends keyof SVGElementTagNameMap>(
-  tag: Tag,
-  attributes: Attributes = {},
-  ...children: Child[]
-): SVGElementTagNameMap[Tag] =>
-  fill(document.createElementNS('http://www.w3.org/2000/svg', tag), attributes, children);
+/** A control with its name. */
+export const tool = (label: string, input: HTMLElement): HTMLElement =>
+  html('span', { class: 'tool' }, html('label', { for: input.id }, label), input);
 
-/** A drawing of this size, with its description. */
-export const drawing = (
-  kind: string,
-  label: string,
-  { width, height }: { width: number; height: number },
-  ...children: Child[]
-): SVGSVGElement =>
-  svg(
-    'svg',
-    { class: kind, viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': label },
-    ...children,
-  );
+/** The element that markup of ours is. */
+export const fromMarkup = (svg: string): Element =>
+  document.importNode(new DOMParser().parseFromString(svg, 'image/svg+xml').documentElement, true);
 
 function fill<E extends Element>(element: E, attributes: Attributes, children: Child[]): E {
   for (const [name, value] of Object.entries(attributes))

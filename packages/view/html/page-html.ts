@@ -67,7 +67,7 @@ export function sectionHtml({ id, title, head, rows, bars, after = [] }: Section
     element('h2', { id: `${id}-heading` }, escapeMarkup(title)),
     element(
       'div',
-      { class: 'wide', tabindex: 0, role: 'region', 'aria-labelledby': `${id}-heading` },
+      { class: 'wide', tabindex: 0, role: 'group', 'aria-labelledby': `${id}-heading` },
       element(
         'table',
         {},
@@ -113,7 +113,7 @@ const chartHtml = ({ title, svg }: Chart): string =>
     'figure',
     {},
     element('figcaption', {}, escapeMarkup(title)),
-    element('div', { class: 'wide', tabindex: 0, role: 'region', 'aria-label': title }, svg),
+    element('div', { class: 'wide', tabindex: 0, role: 'group', 'aria-label': title }, svg),
   );
 
 function notesHtml(notes: readonly string[]): string {

@@ -1,6 +1,6 @@
 import type { Action, JobDetail, LogPart, ResultFile } from '../page-data.ts';
 import { html, prose, show } from '@updraft/view/dom';
-import { attemptCurve, describeParts, phaseBar } from './pictures.ts';
+import { describeParts } from './pictures.ts';
 import type { ActionName } from './server.ts';
 import { downloads } from './sweep.ts';
 
@@ -10,6 +10,8 @@ interface JobPanelContext {
   logOf: ((id: string, stream: string) => Promise<LogPart>) | undefined;
   resultsOf: ((id: string) => Promise<ResultFile[]>) | undefined;
   hrefOf: (id: string, file: string) => string;
+  /** The chosen metric, if the job has it. */
+  curveOf: (id: string) => Promise<Element | undefined>;
   ask: Record<ActionName, (command: string, jobs: string[]) => void>;
   onClose: () => void;
 }
@@ -24,10 +26,7 @@ export class JobPanel {
   #explanation = html('div', { id: 'explanation' });
   #actions = html('div', { class: 'actions' });
   #attempts = html('div');
-  #metric = '';
-  #detail: JobDetail | undefined;
   #results = html('p', { id: 'results' });
-  #curveTitle = html('h3');
   #curve = html('div', { id: 'curve' });
   #stream = html(
     'select',
@@ -57,7 +56,7 @@ export class JobPanel {
       html('h3', {}, 'Attempts'),
       this.#attempts,
       this.#results,
-      this.#curveTitle,
+      html('h3', {}, 'What it measured'),
       this.#curve,
       html('h3', {}, 'End of the log'),
       context.logOf === undefined ? null : tools,
@@ -82,7 +81,6 @@ export class JobPanel {
 
   #choose(id: string, label: string) {
     this.job = id;
-    this.#detail = undefined;
     this.#results.replaceChildren();
     this.element.hidden = false;
     this.#title.textContent = `Job ${label}`;
@@ -102,9 +100,9 @@ export class JobPanel {
     if (asked !== this.job) return;
     if (detail === undefined) show(this.#explanation, html('p', {}, 'This page has no details of this job.'));
     else {
-      this.#detail = detail;
       this.#showDetail(detail);
       await this.#readResults(asked);
+      await this.showCurve();
     }
   }
 
@@ -115,16 +113,12 @@ export class JobPanel {
     show(this.#results, ...(links.length === 0 ? [] : ['Results:', ...links]));
   }
 
-  /** The metric to draw, if the job has it. */
-  showMetric(metric: string) {
-    this.#metric = metric;
-    if (this.#detail !== undefined) this.#showCurve(this.#detail);
-  }
-
-  #showCurve({ curves }: JobDetail) {
-    const curve = curves.find(({ metric }) => metric === this.#metric) ?? curves[0];
-    this.#curveTitle.textContent = `${curve?.metric ?? 'Metrics'} over all attempts`;
-    show(this.#curve, attemptCurve(curve));
+  /** As the reader wants to see curves now. */
+  async showCurve() {
+    const asked = this.job;
+    if (asked === '') return;
+    const curve = await this.#context.curveOf(asked).catch(() => undefined);
+    if (asked === this.job) show(this.#curve, curve ?? html('p', {}, 'It has not reported a metric yet.'));
   }
 
   #close() {
@@ -137,7 +131,6 @@ export class JobPanel {
     const { id, explanation, attempts, commands, stop, retry } = detail;
     show(this.#explanation, ...explanationOf(explanation));
     show(this.#attempts, html('ol', { class: 'attempts' }, ...attempts.map(attemptOf)));
-    this.#showCurve(detail);
     const list = commands.map(({ what, command }) => html('li', {}, `${what}: `, html('code', {}, command)));
     show(
       this.#actions,
@@ -202,7 +195,6 @@ const attemptOf = ({
     html('strong', {}, outcome),
     where === '' ? null : ` at ${where}`,
     why === '' ? null : ` (${why})`,
-    phaseBar(parts),
     html('span', { class: 'what' }, describeParts(parts) || 'just started'),
     fault === '' ? null : html('span', { class: 'said' }, ...prose(fault)),
     fix === '' ? null : html('span', { class: 'fix' }, ...prose(`What helps: ${fix}`)),

@@ -6,7 +6,7 @@ import {
   parameterColumns,
   showValue,
 } from '@updraft/account/parameters';
-import { shortNumber } from '../axes.ts';
+import { shortNumber } from '@updraft/view/charts';
 import type { Board, BoardRow } from '../page-data.ts';
 import {
   divergedBy,
@@ -17,7 +17,7 @@ import {
   sortRows,
   titleOf,
 } from '../row-order.ts';
-import { html } from '@updraft/view/dom';
+import { html, tool } from '@updraft/view/dom';
 import { phaseLegend, symbolOf, timeline } from './pictures.ts';
 
 /** As in the style. A fixed height lets the scroll position determine the visible rows. */
@@ -259,9 +259,6 @@ const searchTextOf = ({ id, parameters, name = '', state, where, note }: BoardRo
   `${id} ${describeParameters(parameters)} ${name} ${state} ${where} ${note}`.toLowerCase();
 
 const kindOf = (isNumber: boolean) => (isNumber ? 'parameter number' : 'parameter');
-
-const tool = (label: string, input: HTMLElement) =>
-  html('span', { class: 'tool' }, html('label', { for: input.id }, label), input);
 
 /** How wide a text is in this element. */
 function textMeasure(element: Element): (text: string) => number {

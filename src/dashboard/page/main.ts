@@ -25,6 +25,7 @@ const panel = new JobPanel({
   logOf: live?.logOf,
   resultsOf: live?.resultsOf,
   hrefOf: (id, file) => live?.hrefOf(id, file) ?? '',
+  curveOf: (id) => sweep.curveOf(id),
   ask: { stop: dialogs.stop.ask, retry: dialogs.retry.ask },
   onClose: () => table.choose(''),
 });
@@ -33,10 +34,8 @@ const sweep = new Sweep({
   resultsOf: live?.resultsOf,
   hrefOf: (id, file) => live?.hrefOf(id, file) ?? '',
   openJob,
-  onMetric: (measured) => {
-    table.showMetric(measured);
-    panel.showMetric(measured.name);
-  },
+  onMetric: (measured) => table.showMetric(measured),
+  onView: () => void panel.showCurve(),
   placeOf: (id) => `${board.place}/results/${id}`,
 });
 const table = new JobTable({ openJob, onShown: (rows) => sweep.update(rows) }, opening.phases);

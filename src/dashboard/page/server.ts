@@ -16,8 +16,10 @@ export function server(base: string) {
     detailOf: async (id: string) => (await get(`job?id=${encodeURIComponent(id)}`)) as JobDetail,
     logOf: async (id: string, stream: string) =>
       (await get(`log?id=${encodeURIComponent(id)}&stream=${stream}`)) as LogPart,
-    curvesOf: async (metric: string) =>
-      (await get(`curves?metric=${encodeURIComponent(metric)}`)) as MetricCurves,
+    curvesOf: async (metric: string, job = '') =>
+      (await get(
+        `curves?metric=${encodeURIComponent(metric)}&id=${encodeURIComponent(job)}`,
+      )) as MetricCurves,
     resultsOf: async (id: string) => (await get(`results?id=${encodeURIComponent(id)}`)) as ResultFile[],
     hrefOf: (id: string, file: string) =>
       `${base}/result?id=${encodeURIComponent(id)}&file=${encodeURIComponent(file)}`,

@@ -1,25 +1,38 @@
 import { counted, formatSize } from '@updraft/base';
 import { jobLabel } from '@updraft/account/parameters';
-import { shortNumber } from '../axes.ts';
-import type { BoardMetric, BoardRow, MetricCurves, ResultFile } from '../page-data.ts';
-import { bestFirst, divergedBy, divergedText, type Measured, measuredBy, titleOf } from '../row-order.ts';
+import { type Line, shortNumber } from '@updraft/view/charts';
+import { fromMarkup, html, show, tool } from '@updraft/view/dom';
+import { formatSeconds } from '@updraft/view/format';
+import type { BoardMetric, BoardRow, CurveX, MetricCurves, ResultFile } from '../page-data.ts';
+import { spreadOf, type Repetitions, repetitionsOf } from '../repetitions.ts';
+import {
+  bestFirst,
+  directionOf,
+  divergedBy,
+  divergedText,
+  type Measured,
+  measuredBy,
+  titleOf,
+} from '../row-order.ts';
 import { curveChart } from './curve-chart.ts';
-import { html, show } from '@updraft/view/dom';
-import type { LineChart } from './line-layer.ts';
-import { parallelChart } from './parallel-chart.ts';
+import { parameterChoices, parameterMap } from './parameter-map.ts';
+import { pickable, type PickableChart } from './pickable.ts';
 
 interface SweepContext {
-  curvesOf: (metric: string) => Promise<MetricCurves | undefined>;
+  /** Of one job, if there is an id. */
+  curvesOf: (metric: string, id?: string) => Promise<MetricCurves | undefined>;
   /** Undefined in a static page, which has no files. */
   resultsOf: ((id: string) => Promise<ResultFile[]>) | undefined;
   hrefOf: (id: string, file: string) => string;
   openJob: (id: string) => void;
   onMetric: (measured: Measured) => void;
+  /** The reader wants to see curves in another way. */
+  onView: () => void;
   /** Where the job's results are, for the reader. */
   placeOf: (id: string) => string;
 }
 
-/** Jobs in colour; more cannot be distinguished. */
+/** Lines in colour; more cannot be distinguished. */
 const inColour = 8;
 /** Curves are read and drawn again at most this often. */
 const refreshMs = 5000;
@@ -30,17 +43,21 @@ export class Sweep {
   readonly #context: SweepContext;
   #rows: BoardRow[] = [];
   /** Best first; those that diverged have no rank, and come last. */
-  #ordered: BoardRow[] = [];
-  #ranked: BoardRow[] = [];
+  #ordered: Repetitions[] = [];
+  #ranked: Repetitions[] = [];
   #curves: MetricCurves | undefined;
   /** They were asked for in vain. */
   #isMissing = false;
-  #charts: LineChart[] = [];
+  #chart: PickableChart | undefined;
+  #lines: readonly Line[] = [];
   #picked = '';
+  /** The point of the picked line that the reader means; the last if none. */
+  #point: number | undefined;
   #offered = '';
   #isVisible = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #metrics: readonly BoardMetric[] = [];
+  #choices: ReturnType<typeof parameterChoices> = [];
   #metric = html('select', { id: 'metric' });
   #of = html(
     'select',
@@ -48,10 +65,28 @@ export class Sweep {
     html('option', { value: 'last' }, 'last value'),
     html('option', { value: 'best' }, 'best value'),
   );
+  #across = html('select', { id: 'across' });
+  #log = html('input', { type: 'checkbox', id: 'logarithmic' });
+  #smoothing = html('input', { type: 'range', id: 'smoothing', min: 0, max: 0.95, step: 0.05, value: 0 });
+  #grouped = html('input', { type: 'checkbox', id: 'grouped', checked: '' });
+  #groupedTool = tool('Mean of repetitions', this.#grouped);
+  #by = html('select', { id: 'by' });
   #readout = html('p', { class: 'readout', role: 'status' });
-  #curveBox = chartBox('curves', 'Curves');
-  #parallelBox = chartBox('parallel', 'Parameters');
-  #parallel = html('figure', { hidden: '' }, html('figcaption', {}, 'Parameters'), this.#parallelBox);
+  #curveBox = html('div', {
+    id: 'curves',
+    class: 'chart-box',
+    tabindex: '0',
+    role: 'group',
+    'aria-label':
+      'Curves: up and down go through them, the best first; left and right along one; Enter opens a job',
+  });
+  #map = html('div', { id: 'parameters', class: 'chart-box' });
+  #mapFigure = html(
+    'figure',
+    { hidden: '' },
+    html('figcaption', {}, tool('Parameters', this.#by)),
+    this.#map,
+  );
   #curveTitle = html('figcaption');
   #best = html('ol', { class: 'best' });
   #model = html('p', { class: 'model' });
@@ -60,23 +95,39 @@ export class Sweep {
     this.#context = context;
     this.#metric.addEventListener('change', () => this.#onMetric());
     this.#of.addEventListener('change', () => this.#onMetric(false));
+    for (const input of [this.#across, this.#log, this.#smoothing, this.#grouped, this.#by])
+      input.addEventListener('input', () => {
+        this.#draw();
+        this.#context.onView();
+      });
     this.element = html(
       'section',
       { class: 'panel sweep', 'aria-labelledby': 'sweep-title', hidden: '' },
       html('h2', { id: 'sweep-title' }, 'What the jobs measured'),
+      html('div', { class: 'tools' }, tool('Metric', this.#metric), this.#of, this.#model),
       html(
         'div',
-        { class: 'tools' },
-        html('label', { for: 'metric' }, 'Metric'),
-        this.#metric,
-        this.#of,
-        this.#model,
+        { class: 'charts' },
+        html(
+          'figure',
+          {},
+          this.#curveTitle,
+          this.#curveBox,
+          html(
+            'div',
+            { class: 'tools' },
+            tool('Over', this.#across),
+            tool('Logarithmic', this.#log),
+            tool('Smoothing', this.#smoothing),
+            this.#groupedTool,
+          ),
+        ),
+        this.#mapFigure,
       ),
-      html('div', { class: 'charts' }, html('figure', {}, this.#curveTitle, this.#curveBox), this.#parallel),
       this.#readout,
       this.#best,
     );
-    for (const box of [this.#curveBox, this.#parallelBox]) this.#listen(box);
+    this.#listen(this.#curveBox);
     new ResizeObserver(() => this.#draw()).observe(this.#curveBox);
     new IntersectionObserver(([entry]) => {
       this.#isVisible = entry?.isIntersecting === true;
@@ -97,13 +148,12 @@ export class Sweep {
   /** What jobs have measured, by importance. */
   showMetrics(metrics: readonly BoardMetric[]) {
     this.#metrics = metrics;
-    const known = [...this.#metric.options].map(({ value }) => value);
-    const names = metrics.map(({ name }) => name);
-    if (names.join('\n') === known.join('\n')) return;
     const chosen = this.metric;
-    this.#metric.replaceChildren(...names.map((name) => html('option', { value: name }, name)));
-    if (names.includes(chosen)) this.#metric.value = chosen;
-    else this.#context.onMetric(this.#measured);
+    fillSelect(
+      this.#metric,
+      metrics.map(({ name }) => name),
+    );
+    if (this.metric !== chosen) this.#context.onMetric(this.#measured);
   }
 
   /** The jobs that the table shows. */
@@ -119,6 +169,7 @@ export class Sweep {
   #onMetric(isOther = true) {
     if (isOther) [this.#curves, this.#isMissing] = [undefined, false];
     this.#context.onMetric(this.#measured);
+    this.#context.onView();
     void this.#refresh();
   }
 
@@ -144,33 +195,81 @@ export class Sweep {
 
   #draw() {
     const measured = this.#measured;
-    this.#ordered = bestFirst(this.#rows, measured);
-    this.#ranked = this.#ordered.filter((row) => measuredBy(row, measured) !== undefined);
-    const best = this.#ranked.slice(0, inColour).map(({ id }) => id);
+    const groups = repetitionsOf(this.#rows, measured, this.#grouped.checked);
+    const byId = new Map(groups.map((group) => [group.row.id, group]));
+    this.#groupedTool.hidden &&= groups.length === this.#rows.length;
+    this.#ordered = bestFirst(
+      groups.map(({ row }) => row),
+      measured,
+    ).flatMap(({ id }) => byId.get(id) ?? []);
+    this.#ranked = this.#ordered.filter(({ row }) => measuredBy(row, measured) !== undefined);
     const width = this.#curveBox.clientWidth;
     if (width === 0) return;
-    const size = { width, height: width < 500 ? 260 : 320 };
-    const parallel = parallelChart(this.#ordered, measured, best, size);
-    const curves =
-      this.#curves === undefined
-        ? undefined
-        : curveChart(this.#curves, measured, best, new Set(this.#rows.map(({ id }) => id)), size);
     this.#curveTitle.textContent = this.#titleOf();
-    this.#curveBox.replaceChildren(curves?.element ?? html('p', {}, this.#absence));
-    this.#parallel.hidden = parallel === undefined;
-    this.#parallelBox.replaceChildren(...(parallel === undefined ? [] : [parallel.element]));
-    this.#charts = [curves, parallel].filter((chart) => chart !== undefined);
+    this.#drawCurves(measured, { width, height: width < 500 ? 280 : 340 });
+    this.#drawMap(measured);
     this.#showBest();
-    this.#pick(this.#picked);
+    this.#pick(this.#picked, this.#point);
     void this.#offerModel();
   }
 
+  #drawCurves(measured: Measured, size: { width: number; height: number }) {
+    this.#chart = undefined;
+    if (this.#curves === undefined) {
+      this.#curveBox.replaceChildren(html('p', {}, this.#absence));
+      return;
+    }
+    fillSelect(this.#across, this.#curves.units);
+    const coloured = Math.min(inColour, this.#ranked.length);
+    const { drawn, lines } = curveChart(this.#curves, measured, this.#ordered, coloured, this.#view, size);
+    this.#lines = lines;
+    this.#chart = pickable(drawn, coloured);
+    this.#curveBox.replaceChildren(this.#chart.element);
+  }
+
+  get #view() {
+    const [unit, isLog] = [this.#across.value as CurveX, this.#log.checked];
+    return { unit, isLog, smoothing: this.#smoothing.valueAsNumber };
+  }
+
+  /** The curve of one job over all attempts. */
+  async curveOf(id: string): Promise<Element | undefined> {
+    const curves = await this.#context.curvesOf(this.metric, id);
+    if (curves?.curves[id] === undefined) return undefined;
+    const job = { row: { id }, members: [{ id }] };
+    const size = { width: 640, height: 240 };
+    return fromMarkup(curveChart(curves, this.#measured, [job], 1, this.#view, size).drawn.svg);
+  }
+
+  #drawMap(measured: Measured) {
+    this.#choices = parameterChoices(this.#rows);
+    this.#mapFigure.hidden = this.#choices.length === 0 || this.#ranked.length === 0;
+    if (this.#mapFigure.hidden) return;
+    fillSelect(
+      this.#by,
+      this.#choices.map((names) => names.map(({ short }) => short).join(' × ')),
+    );
+    const chosen = this.#choices[this.#by.selectedIndex] ?? [];
+    const map = parameterMap(this.#rows, measured, chosen, this.#map.clientWidth);
+    this.#map.replaceChildren(
+      fromMarkup(map),
+      html('p', { class: 'what' }, `Mean ${directionOf(measured)}; the better, the darker.`),
+    );
+  }
+
   #titleOf() {
-    const jobs = counted(this.#ordered.length, 'job');
-    const diverged = divergedText(this.#ordered, this.#measured);
+    const jobs = counted(
+      this.#ordered.reduce((sum, { members }) => sum + members.length, 0),
+      'job',
+    );
+    const isGrouped = this.#ordered.some(({ members }) => members.length > 1);
+    const groups = isGrouped
+      ? `: means of ${counted(this.#ordered.length, 'group')} of repetitions, bands from the lowest to the highest`
+      : '';
+    const diverged = divergedText(this.#rows, this.#measured);
     const reading = this.#curves?.isComplete === false ? '; reading the journals …' : '';
     const best = this.#ranked.length > inColour ? `, the best ${inColour} in colour` : '';
-    return `${titleOf(this.#measured)} of ${jobs}${best}${diverged && `; ${diverged}`}${reading}`;
+    return `${titleOf(this.#measured)} of ${jobs}${groups}${best}${diverged && `; ${diverged}`}${reading}`;
   }
 
   /** Why there are no curves. */
@@ -182,30 +281,38 @@ export class Sweep {
   }
 
   #showBest() {
-    const items = this.#ranked.slice(0, inColour).map((row, rank) => {
-      const label = [html('b', {}, row.id), labelOf(row).slice(row.id.length)];
-      const name = html('button', { type: 'button', class: 'link', 'data-job': row.id }, ...label);
+    const items = this.#ranked.slice(0, inColour).map((group, rank) => {
+      const { id } = group.row;
+      const name = html('button', { type: 'button', class: 'link', 'data-job': id }, ...labelOf(group));
       const swatch = html('span', { class: 'rank', 'data-rank': `${rank}` }, `${rank + 1}`);
-      return html(
-        'li',
-        {},
-        swatch,
-        name,
-        html('strong', {}, shortNumber(measuredBy(row, this.#measured) ?? NaN)),
-      );
+      return html('li', {}, swatch, name, html('strong', {}, this.#valueOf(group)));
     });
     show(this.#best, ...items);
     for (const button of this.#best.querySelectorAll('button')) {
       const id = button.dataset.job ?? '';
-      button.onclick = () => this.#context.openJob(id);
+      button.onclick = () => this.#open(id);
       button.onfocus = () => this.#pick(id);
       button.onpointermove = (event) => hasMoved(event) && this.#pick(id);
     }
   }
 
+  #valueOf({ row, members }: Repetitions): string {
+    const value = measuredBy(row, this.#measured);
+    if (value === undefined) return `ended in ${divergedBy(row, this.#measured)}`;
+    const spread = spreadOf(members, this.#measured);
+    return spread === '' ? shortNumber(value) : `${shortNumber(value)} (${spread})`;
+  }
+
+  /** Of repetitions, the best. */
+  #open(id: string) {
+    const group = this.#ordered.find(({ row }) => row.id === id);
+    const [best] = bestFirst(group?.members ?? [], this.#measured);
+    this.#context.openJob(best?.id ?? id);
+  }
+
   /** The best job with a valid result, and its files. */
   async #offerModel() {
-    const row = this.#ranked.find(({ tone }) => tone === 'good');
+    const row = bestFirst(this.#rows, this.#measured).find((one) => one.tone === 'good');
     const offered = row === undefined ? '' : `${titleOf(this.#measured)} ${row.id}`;
     if (offered === this.#offered) return;
     this.#offered = offered;
@@ -224,85 +331,105 @@ export class Sweep {
   }
 
   #listen(box: HTMLElement) {
-    box.addEventListener('pointermove', (event) => hasMoved(event) && this.#pick(this.#under(box, event)));
-    box.addEventListener('pointerdown', (event) => this.#pick(this.#under(box, event)));
+    const onPointer = (event: MouseEvent) => {
+      const { left, top } = box.getBoundingClientRect();
+      const [id, point] = this.#chart?.nearest(event.clientX - left, event.clientY - top) ?? ['', undefined];
+      this.#pick(id, point);
+    };
+    box.addEventListener('pointermove', (event) => hasMoved(event) && onPointer(event));
+    box.addEventListener('pointerdown', onPointer);
     box.addEventListener('pointerleave', ({ pointerType }) => pointerType === 'mouse' && this.#pick(''));
     // A finger first names the job; the button of the readout opens it.
     box.addEventListener('click', (event) => {
       const isMouse = event instanceof PointerEvent && event.pointerType === 'mouse';
-      if (isMouse && this.#picked !== '') this.#context.openJob(this.#picked);
+      if (isMouse && this.#picked !== '') this.#open(this.#picked);
     });
     box.addEventListener('keydown', (event) => this.#onKey(event));
   }
 
-  #under(box: HTMLElement, { clientX, clientY }: MouseEvent): string {
-    const chart = this.#charts.find(({ element }) => element.parentElement === box);
-    const { left, top } = chart?.element.getBoundingClientRect() ?? { left: 0, top: 0 };
-    return chart?.nearest(clientX - left, clientY - top) ?? '';
-  }
-
-  /** Arrows go through the jobs, best first. */
+  /** Up and down go through the lines, best first, left and right along one. */
   #onKey(event: KeyboardEvent) {
-    const rank = this.#ordered.findIndex(({ id }) => id === this.#picked);
+    const rank = this.#ordered.findIndex(({ row }) => row.id === this.#picked);
     const last = this.#ordered.length - 1;
-    const next: Record<string, number> = {
-      ArrowRight: Math.min(rank + 1, last),
+    if (event.key === 'Enter' && this.#picked !== '') this.#open(this.#picked);
+    const end = this.#points(this.#picked).length / 2 - 1;
+    const point = this.#point ?? end;
+    const lines: Record<string, number> = {
       ArrowDown: Math.min(rank + 1, last),
-      ArrowLeft: Math.max(rank - 1, 0),
       ArrowUp: Math.max(rank - 1, 0),
       Home: 0,
       End: last,
       Escape: -1,
     };
-    if (event.key === 'Enter' && this.#picked !== '') this.#context.openJob(this.#picked);
-    const at = next[event.key];
-    if (at === undefined) return;
+    const points: Record<string, number> = {
+      ArrowLeft: Math.max(0, point - 1),
+      ArrowRight: Math.min(end, point + 1),
+    };
+    const [to, along] = [lines[event.key], points[event.key]];
+    if (to === undefined && along === undefined) return;
     event.preventDefault();
-    this.#pick(this.#ordered[at]?.id ?? '');
+    if (to === undefined) this.#pick(this.#picked, along);
+    else this.#pick(this.#ordered[to]?.row.id ?? '');
   }
 
-  #pick(id: string) {
-    this.#picked = id;
-    for (const chart of this.#charts) chart.pick(id);
-    const rank = this.#ordered.findIndex((row) => row.id === id);
-    const row = this.#ordered[rank];
-    if (row === undefined) {
+  #points(id: string): readonly number[] {
+    return this.#lines.find((line) => line.id === id)?.points ?? [];
+  }
+
+  /** Names a line and its value at a point, or at its end. */
+  #pick(id: string, point?: number) {
+    [this.#picked, this.#point] = [id, point];
+    const rank = this.#ordered.findIndex(({ row }) => row.id === id);
+    const group = this.#ordered[rank];
+    this.#chart?.pick(id, point);
+    if (group === undefined) {
       show(
         this.#readout,
         'Point at a line, or use the arrow keys. Only jobs that you find in the table below are drawn.',
       );
       return;
     }
-    const number = measuredBy(row, this.#measured);
-    const value =
-      number === undefined
-        ? `ended in ${divergedBy(row, this.#measured)}`
-        : `${shortNumber(number)}, ${rank + 1} of ${this.#ranked.length}`;
+    const place =
+      measuredBy(group.row, this.#measured) === undefined ? '' : `, ${rank + 1} of ${this.#ranked.length}`;
     show(
       this.#readout,
-      html('button', { type: 'button', class: 'link' }, labelOf(row)),
-      ` ${titleOf(this.#measured)} ${value}`,
+      html('button', { type: 'button', class: 'link' }, ...labelOf(group)),
+      ` ${titleOf(this.#measured)} ${this.#valueOf(group)}${place}${this.#valueAt(id, point)}`,
     );
     const button = this.#readout.querySelector('button');
-    if (button !== null) button.onclick = () => this.#context.openJob(id);
+    if (button !== null) button.onclick = () => this.#open(id);
+  }
+
+  #valueAt(id: string, point = NaN): string {
+    const { points = [], band } = this.#lines.find((line) => line.id === id) ?? {};
+    const [x, y] = points.slice(2 * point, 2 * point + 2);
+    if (x === undefined || y === undefined) return '';
+    const edges = [band?.[2 * point + 1], band?.at(-1 - 2 * point)];
+    const spread =
+      band === undefined ? '' : ` (${edges.map((edge) => shortNumber(edge ?? NaN)).join(' to ')})`;
+    const unit = this.#across.value;
+    return `; ${shortNumber(y)}${spread} at ${unit === 'time' ? formatSeconds(x) : `${unit} ${shortNumber(x)}`}`;
   }
 }
 
 /** A page that scrolls under a resting pointer must not undo what the keyboard picked. */
 const hasMoved = ({ movementX, movementY }: PointerEvent) => movementX !== 0 || movementY !== 0;
 
-const chartBox = (id: string, name: string) =>
-  html('div', {
-    id,
-    class: 'chart-box',
-    tabindex: '0',
-    role: 'group',
-    'aria-label': `${name}: the arrow keys go through the jobs, the best first; Enter opens one`,
-  });
-
 /** A job that failed may have measured something before. */
-const labelOf = ({ id, name, tone }: BoardRow) =>
-  `${jobLabel(id, name)}${tone === 'bad' ? ' (no valid result)' : ''}`;
+const labelOf = ({ row: { id, name = '', tone }, members }: Repetitions) => {
+  const lack = tone === 'bad' ? ' (no valid result)' : '';
+  return members.length === 1
+    ? [html('b', {}, id), jobLabel(id, name).slice(id.length) + lack]
+    : [html('b', {}, name === '' ? 'all' : name), ` × ${members.length}${lack}`];
+};
+
+/** Keeps what is chosen, if it is still there. */
+function fillSelect(select: HTMLSelectElement, values: readonly string[]) {
+  if ([...select.options].map(({ value }) => value).join('\n') === values.join('\n')) return;
+  const chosen = select.value;
+  select.replaceChildren(...values.map((value) => html('option', { value }, value)));
+  if (values.includes(chosen)) select.value = chosen;
+}
 
 /** Links that save the files of a job's results. */
 export const downloads = (id: string, files: readonly ResultFile[], hrefOf: SweepContext['hrefOf']) =>

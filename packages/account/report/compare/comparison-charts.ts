@@ -1,9 +1,9 @@
-import { completionCurves } from '../charts/completion-curves.ts';
-import { stripChart } from '@updraft/view/charts';
+import { lineChart, linearScale, stripChart, timeUnit } from '@updraft/view/charts';
+import { formatSeconds, formatShare } from '@updraft/view/format';
 import type { GroupedReport } from '../grouped-report.ts';
 import { strip } from '../report-charts.ts';
 import type { Chart } from '@updraft/view/document';
-import type { MeasuredGroups } from './comparison.ts';
+import type { GroupCurve, MeasuredGroups } from './comparison.ts';
 import { measureNamed } from './measures.ts';
 
 /** A chart with the name of its file. */
@@ -46,3 +46,42 @@ function valuesChart({ name, title, groups }: MeasuredGroups, by: string): FileC
 }
 
 const slug = (name: string): string => name.replaceAll(/[^\w.-]+/g, '-');
+
+/** Curves beyond these would have the colour of one that is drawn. */
+const maxCurves = 32;
+
+/** A step curve per group: the share with a valid result over time. A tick is a job that had not ended. */
+export function completionCurves(all: readonly GroupCurve[], axis: string): string {
+  const times = all.flatMap(({ points, censoredSeconds }) => [
+    ...points.map(({ seconds }) => seconds),
+    ...censoredSeconds,
+  ]);
+  const max = times.reduce((longest, time) => Math.max(longest, time), 0);
+  const lines = all.map(({ name, points, censoredSeconds }) => {
+    const shareAt = (time: number): number => points.findLast(({ seconds }) => seconds <= time)?.share ?? 0;
+    const steps = points.flatMap(({ seconds, share }, at) => [
+      seconds,
+      points[at - 1]?.share ?? 0,
+      seconds,
+      share,
+    ]);
+    const last = points.at(-1)?.share ?? 0;
+    return {
+      ...{ id: name, name, value: formatShare(last), points: [0, 0, ...steps, max, last] },
+      ticks: censoredSeconds.flatMap((time) => [time, shareAt(time)]),
+    };
+  });
+  const named = { id: 'completion-curves', title: 'Valid results over time' };
+  return lineChart(lines, {
+    ...{ ...named, description: all.map(describeCurve).join('; '), width: 720, height: 310 },
+    x: { scale: linearScale(0, max, timeUnit(max), true), name: axis },
+    y: { scale: linearScale(0, 1, { name: '%', size: 0.01 }, true), name: 'with a valid result' },
+    ...{ coloured: maxCurves, hasLegend: true },
+  }).svg;
+}
+
+function describeCurve({ name, points }: GroupCurve): string {
+  const half = points.find(({ share }) => share >= 0.5);
+  const when = half === undefined ? '' : `, half after ${formatSeconds(half.seconds)}`;
+  return `${name}: ${formatShare(points.at(-1)?.share ?? 0)}${when}`;
+}
