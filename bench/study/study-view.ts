@@ -47,7 +47,7 @@ export interface SplitGroup {
 export function studyView(jobs: readonly JobHistory[], { rows }: Ledger, report: LogReport): StudyView {
   const table = jobTable(jobs, rows);
   const good = table.filter(({ outcome }) => outcome === 'success');
-  const wrong = table.filter(({ outcome }) => outcome === 'wrongOutput');
+  const wrong = table.filter(({ outcome }) => outcome === 'wrong-output');
   const held = table.filter(({ outcome }) => outcome === 'held');
   const heldInCompute = held.filter(({ executeSeconds }) => executeSeconds !== null);
   const parts = {

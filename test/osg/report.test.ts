@@ -40,7 +40,7 @@ test('a row per job has every figure of the published table', async (t) => {
   const { jobs, ledger } = await read(t);
   const rows = new Map(jobTable(jobs, ledger.rows).map((row) => [row.job, row]));
   const outcomes = {
-    ...{ success: 'success', wrong_output: 'wrongOutput', removed: 'removed' },
+    ...{ success: 'success', wrong_output: 'wrong-output', removed: 'removed' },
     ...{ held_compute: 'held', held_transfer: 'held' },
   };
   let compared = 0;
@@ -90,7 +90,7 @@ test('the verdict on the published jobs is that transfers stalled', async (t) =>
 
 test('79 of 100 succeed; 16, 3 and 2 fail, in the published shares', async (t) => {
   const { report } = await read(t);
-  const { total, success, wrongOutput, held, removed, running } = report.jobs;
+  const { total, success, 'wrong-output': wrongOutput, held, removed, running } = report.jobs;
   assert.deepEqual([total, success, wrongOutput, held, removed, running], [100, 79, 3, 18, 0, 0]);
   assert.deepEqual(
     report.failures.map(({ cause, jobs, share }) => [cause, jobs, percent(share)]),

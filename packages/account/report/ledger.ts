@@ -19,8 +19,12 @@ export interface AttemptRow extends Pick<AttemptHistory, 'ending' | 'site' | 'ma
   millis: Amounts;
 }
 
-/** An outcome as the keys of JSON write it. `suspicious`: exit code 0, but it may have no result. */
-export type RowOutcome = Exclude<JobOutcome, 'wrong-output'> | 'wrongOutput' | 'suspicious';
+/** `suspicious`: exit code 0, but it may have no result. */
+export type RowOutcome = JobOutcome | 'suspicious';
+
+/** What people read of it. */
+export const outcomeWords = (outcome: string): string =>
+  outcome === 'wrong-output' ? 'with a wrong output' : outcome;
 
 /** The time of one job: its attempts, and the time after them. */
 export interface JobRow {
@@ -112,7 +116,7 @@ function jobRow(job: JobHistory, doubt: boolean, adder: Adder): JobRow {
     node: job.node,
     owner: job.owner,
     log: job.log,
-    outcome: doubt ? 'suspicious' : job.outcome === 'wrong-output' ? 'wrongOutput' : job.outcome,
+    outcome: doubt ? 'suspicious' : job.outcome,
     cause: job.cause,
     attempts,
     millis,

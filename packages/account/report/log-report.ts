@@ -154,7 +154,7 @@ function sentBytes(jobs: readonly JobHistory[]): LogReport['sent'] {
 }
 
 function tally(rows: readonly JobRow[]): LogReport['jobs'] {
-  const outcomes = { success: 0, suspicious: 0, wrongOutput: 0, failed: 0, held: 0, removed: 0 };
+  const outcomes = { success: 0, suspicious: 0, 'wrong-output': 0, failed: 0, held: 0, removed: 0 };
   const counts = { total: rows.length, ...outcomes, running: 0, waiting: 0 };
   for (const { outcome } of rows) counts[outcome] += 1;
   return counts;

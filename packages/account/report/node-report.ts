@@ -11,7 +11,7 @@ import {
 } from '@updraft/htcondor/dag';
 import type { JobHistory } from '../history/history.ts';
 import { lossColumns, slotColumns, sumOver } from './columns.ts';
-import type { JobRow, RowOutcome } from './ledger.ts';
+import { type JobRow, outcomeWords, type RowOutcome } from './ledger.ts';
 import { jobLabels } from './job-names.ts';
 import { counted, firstFew } from '@updraft/base';
 import { formatHours, formatSeconds } from '@updraft/view/format';
@@ -127,7 +127,7 @@ const isGood = (outcome: RowOutcome | undefined): boolean =>
   outcome === undefined || outcome === 'success' || outcome === 'suspicious';
 
 /** The worst first. */
-const outcomes = ['failed', 'wrongOutput', 'removed', 'held', 'running', 'waiting', 'suspicious'] as const;
+const outcomes = ['failed', 'wrong-output', 'removed', 'held', 'running', 'waiting', 'suspicious'] as const;
 
 const worse = (before: RowOutcome | undefined, now: RowOutcome): RowOutcome =>
   outcomes.find((outcome) => outcome === before || outcome === now) ?? now;
@@ -249,7 +249,7 @@ function costSection({ costs, retried }: NodeReport, all: boolean): Section {
   const retries = new Map(retried.map(({ node, retries: count }) => [node, count]));
   const rows = shown.map(({ node, outcome, attempts, slotSeconds, lostSeconds }) => [
     node,
-    outcome === 'wrongOutput' ? 'with a wrong output' : outcome,
+    outcomeWords(outcome),
     attempts,
     retries.get(node) ?? '',
     formatHours(slotSeconds),

@@ -69,7 +69,7 @@ test('failures are counted by cause, the most frequent first; shares add up to 1
       ['wrong-output', 1, 0.25],
     ],
   );
-  assert.deepEqual([jobs.success, jobs.wrongOutput, jobs.failed], [1, 1, 3]);
+  assert.deepEqual([jobs.success, jobs['wrong-output'], jobs.failed], [1, 1, 3]);
 });
 
 test('a run without events has a report', () => {

@@ -52,7 +52,7 @@ function resultColumns(rows: readonly JobTableRow[]): ResultColumn[] {
   return [
     column('job', ({ job }) => job),
     ...parameters,
-    column('outcome', ({ outcome }) => (outcome === 'wrongOutput' ? 'wrong output' : outcome)),
+    column('outcome', ({ outcome }) => outcome),
     ...metrics,
     ...bests,
     column('hours', ({ executeTotalSeconds: all }) => (all === null ? undefined : all / 3600)),

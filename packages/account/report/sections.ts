@@ -3,6 +3,7 @@ import { formatSize } from '@updraft/base';
 import { logTime } from '../history/log-facts.ts';
 import { columnLabels, lossColumns, slotColumns, sumOver, usefulColumns } from './columns.ts';
 import { type JobTableRow, valueNames } from './job-table.ts';
+import { outcomeWords } from './ledger.ts';
 import { nodeSections } from './node-report.ts';
 import type { LogReport } from './log-report.ts';
 import type { GroupReport } from './groups.ts';
@@ -100,7 +101,7 @@ function summarySection(report: LogReport): Section {
   const { jobs, nodes, attempts, slotTotalSeconds, usefulShare, completion } = report;
   const { total, success, ...others } = jobs;
   const rest = Object.entries(others).filter(([, count]) => count > 0);
-  const words = rest.map(([name, count]) => `${count} ${outcomeLabels[name] ?? name}`).join(', ');
+  const words = rest.map(([name, count]) => `${count} ${outcomeWords(name)}`).join(', ');
   return sectionTable('summary', 'Summary', '|', [
     ...(report.dag?.ends ?? []).map((end) => ['DAGMan', end]),
     ...whenRow(report),
@@ -126,7 +127,7 @@ function nodeRow({ dag, jobs }: LogReport): string[][] {
   const bad = Map.groupBy(costs, ({ outcome }) => outcome);
   const words = [...bad]
     .filter(([outcome]) => outcome !== 'success')
-    .map(([outcome, { length }]) => `${length} ${outcomeLabels[outcome] ?? outcome}`);
+    .map(([outcome, { length }]) => `${length} ${outcomeWords(outcome)}`);
   const without = notSubmitted.reduce((sum, { nodes }) => sum + nodes.length, 0);
   if (without > 0) words.push(`${without} without a job`);
   return [['nodes', `${total}${words.length === 0 ? '' : ` (${words.join(', ')})`}`]];
@@ -163,8 +164,6 @@ function lostRows({ slotSeconds, slotTotalSeconds, setbacks }: LogReport): strin
     ...(isKnown ? [['main cause of the loss', causeTitle(worst.cause)]] : []),
   ];
 }
-
-const outcomeLabels: Record<string, string> = { wrongOutput: 'with a wrong output' };
 
 function describeCompletion({ meanSeconds, medianSeconds, p95Seconds }: LogReport['completion']): string {
   if (meanSeconds === null) return '-';
@@ -244,7 +243,7 @@ function wasteSection(report: LogReport): Section {
   const labelOf = jobLabels(report);
   const rows = report.largestLosses.map(({ outcome, attempts, lostSeconds, mostly, ...name }) => [
     labelOf(name),
-    outcomeLabels[outcome] ?? outcome,
+    outcomeWords(outcome),
     attempts,
     formatSeconds(lostSeconds),
     columnLabels[mostly],
@@ -262,7 +261,7 @@ function jobSection(report: LogReport, jobs: readonly JobTableRow[], maxRows: nu
     // The parameters have their own column.
     labelOf({ ...row, name: '' }),
     ...(isSweep ? [row.name ?? ''] : []),
-    outcomeLabels[row.outcome] ?? row.outcome,
+    outcomeWords(row.outcome),
     row.valid === null ? '?' : row.valid ? 'yes' : 'no',
     `${row.sites.at(-1) ?? ''}${row.sites.length > 1 ? ` (+${row.sites.length - 1})` : ''}`,
     ...[row.executeSeconds, row.slotBusySeconds, row.transferTotalSeconds, row.lastTransferSeconds].map(

@@ -402,7 +402,7 @@ test('--valid and --invalid decide which results count', async (t) => {
   const cwd = await temporaryFolder(t, { 'a.log': osgLog(), list: '794569.4\n794569.6\n' });
   const ask = async (...words: string[]) => {
     const { out } = await runCommand(report, ['a.log', '--json', ...words], { cwd });
-    const { success, suspicious, wrongOutput } = (JSON.parse(out) as LogReport).jobs;
+    const { success, suspicious, 'wrong-output': wrongOutput } = (JSON.parse(out) as LogReport).jobs;
     return [success, suspicious, wrongOutput];
   };
   assert.deepEqual(await ask(), [79, 3, 0]);

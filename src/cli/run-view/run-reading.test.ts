@@ -51,7 +51,7 @@ test('report --json has the documented keys, and its seconds add up', async () =
     total: 2,
     success: 1,
     suspicious: 0,
-    wrongOutput: 0,
+    'wrong-output': 0,
     failed: 1,
     held: 0,
     removed: 0,
