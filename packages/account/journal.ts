@@ -22,7 +22,7 @@ export {
 } from './journal/entry.ts';
 export { type Journal, ShortWrite, openAgentJournal, openJournal } from './journal/file.ts';
 export { foldAgent } from './journal/fold-agent.ts';
-export { type PlannedFor, RunFold, emptyTally, fold } from './journal/fold.ts';
+export { type PlannedFor, RunFold, fold } from './journal/fold.ts';
 export {
   type EntrySource,
   type SourceUpdate,

@@ -210,7 +210,7 @@ function wastedOf(report: LogReport): Board['wasted'] {
   };
 }
 
-const shown = ['time', 'setbacks', 'sites', 'broken', 'caches'];
+const shown = ['time', 'setbacks', 'sites', 'gpus', 'broken', 'caches'];
 
 const tablesOf = (report: LogReport): string =>
   sections(report)

@@ -4,6 +4,7 @@ import type { Resource, Termination } from '@updraft/htcondor/eventlog';
 import type { MetricDirections } from '@updraft/base/training';
 import type { FaultRecord, Metrics, ServerShare } from '../journal/entry.ts';
 import type { AgentState } from '../journal/agent-state.ts';
+import type { Speeds } from './speeds.ts';
 
 /** What people read of an activity, the column of its time while the attempt's work counts, and how a page draws it. */
 const activity = <const Column, const Drawn>(said: string, column: Column, drawn: Drawn) => ({
@@ -154,14 +155,9 @@ export interface AttemptDetails {
 }
 
 /** What an attempt ran on, and how fast it trained, where that is known. */
-export interface Speed {
+export interface Speed extends Speeds {
   /** The version of the GPUs' driver. */
   driver?: string;
-  /** How busy its GPUs were while it trained, from 0 to 1. */
-  gpuUse?: number;
-  /** Images, or whatever a sample is. */
-  samplesPerSecond?: number;
-  epochSeconds?: number;
 }
 
 /** What one cache sent to an attempt. */

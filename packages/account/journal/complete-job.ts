@@ -15,6 +15,7 @@ import {
   type Speed,
   type UsedResource,
 } from '../history/history.ts';
+import { speedsOf } from '../history/speeds.ts';
 import { describeConnection } from './describe-attempt.ts';
 import type { FaultRecord, Outcome, ServerShare } from './entry.ts';
 import type { AttemptState, FoldedAttempt, FoldedJob, JobState } from './state.ts';
@@ -153,8 +154,8 @@ function runAttempt(
     resources: usedResources(attempt, memoryBytes),
     ...(outcome === 'success' ? {} : defined({ cause, fault })),
     ...defined({ gpus, agent, receivedBytes: logged?.receivedBytes, sentBytes: logged?.sentBytes }),
-    site: agent?.site ?? pool?.site ?? '',
-    machine: agent?.host ?? pool?.host ?? '',
+    site: agent?.site ?? pool?.site ?? logged?.site ?? '',
+    machine: agent?.host ?? pool?.host ?? logged?.machine ?? '',
     gpu: [...new Set(agent?.gpus)].sort().join(', '),
     speed: speedOf(agent),
   };
@@ -227,7 +228,8 @@ function activityMillis({ agent, pool }: FoldedAttempt, doing: Activity): number
   if (doing === 'stalled') return stalledMillis(agent);
   if (doing === 'starved') return starvedMillis(agent);
   if (doing === 'suspended' || doing === 'cut-off') return 0;
-  const byPool = pool?.millis[doing] ?? 0;
+  // An agent knows better when its training started.
+  const byPool = doing === 'training' && agent !== undefined ? 0 : (pool?.millis[doing] ?? 0);
   const waited = doing === 'training' ? starvedMillis(agent) : 0;
   if (doing !== 'fetching') return (agent?.millis[doing] ?? 0) + byPool - waited;
   // The agent's journal has what its plugin fetched; the rest is what HTCondor sent itself.
@@ -238,11 +240,8 @@ function activityMillis({ agent, pool }: FoldedAttempt, doing: Activity): number
 const between = (from: string | undefined, to: string | undefined): number =>
   from === undefined || to === undefined ? 0 : Math.max(0, Date.parse(to) - Date.parse(from));
 
-function speedOf(agent: AgentState | undefined): Speed {
-  const { epochSeconds, samplesPerSecond } = agent?.training?.pace ?? {};
-  const gpuUse = agent?.gpuUse && agent.gpuUse.percent / 100;
-  return defined({ driver: agent?.driver, gpuUse, samplesPerSecond, epochSeconds });
-}
+const speedOf = (agent: AgentState | undefined): Speed =>
+  agent === undefined ? {} : { ...defined({ driver: agent.driver }), ...speedsOf(agent) };
 
 function stallsOf(attempt: FoldedAttempt): number {
   const { agent, fault } = attempt;

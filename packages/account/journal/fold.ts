@@ -403,14 +403,9 @@ function ended(
   return { pool: last, phase: phaseOf(agent, last) };
 }
 
-/** Counts of a run's jobs, before any is counted. */
-export function emptyTally(total: number): JobCounts {
-  const ended = { success: 0, 'wrong-output': 0, failed: 0, held: 0, removed: 0 };
-  return { total, waiting: 0, running: 0, ...ended };
-}
-
 function tally(jobs: readonly JobState[]): JobCounts {
-  const sum = emptyTally(jobs.length);
+  const ended = { success: 0, 'wrong-output': 0, failed: 0, held: 0, removed: 0 };
+  const sum = { total: jobs.length, waiting: 0, running: 0, ...ended };
   for (const { outcome } of jobs) sum[outcome] += 1;
   return sum;
 }

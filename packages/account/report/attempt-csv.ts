@@ -1,4 +1,5 @@
 import { csvLine } from '@updraft/view/document';
+import { speedNames } from '../history/speeds.ts';
 import { columns, type Amounts } from './columns.ts';
 import type { Ledger } from './ledger.ts';
 
@@ -25,7 +26,7 @@ export function* attemptCsv({ rows }: Ledger): Generator<string> {
   }
 }
 
-const speedFacts = ['driver', 'gpuUse', 'samplesPerSecond', 'epochSeconds'] as const;
+const speedFacts = ['driver', ...speedNames] as const;
 
 const facts = [
   'job',

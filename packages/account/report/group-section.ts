@@ -1,12 +1,7 @@
 import { counted } from '@updraft/base';
 import { type Cause, causeInfo } from '../codes/causes.ts';
-import {
-  formatBytesPerSecond,
-  formatHours,
-  formatPerSecond,
-  formatSeconds,
-  formatShare,
-} from '@updraft/view/format';
+import { speedFigures, speedNames } from '../history/speeds.ts';
+import { formatBytesPerSecond, formatHours, formatSeconds, formatShare } from '@updraft/view/format';
 import type { GroupedReport } from './grouped-report.ts';
 import type { GroupReport } from './groups.ts';
 import { shortLogNames } from './job-names.ts';
@@ -16,13 +11,6 @@ import { type Section, sectionTable } from '@updraft/view/document';
 const maxGroups = 20;
 /** The main causes of the first few groups are explained. */
 const maxExplained = 3;
-
-/** How fast attempts train, where their trainings report it. */
-const speedColumns = [
-  { of: 'samplesPerSecond', title: 'samples/s', show: formatPerSecond },
-  { of: 'epochSeconds', title: 'epoch', show: formatSeconds },
-  { of: 'gpuUse', title: 'GPU use', show: formatShare },
-] as const;
 
 /** The table of any groups; `column` is the title of their names. */
 export function groupSection(
@@ -34,8 +22,11 @@ export function groupSection(
   const shown = all ? groups : groups.slice(0, maxGroups);
   const left = groups.length - shown.length;
   const isStarved = shown.some(({ slotSeconds }) => slotSeconds.waitingForData > 0);
-  const speeds = speedColumns.filter(({ of }) => shown.some((group) => group[of] !== null));
-  const extra = [...(isStarved ? ['waiting for data'] : []), ...speeds.map(({ title: name }) => name)];
+  const speeds = speedNames.filter((name) => shown.some((group) => group[name] !== null));
+  const extra = [
+    ...(isStarved ? ['waiting for data'] : []),
+    ...speeds.map((name) => speedFigures[name].title),
+  ];
   const head = [
     `${column} | jobs> | attempts> | good> | lost> | useful> | mostly | on slots> | median compute> | ` +
       'median transfer> | rate>',
@@ -55,7 +46,7 @@ export function groupSection(
     formatSeconds(group.transferMedianSeconds),
     isRated ? formatBytesPerSecond(group.transferBytesPerSecond) : '',
     ...(isStarved ? [formatHours(group.slotSeconds.waitingForData)] : []),
-    ...speeds.map(({ of, show }) => show(group[of])),
+    ...speeds.map((name) => speedFigures[name].show(group[name])),
   ]);
   const hidden = left > 0 ? [`${left} more with a smaller loss: --all shows them.`] : [];
   return sectionTable(id, title, head, rows, { ...more, after: [...hidden, ...(more.after ?? [])] });

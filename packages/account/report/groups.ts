@@ -1,5 +1,6 @@
 import type { Cause } from '../codes/causes.ts';
 import type { AttemptHistory, JobHistory, Speed } from '../history/history.ts';
+import { eachSpeed, type SpeedName } from '../history/speeds.ts';
 import {
   addAmounts,
   inSeconds,
@@ -14,8 +15,11 @@ import { causeOfLoss, LossTally } from './losses.ts';
 import { secondsOf, transferRate } from './sites.ts';
 import { ascending, mean, quantile, standardDeviation } from '../statistics/describe.ts';
 
-/** Attempts with something in common, such as a site or an owner. The times are those of successful attempts. */
-export interface GroupReport {
+/**
+ * Attempts with something in common, such as a site or an owner. The times are those of successful attempts; so are the
+ * speeds, medians that trainings of a run report.
+ */
+export interface GroupReport extends Record<SpeedName, number | null> {
   name: string;
   /** Jobs with an attempt in the group; of a grouping by job, all of its jobs. */
   jobs: number;
@@ -38,10 +42,6 @@ export interface GroupReport {
   transferMedianSeconds: number | null;
   /** The median rate of HTCondor's own transfers; null for plugins, whose bytes no event records. */
   transferBytesPerSecond: number | null;
-  /** Medians, of a run whose trainings report them: samples (images) per second, an epoch, use of the GPUs. */
-  samplesPerSecond: number | null;
-  epochSeconds: number | null;
-  gpuUse: number | null;
 }
 
 /** The name of the group of a job with all its attempts, or of each attempt; undefined for none. */
@@ -124,7 +124,7 @@ class Tally {
     this.#latest = job;
   }
 
-  #medianSpeed(of: 'samplesPerSecond' | 'epochSeconds' | 'gpuUse'): number | null {
+  #medianSpeed(of: SpeedName): number | null {
     return quantile(ascending(this.#speeds.flatMap((speed) => speed[of] ?? [])), 0.5);
   }
 
@@ -149,9 +149,7 @@ class Tally {
       computeMaxSeconds: compute.at(-1) ?? null,
       transferMedianSeconds: hasTransfers ? quantile(ascending(this.#transfer), 0.5) : null,
       transferBytesPerSecond: quantile(ascending(this.#rates), 0.5),
-      samplesPerSecond: this.#medianSpeed('samplesPerSecond'),
-      epochSeconds: this.#medianSpeed('epochSeconds'),
-      gpuUse: this.#medianSpeed('gpuUse'),
+      ...eachSpeed((speed) => this.#medianSpeed(speed)),
     };
   }
 }

@@ -1,13 +1,14 @@
 import { defined } from '@updraft/base';
 import type { Cause } from '../codes/causes.ts';
 import type { AttemptHistory, Activity, JobHistory } from '../history/history.ts';
+import { eachSpeed, type SpeedName, speedNames } from '../history/speeds.ts';
 import { csvLine } from '@updraft/view/document';
 import type { JobRow, RowOutcome } from './ledger.ts';
 import type { JobName } from './job-names.ts';
 import { secondsOf, siteNames, unknownSite } from './sites.ts';
 
 /** One job in one row. Times are seconds; null means that it never happened. */
-export interface JobTableRow extends JobName {
+export interface JobTableRow extends JobName, Record<SpeedName, number | null> {
   outcome: RowOutcome;
   /** Whether there is a valid result; null if unknown. */
   valid: boolean | null;
@@ -27,11 +28,8 @@ export interface JobTableRow extends JobName {
   holds: number;
   evictions: number;
   attempts: number;
-  /** Of the last attempt: the models of its GPUs, how busy they were, and how fast it trained. */
+  /** Of the last attempt, as the speeds are: the models of its GPUs. */
   gpu: string | null;
-  gpuUse: number | null;
-  samplesPerSecond: number | null;
-  epochSeconds: number | null;
   /** Why there is no valid result. */
   cause: Cause | null;
   /** For a run: the job's matrix values, and what its training reported last. */
@@ -75,8 +73,7 @@ function tableRow(
       const own = seconds(attempt, 'training', 'starved');
       return own === null ? sum : (sum ?? 0) + own;
     }, null),
-    slotBusySeconds:
-      last === undefined ? null : last.spans.reduce((sum, { from, to }) => sum + to - from, 0) / 1000,
+    slotBusySeconds: last === undefined ? null : secondsOf(last),
     transferTotalSeconds: first === undefined || end === undefined ? null : (end.to - first.from) / 1000,
     lastTransferSeconds: seconds(lastTransfer, 'fetching', 'stalled'),
     stalls: attempts.reduce((sum, { stalls = 0 }) => sum + stalls, 0),
@@ -84,9 +81,7 @@ function tableRow(
     evictions: attempts.filter(({ ending }) => ending === 'evicted').length,
     attempts: attempts.length,
     gpu: last?.gpu || null,
-    gpuUse: last?.speed?.gpuUse ?? null,
-    samplesPerSecond: last?.speed?.samplesPerSecond ?? null,
-    epochSeconds: last?.speed?.epochSeconds ?? null,
+    ...eachSpeed((name) => last?.speed?.[name] ?? null),
     cause,
     parameters: job.parameters ?? {},
     ...defined({ siblings: job.siblings, name: job.name }),
@@ -141,9 +136,7 @@ const keys = [
   'evictions',
   'attempts',
   'gpu',
-  'gpuUse',
-  'samplesPerSecond',
-  'epochSeconds',
+  ...speedNames,
   'cause',
   'loss',
   'accuracy',

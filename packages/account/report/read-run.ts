@@ -16,11 +16,8 @@ export function readRun(folder: string, state: RunState): ReadLogs {
     ...noFacts,
     zone: 'UTC',
     offsetMinutes: 0,
-    firstTime: first(jobs.map(({ from }) => from)),
-    lastTime: first(
-      jobs.map(({ to }) => -to),
-      -1,
-    ),
+    firstTime: jobs.reduce<number | undefined>((first, { from }) => Math.min(first ?? from, from), undefined),
+    lastTime: jobs.reduce<number | undefined>((last, { to }) => Math.max(last ?? to, to), undefined),
   };
   const ledger = ledgerOf(jobs, facts);
   return {
@@ -86,6 +83,3 @@ export function runReport(folder: string, state: RunState): RunReport {
     garbledLines: garbled,
   };
 }
-
-const first = (times: readonly number[], sign = 1): number | undefined =>
-  times.length === 0 ? undefined : sign * times.reduce((best, time) => Math.min(best, time));

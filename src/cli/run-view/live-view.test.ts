@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
-import { type AgentState, emptyTally, loadRun, type RunState } from '@updraft/account/journal';
+import { type AgentState, fold, loadRun, type RunState } from '@updraft/account/journal';
 import { type FoldedAttempt, completeJob } from '@updraft/account/testing';
 import { defined } from '@updraft/base';
 import { glyphsFor } from '../text/glyphs.ts';
@@ -75,7 +75,7 @@ function fetching(
         { planned: defined({ name: name || undefined }) },
       ),
     ),
-    tally: { ...emptyTally(jobs), running: jobs },
+    tally: { ...fold([]).tally, total: jobs, running: jobs },
     garbled: 0,
   };
 }

@@ -3,7 +3,8 @@ import { alternatives } from '@updraft/base';
 import { Fault } from '../../fault/fault.ts';
 import type { Interval } from '../../statistics/intervals.ts';
 import { timeUnit, type Unit } from '@updraft/view/charts';
-import { formatPerSecond, formatSeconds, formatShare } from '@updraft/view/format';
+import { formatSeconds, formatShare } from '@updraft/view/format';
+import { percentUnit, plainUnit, speedFigures, speedNames } from '../../history/speeds.ts';
 import type { ComparedSample, SampleGroup } from './samples.ts';
 
 /** A figure by which groups are compared. */
@@ -37,8 +38,7 @@ const duration = (name: string, title: string, phrase: string, value: Value): Me
   limits: notNegative,
 });
 
-const plain = { show: formatPerSecond, unit: (): Unit => ({ name: '', size: 1 }), limits: notNegative };
-const percent = { show: formatShare, unit: (): Unit => ({ name: '%', size: 0.01 }), limits: aShare };
+const percent = { show: formatShare, unit: percentUnit, limits: aShare };
 
 /** Metrics that are shares, unless a value says that they are percentages; the short names are whole words. */
 const [longNames, shortNames] = [
@@ -65,18 +65,18 @@ const ownMeasures: readonly Measure[] = [
     ...{ phrase: 'uses its slots better than', isLowerBetter: false },
     of: ({ isValid, usefulShare }) => (isValid === null ? null : usefulShare),
   },
+  ...speedNames.map((speed): Measure => {
+    const { name, long: title, max, ...figure } = speedFigures[speed];
+    const limits = (): Interval => [0, max];
+    return { ...figure, name, title, limits, of: ofValid((sample) => sample.speed[speed]) };
+  }),
   {
-    ...{ ...plain, name: 'samples', title: 'Samples per second', phrase: 'trains faster than' },
-    ...{ isLowerBetter: false, of: ofValid(({ speed }) => speed.samplesPerSecond) },
-  },
-  duration('epoch', 'Time of an epoch', 'has shorter epochs than', ({ speed }) => speed.epochSeconds),
-  {
-    ...{ ...percent, name: 'gpu-use', title: 'Use of the GPUs while training' },
-    ...{ phrase: 'uses its GPUs better than', isLowerBetter: false },
-    of: ofValid(({ speed }) => speed.gpuUse),
-  },
-  {
-    ...{ ...plain, name: 'setbacks', title: 'Servers given up, failures included' },
+    ...{
+      unit: plainUnit,
+      limits: notNegative,
+      name: 'setbacks',
+      title: 'Servers given up, failures included',
+    },
     ...{ phrase: 'gives up fewer servers than', isLowerBetter: true },
     show: (value) => String(Number(value.toFixed(1))),
     of: ({ isValid, setbacks }) => (isValid === null ? null : setbacks),
@@ -130,7 +130,7 @@ export function measureNamed(
     of: (sample) => (Number.isFinite(of(sample)) ? of(sample) : null),
     isNotFinite: (sample) => of(sample) !== null && !Number.isFinite(of(sample)),
     show: (value) => String(Number(value.toPrecision(4))),
-    unit: plain.unit,
+    unit: plainUnit,
   };
 }
 

@@ -1,4 +1,5 @@
-import type { AttemptHistory, JobHistory, Speed } from '../../history/history.ts';
+import type { AttemptHistory, JobHistory } from '../../history/history.ts';
+import type { Speeds } from '../../history/speeds.ts';
 import { slotColumns, sumOver, type Amounts } from '../columns.ts';
 import type { GroupKey } from '../groups.ts';
 import { validity } from '../job-table.ts';
@@ -20,7 +21,7 @@ export interface ComparedSample {
   transferSeconds: number;
   usefulShare: number | null;
   /** What the training, of a job the last one, ran with, where it is known. */
-  speed: Pick<Speed, 'samplesPerSecond' | 'epochSeconds' | 'gpuUse'>;
+  speed: Speeds;
   /** How often a server was given up; null where nothing says. */
   setbacks: number | null;
   metrics: Readonly<Record<string, number>>;
