@@ -40,7 +40,7 @@ function states(run: string) {
   };
 }
 
-const isTraining = (state: RunState): boolean => onlyJob(state).attempts[0]?.pool?.host !== undefined;
+const isTraining = (state: RunState): boolean => onlyJob(state).attempts[0]?.pool?.phase === 'preparing';
 
 test('a log that vanishes, returns or is truncated while a job runs is reported, and earlier events are kept', async (t) => {
   const harness = await condorHarness(t, {});

@@ -34,7 +34,7 @@ pool = "condor"
   assert.equal(await result(run, 'odd.txt'), odd);
   const [attempt] = job.attempts;
   assert.match(attempt?.agent?.site ?? '', /CHTC-Spark-CE1|PDX-Coeus-CE1|GP-ARGO-ksu-backfill/);
-  assert.equal(attempt?.pool?.site, attempt?.agent?.site);
+  assert.equal(attempt?.site, attempt?.agent?.site);
   assert.equal(state.garbled, 0);
 });
 

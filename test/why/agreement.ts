@@ -55,16 +55,8 @@ export function accountsOfLog(events: readonly LogEvent[]): JobAccounts[] {
     const job = history.node === undefined ? state.get(id) : undefined;
     // A job with only a submit event is known from the run's own journal.
     if (job !== undefined) Object.assign(said, accountsOfState(job, quoted));
-    return { job: id, said: withoutFetching(said, history) };
+    return { job: id, said };
   });
-}
-
-/** While an attempt receives its input, `status` does not name its site yet. */
-function withoutFetching(said: JobAccounts['said'], { attempts }: JobHistory): JobAccounts['said'] {
-  const last = attempts.at(-1);
-  const isPlaced = last?.ending !== 'running' || last.spans.some(({ doing }) => doing === 'training');
-  if (isPlaced) return said;
-  return Object.fromEntries(Object.entries(said).map(([who, one]) => [who, { ...one, place: '' }]));
 }
 
 function jobsOf(events: readonly LogEvent[], folding: LogFold): Map<string, JobHistory> {

@@ -54,7 +54,7 @@ test('a job that succeeds at once has one attempt, its site, and the time of its
   const job = story(submitted, moving, moved, executing, terminated(0));
   assert.deepEqual([job.outcome, job.results, job.attempts.length], ['success', 'results/0000', 1]);
   const [attempt] = job.attempts;
-  assert.deepEqual([attempt?.pool?.site, attempt?.pool?.host], ['Site-A', 'x@worker.example']);
+  assert.deepEqual([attempt?.site, attempt?.machine], ['Site-A', 'x@worker.example']);
   assert.equal(attempt?.pool?.millis.fetching, 1000);
 });
 
@@ -171,7 +171,7 @@ test('an eviction caused by a removal is ignored: the removal says who asked for
 test("the site is the one the report names, even where only the job's copy of it is in the log", () => {
   const execute =
     '001 Job executing on host: <1.2.3.4>\n\tGLIDEIN_Site = "B"\n\tJOBGLIDEIN_ResourceName = "A"';
-  assert.equal(story(submitted, execute).attempts[0]?.pool?.site, 'A');
+  assert.equal(story(submitted, execute).attempts[0]?.site, 'A');
 });
 
 test('a job removed while waiting has a reason although no attempt has, and is no longer held', () => {

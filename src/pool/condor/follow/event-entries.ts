@@ -44,10 +44,6 @@ interface TrackedJob {
   releases: number;
   /** The number of its latest attempt. */
   attempt: number;
-  /** What that attempt was last doing. */
-  doing: Activity | undefined;
-  /** Whether its worker has been recorded. */
-  hasWorker: boolean;
   /** How it ended. */
   outcome: Outcome;
   /** When it was submitted, if the log says so. */
@@ -130,7 +126,10 @@ export class EventEntries {
     if (event.kind === 'cluster-remove') this.#removed(event, at);
     if (event.proc < 0) return;
     const { job, round } = this.#jobOf(event.cluster, event.proc);
-    const tracked = this.#jobs.get(job) ?? newTrackedJob(job, event.cluster, round);
+    const tracked = this.#jobs.get(job) ?? {
+      ...{ job, cluster: event.cluster, round, releases: 0, attempt: 0, failures: 0, ranOut: 0 },
+      ...{ outcome: 'lost', queuedAt: undefined, why: 'first attempt' },
+    };
     this.#jobs.set(job, tracked);
     if (event.cluster < tracked.cluster) return;
     this.#lastTime = at ?? this.#lastTime;
@@ -170,8 +169,6 @@ export class EventEntries {
     switch (change.kind) {
       case 'began':
         tracked.attempt += 1;
-        tracked.doing = undefined;
-        tracked.hasWorker = false;
         // Attempts are numbered on in the next cluster.
         change.attempt.number = tracked.attempt;
         this.#emit({ kind: 'attempt-started', job, attempt: tracked.attempt, why: tracked.why });
@@ -184,7 +181,7 @@ export class EventEntries {
         return;
       case 'doing':
         if (change.attempt.number > tracked.attempt) this.#renumber(tracked, change.attempt.number);
-        else this.#phase(tracked, change.doing, change.attempt);
+        else this.#phase(tracked, change.doing);
         return;
       case 'connection': {
         const { attempt } = tracked;
@@ -220,26 +217,15 @@ export class EventEntries {
     this.#emit({ kind: 'attempt-started', job, attempt, why, was });
   }
 
-  #phase(tracked: TrackedJob, doing: Activity, attempt: AttemptHistory): void {
-    tracked.doing = doing;
-    const phase = phases[doing];
-    const isThere = doing === 'training' || doing === 'cut-off';
-    if (phase !== undefined) this.#place(tracked, phase, isThere ? attempt : undefined);
-  }
-
-  #place(tracked: TrackedJob, phase: Phase, { machine = '', site = '' }: Partial<AttemptHistory> = {}): void {
+  #phase(tracked: TrackedJob, doing: Activity): void {
     const { job, attempt } = tracked;
-    tracked.hasWorker ||= machine !== '' || site !== '';
-    const place = defined({ host: machine || undefined, site: site || undefined });
-    this.#emit({ kind: 'attempt-phase', job, attempt, phase, ...place });
+    const phase = phases[doing];
+    if (phase !== undefined) this.#emit({ kind: 'attempt-phase', job, attempt, phase });
   }
 
   #ended(tracked: TrackedJob, ended: AttemptHistory, end: AttemptEnd, complaint: string): void {
-    const { ending, cause, machine, site } = ended;
+    const { ending, cause } = ended;
     const { job, attempt } = tracked;
-    // For an attempt that never executed, the worker is known from its transfer or from its end.
-    if (!tracked.hasWorker && (machine !== '' || site !== ''))
-      this.#place(tracked, phases[tracked.doing ?? 'fetching'] ?? 'fetching', ended);
     const [outcome, exit, found] = exitOf(end, complaint);
     const fault = found && { ...found, ...defined({ cause }) };
     if (ending === 'requeued') {
@@ -263,7 +249,7 @@ export class EventEntries {
     this.#emit({ kind: 'job-held', job, fault });
     // A user's hold waits for the user; any other hold that no rule releases ends the job.
     if (remedyForHold(hold, 1) === 'more-memory') tracked.ranOut += 1;
-    const heldAfter = this.#ageOf(tracked);
+    const heldAfter = tracked.queuedAt === undefined ? 0 : (this.#lastTime - tracked.queuedAt) / 1000;
     if (code !== userHoldCode && !this.#rules.willRelease(hold, { ...tracked, heldAfter }, job))
       this.#end(tracked, { outcome: 'failed' });
   }
@@ -275,10 +261,6 @@ export class EventEntries {
     const { round, releases } = this.#retriesOf(job);
     if (round > tracked.round) this.#emit({ kind: 'round-started', round, jobs: [job], why: retryReason });
     else if (releases > tracked.releases) this.#emit({ kind: 'job-released', job, why: retryReason });
-  }
-
-  #ageOf({ queuedAt }: TrackedJob): number {
-    return queuedAt === undefined ? 0 : (this.#lastTime - queuedAt) / 1000;
   }
 
   #finished(tracked: TrackedJob, { outcome: how, reason }: Finished, cause: FaultRecord['cause']): void {
@@ -311,8 +293,8 @@ const phases: Partial<Record<Activity, Phase>> = {
   queued: 'fetching',
   fetching: 'fetching',
   preparing: 'preparing',
-  training: 'preparing',
-  'cut-off': 'preparing',
+  training: 'training',
+  'cut-off': 'training',
   returning: 'returning',
 };
 
@@ -346,18 +328,3 @@ function exitOf({ how, code = 0, subcode = 0, reason, termination }: AttemptEnd,
     }
   }
 }
-
-const newTrackedJob = (job: string, cluster: number, round: number): TrackedJob => ({
-  job,
-  cluster,
-  round,
-  releases: 0,
-  attempt: 0,
-  doing: undefined,
-  hasWorker: false,
-  outcome: 'lost',
-  queuedAt: undefined,
-  failures: 0,
-  ranOut: 0,
-  why: 'first attempt',
-});

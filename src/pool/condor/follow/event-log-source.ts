@@ -72,7 +72,7 @@ class EventLogSource {
     const taken = this.#entries.take();
     const entries = (await isAdopted(this.#runFolder))
       ? taken.map(adoptedEntry)
-      : await Promise.all(taken.map((entry) => this.#explain(entry)));
+      : await Promise.all(taken.map((entry) => this.#explain(beforeAgent(entry))));
     const damage = { file: condorFiles.eventLog, lines: this.#garbled };
     return {
       entries: withOutcomes(entries),
@@ -137,10 +137,12 @@ class EventLogSource {
   }
 }
 
+/** An executing job is at first only the agent, which reports when the training starts. */
+const beforeAgent = (entry: Observation): Observation =>
+  entry.kind === 'attempt-phase' && entry.phase === 'training' ? { ...entry, phase: 'preparing' } : entry;
+
 /** Without an agent, HTCondor is the only source: an executing job trains, and the exit code is the program's. */
 function adoptedEntry(entry: Observation): Observation {
-  if (entry.kind === 'attempt-phase' && entry.phase === 'preparing' && entry.host !== undefined)
-    return { ...entry, phase: 'training' };
   if (entry.kind !== 'attempt-ended' || entry.exit === null || entry.exit === 0) return entry;
   const message = `the program exited with code ${entry.exit}`;
   const fix = `read what it printed: \`updraft logs ${entry.job} --err\``;
