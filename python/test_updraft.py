@@ -733,6 +733,30 @@ class WithoutTorch(AttemptTest):
             progress.flush()
         self.assertEqual(steps(), list(range(5_000)))
 
+    def test_reports_once_how_fast_the_host_copies_to_a_gpu_that_is_in_use(self) -> None:
+        def first_line(fake: Any) -> dict[str, Any]:
+            progress = updraft.progress.Progress("progress.jsonl")
+            with unittest.mock.patch.object(updraft.progress, "get_torch", return_value=fake):
+                progress.measure()
+            progress.log(updraft.position.Position(), {"loss": 1})
+            progress.log(updraft.position.Position(0, 1), {"loss": 1})
+            progress.flush()
+            with open("progress.jsonl") as file:
+                first, second = (json.loads(line) for line in file)
+            os.remove("progress.jsonl")
+            self.assertNotIn("copyBytesPerSecond", second)
+            return dict(first)
+
+        gpu = unittest.mock.MagicMock()
+        gpu.cuda.Event.return_value.elapsed_time.return_value = 0.5
+        self.assertEqual(first_line(gpu)["copyBytesPerSecond"], 16 * 2**20 * 2000)
+        gpu.cuda.is_initialized.return_value = False
+        self.assertNotIn("copyBytesPerSecond", first_line(gpu))
+        full = unittest.mock.MagicMock()
+        full.empty.side_effect = RuntimeError("CUDA out of memory")
+        self.assertNotIn("copyBytesPerSecond", first_line(full))
+        self.assertNotIn("copyBytesPerSecond", first_line(None))
+
     def test_a_tensor_of_a_gpu_is_copied_now_and_read_later(self) -> None:
         class OnGpu:
             device, reads = unittest.mock.Mock(type="cuda"), 0

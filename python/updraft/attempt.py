@@ -47,6 +47,7 @@ class Attempt:
         used_folders.add(os.path.realpath(self.folder))
         if self.ranks.rank > 0:
             self.progress = Progress(None)
+        self.progress.measure()
         self.interval.start(time.monotonic())
         if self.is_guarded and threading.current_thread() is threading.main_thread():
             before = signal.signal(signal.SIGTERM, self._ask_to_leave)

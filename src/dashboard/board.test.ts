@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { imagenetRun } from '../../test/dashboard/imagenet-run.ts';
 import { type AgentBody, type Entry, fold, loadRun } from '@updraft/account/journal';
 import type { RunEntry } from '@updraft/account/testing';
-import { lossColumns, readRun, sections, sumOver } from '@updraft/account/report';
+import { attemptCsv, jobTable, lossColumns, readRun, sections, sumOver } from '@updraft/account/report';
 import { formatSeconds } from '@updraft/view/format';
 import { sectionHtml } from '@updraft/view/html';
 import { withoutEmptyColumns } from '@updraft/view/document';
@@ -106,6 +106,26 @@ test('time in which a fetch stalled is lost, however the attempt ends', () => {
   );
   const [trouble] = boardOf(state, standing, 0).wrong;
   assert.deepEqual([trouble?.cause, trouble?.message], ['transfer-stalled', 'nothing came']);
+});
+
+test('what a training reports of its speed is in the report, its CSV and on the board', () => {
+  const job = '0000';
+  const own = { v: 1, t: at.t, seq: 1, job, attempt: 1 } as const;
+  const state = fold([
+    created([job]),
+    { ...at, seq: 1, kind: 'attempt-started', job, attempt: 1, why: '' },
+    { ...own, kind: 'agent-started', version: '1', host: 'h', pid: 1, gpus: ['NVIDIA H200'] },
+    { ...own, kind: 'progress', epoch: 1, copyBytesPerSecond: 55e9 },
+    { ...own, kind: 'agent-ended', outcome: 'success', exit: 0 },
+    { ...at, seq: 2, kind: 'attempt-ended', job, attempt: 1, outcome: 'success', exit: 0 },
+    { ...at, seq: 3, kind: 'job-ended', job, outcome: 'success' },
+  ]);
+  const { report, ledger, jobs } = readRun('', state);
+  assert.equal(report.gpus[0]?.copyBytesPerSecond, 55e9);
+  assert.equal(jobTable(jobs, ledger.rows)[0]?.copyBytesPerSecond, 55e9);
+  const [head = '', row = ''] = [...attemptCsv(ledger)].map((line) => line.trim().split(','));
+  assert.equal(row[head.indexOf('copyBytesPerSecond')], '55000000000');
+  assert.match(boardOf(state, standing, 0).tables, /copy to GPU[\s\S]*55 GB\/s/);
 });
 
 test('a missing file of the run is reported, with its fix', () => {

@@ -1,6 +1,6 @@
 import { defined } from '@updraft/base';
 import { timeUnit, type Unit } from '@updraft/view/charts';
-import { formatPerSecond, formatSeconds, formatShare } from '@updraft/view/format';
+import { formatBytesPerSecond, formatPerSecond, formatSeconds, formatShare } from '@updraft/view/format';
 import type { AgentState } from '../journal/agent-state.ts';
 
 /** A figure of how fast an attempt trained. One row here is all that reports, tables, CSV and comparisons need. */
@@ -45,6 +45,12 @@ export const speedFigures = {
     ...{ phrase: 'has shorter epochs than', isLowerBetter: true, max: Infinity },
     ...{ show: formatSeconds, unit: timeUnit },
     of: ({ training }) => training?.pace?.epochSeconds,
+  },
+  copyBytesPerSecond: {
+    ...{ title: 'copy to GPU', name: 'copy', long: 'Copy from host to GPU, bytes per second' },
+    ...{ phrase: 'copies faster to its GPUs than', isLowerBetter: false, max: Infinity },
+    ...{ show: formatBytesPerSecond, unit: (): Unit => ({ name: 'GB/s', size: 1e9 }) },
+    of: ({ training }) => training?.copyBytesPerSecond,
   },
 } satisfies Record<string, SpeedFigure>;
 

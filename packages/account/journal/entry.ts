@@ -115,6 +115,8 @@ export const progressFields = [
   'waited',
   // Samples, such as images, that it has used since it started.
   'samples',
+  // How fast its host copies to its GPU, in bytes per second.
+  'copyBytesPerSecond',
   // Checkpoints it has written since it started, and the seconds it waited for them.
   'saves',
   'saveSeconds',

@@ -1,6 +1,7 @@
 /** The table of `results`: columns, order, and what is left out on a narrow screen. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { eachSpeed } from '../history/speeds.ts';
 import type { JobTableRow } from './job-table.ts';
 import { sectionText } from '@updraft/view/document';
 import { resultsCsv, resultsJson, resultsSection, sortResults } from './results-table.ts';
@@ -10,7 +11,7 @@ const row = (job: string, lr: number, accuracy: number | undefined, best = accur
   ...{ executeSeconds: 1800, slotBusySeconds: null, transferTotalSeconds: null, lastTransferSeconds: null },
   executeTotalSeconds: 3600,
   ...{ stalls: 0, holds: 0, evictions: 0, cause: null, loss: null, accuracy: accuracy ?? null },
-  ...{ gpu: null, gpuUse: null, samplesPerSecond: null, epochSeconds: null },
+  ...{ gpu: null, ...eachSpeed(() => null) },
   parameters: { lr },
   metrics: accuracy === undefined ? {} : { accuracy },
   best: best === undefined ? {} : { accuracy: best },

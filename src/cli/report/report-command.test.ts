@@ -189,7 +189,7 @@ test('every form has a row per job: by default for a few jobs, with --jobs for m
   );
   const [head, first, ...more] = (await ask('osg.log', '--csv', '--jobs')).trimEnd().split('\n');
   assert.match(head ?? '', /^job,node,outcome,valid,sites,executeSeconds,slotBusySeconds,/);
-  assert.equal(first, '794569.0,,success,true,CHTC-Spark-CE1,11182,13283,2100,2100,0,0,0,1,,,,,,,,,11182');
+  assert.equal(first, '794569.0,,success,true,CHTC-Spark-CE1,11182,13283,2100,2100,0,0,0,1,,,,,,,,,,11182');
   assert.equal(more.length, 99);
   const plain = JSON.parse(await ask('osg.log', '--json')) as LogReport & { jobRows?: JobTableRow[] };
   assert.equal(plain.jobRows, undefined);
