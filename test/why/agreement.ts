@@ -85,8 +85,11 @@ function accountsOfState(job: JobState, history?: JobHistory): JobAccounts['said
 function statusOf(events: readonly LogEvent[]): Map<string, JobState> {
   const entries = new EventEntries(
     { willRelease: () => false },
-    (cluster, proc) => ({ job: `${cluster}.${proc}`, round: 1 }),
-    () => 0,
+    {
+      jobOf: (cluster, proc) => ({ job: `${cluster}.${proc}`, round: 1 }),
+      sizeOf: () => 0,
+      retriesOf: () => ({ round: 1, releases: 0 }),
+    },
   );
   for (const event of events) entries.add(event);
   return new Map(fold(entries.take()).jobs.map((job) => [job.id, job]));

@@ -166,12 +166,11 @@ const withFault = ({ outcome, faults }: AgentState, fault: FaultRecord): FaultRe
   outcome === undefined ? [...faults, fault] : [fault, ...faults];
 
 function heartbeat(
-  { peakMemoryBytes = 0, gpuUse }: AgentState,
+  { peakMemoryBytes = 0, gpuUse: { percent, samples } = { percent: 0, samples: 0 } }: AgentState,
   { memoryBytes, quietSeconds, gpuPercent }: Extract<AgentEntry, { kind: 'heartbeat' }>,
 ): Partial<AgentState> {
   const measured = { memoryBytes, quietSeconds, peakMemoryBytes: Math.max(peakMemoryBytes, memoryBytes) };
   if (gpuPercent === undefined) return measured;
-  const { percent, samples } = gpuUse ?? { percent: 0, samples: 0 };
   const mean = (percent * samples + gpuPercent) / (samples + 1);
   return { ...measured, gpuUse: { percent: mean, samples: samples + 1 } };
 }
@@ -361,8 +360,11 @@ function addProgress(own: OwnState, entry: ProgressEntry): OwnState {
 }
 
 /** Checkpoints that a training reported in all its starts, and the seconds it waited for them; undefined if none. */
-export function savesOf(training: TrainingState | undefined): TrainingState['savedBefore'] {
-  const { saves = 0, saveSeconds = 0, savedBefore = { saves: 0, seconds: 0 } } = training ?? {};
+export function savesOf({
+  saves = 0,
+  saveSeconds = 0,
+  savedBefore = { saves: 0, seconds: 0 },
+}: Partial<TrainingState> = {}): TrainingState['savedBefore'] {
   if (saves + savedBefore.saves === 0) return undefined;
   return { saves: saves + savedBefore.saves, seconds: saveSeconds + savedBefore.seconds };
 }

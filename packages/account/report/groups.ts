@@ -124,10 +124,6 @@ class Tally {
     this.#latest = job;
   }
 
-  #medianSpeed(of: SpeedName): number | null {
-    return quantile(ascending(this.#speeds.flatMap((speed) => speed[of] ?? [])), 0.5);
-  }
-
   report(name: string, hasTransfers: boolean): GroupReport {
     const slotSeconds = inSeconds(this.sum);
     const slotTotalSeconds = sumOver(slotSeconds, slotColumns);
@@ -149,7 +145,7 @@ class Tally {
       computeMaxSeconds: compute.at(-1) ?? null,
       transferMedianSeconds: hasTransfers ? quantile(ascending(this.#transfer), 0.5) : null,
       transferBytesPerSecond: quantile(ascending(this.#rates), 0.5),
-      ...eachSpeed((speed) => this.#medianSpeed(speed)),
+      ...eachSpeed((name) => quantile(ascending(this.#speeds.flatMap((one) => one[name] ?? [])), 0.5)),
     };
   }
 }

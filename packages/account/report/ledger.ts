@@ -73,7 +73,13 @@ export function ledgerOf(
   doubted: ReadonlySet<string> = new Set(),
 ): Ledger {
   const adder = new Adder();
-  const rows = jobs.map((job) => jobRow(job, doubted.has(job.id), adder));
+  return sumOfRows(
+    jobs.map((job) => jobRow(job, doubted.has(job.id), adder)),
+    facts,
+  );
+}
+
+export function sumOfRows(rows: JobRow[], facts: LogFacts): Ledger {
   const sum = noAmounts();
   for (const { millis } of rows) addAmounts(sum, millis);
   return { rows, sum, totalMillis: sumOver(sum, columns), slotMillis: sumOver(sum, slotColumns), facts };

@@ -2,14 +2,13 @@ import { counted } from '@updraft/base';
 import { collectGarbageSoon } from '@updraft/base/processes';
 import { type DagRun, nodeJobs, startedInner } from '@updraft/htcondor/dag';
 import { type LogSource, unreadNotes } from '@updraft/htcondor/eventlog';
-import { type Ledger, ledgerOf } from './ledger.ts';
+import { type Ledger, ledgerOf, sumOfRows } from './ledger.ts';
 import { endAsDone, type JobHistory } from '../history/history.ts';
 import { type HistoryOptions, readHistory } from '../history/read-history.ts';
 import { logReport, type LogReport } from './log-report.ts';
 import { noEventsFault } from './no-events.ts';
 import { judgeJobs, type Validity } from './validity.ts';
 import { noFacts } from '../history/log-facts.ts';
-import { addAmounts, columns, noAmounts, slotColumns, sumOver } from './columns.ts';
 
 export interface ReadLogs {
   jobs: JobHistory[];
@@ -116,8 +115,6 @@ export function mergeReads(parts: readonly { name: string; read: ReadLogs | unde
 function mergeLedgers(parts: readonly { name: string; read: ReadLogs }[]): Ledger {
   const ledgers = parts.map(({ read }) => read.ledger);
   const facts = ledgers.map((ledger) => ledger.facts);
-  const sum = noAmounts();
-  for (const ledger of ledgers) addAmounts(sum, ledger.sum);
   const [first] = facts;
   const isOneZone = facts.every(({ zone }) => zone === first?.zone);
   const times = (values: readonly (number | undefined)[]) => values.filter((value) => value !== undefined);
@@ -125,12 +122,9 @@ function mergeLedgers(parts: readonly { name: string; read: ReadLogs }[]): Ledge
     times(facts.map(({ firstTime }) => firstTime)),
     times(facts.map(({ lastTime }) => lastTime)),
   ];
-  return {
-    rows: parts.flatMap(({ name, read }) => read.ledger.rows.map((row) => ({ ...row, log: name }))),
-    sum,
-    totalMillis: sumOver(sum, columns),
-    slotMillis: sumOver(sum, slotColumns),
-    facts: {
+  return sumOfRows(
+    parts.flatMap(({ name, read }) => read.ledger.rows.map((row) => ({ ...row, log: name }))),
+    {
       ...noFacts,
       events: facts.reduce((count, { events }) => count + events, 0),
       hasTransfers: facts.some(({ hasTransfers }) => hasTransfers),
@@ -140,5 +134,5 @@ function mergeLedgers(parts: readonly { name: string; read: ReadLogs }[]): Ledge
       zone: isOneZone ? first?.zone : undefined,
       offsetMinutes: isOneZone ? first?.offsetMinutes : undefined,
     },
-  };
+  );
 }

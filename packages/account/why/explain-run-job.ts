@@ -21,7 +21,12 @@ export interface FiledEntry {
 }
 
 /** What a run's journals say about one job. */
-export interface RunJobRecord extends Omit<SilentRecord, 'entries'> {
+export interface RunJobRecord {
+  job: JobState;
+  /** The scheduler that has the jobs in its queue. */
+  queue?: string | undefined;
+  /** Milliseconds since the epoch; without it, nothing is said about silence. */
+  now?: number;
   entries: readonly FiledEntry[];
   /** What the local pool does next or did last; undefined if its plan is lost or another pool decides. */
   decision?: Decision | undefined;
@@ -232,22 +237,13 @@ function describeActivity({ job, decision, isSupervised, queue }: RunJobRecord):
   return [`The supervisor of the run tries again ${when}.`];
 }
 
-interface SilentRecord {
-  job: JobState;
-  entries: readonly { entry: Entry }[];
-  /** The scheduler that has the jobs in its queue. */
-  queue?: string | undefined;
-  /** Milliseconds since the epoch; without it, nothing is said about silence. */
-  now?: number;
-}
-
 /** About an attempt that runs, but whose agent has not reported for too long; undefined otherwise. */
 function explainSilence({
   job,
   entries,
   queue,
   now,
-}: SilentRecord): Pick<Explanation, 'cause' | 'title' | 'because' | 'advice'> | undefined {
+}: RunJobRecord): Pick<Explanation, 'cause' | 'title' | 'because' | 'advice'> | undefined {
   const last = job.attempts.at(-1);
   if (now === undefined || job.status !== 'running' || last?.agent === undefined) return undefined;
   const quiet = silence(last, now);

@@ -27,9 +27,7 @@ function entriesOf(
 ): Observation[] {
   const entries = new EventEntries(
     { willRelease: ({ code }, { failures }) => code === 13 && failures < 2, leaseSeconds: () => 1200 },
-    (_, proc) => ({ job: jobId(proc), round: 1 }),
-    () => 1,
-    () => retries,
+    { jobOf: (_, proc) => ({ job: jobId(proc), round: 1 }), sizeOf: () => 1, retriesOf: () => retries },
   );
   const parser = createParser({ reference: 0, onEvent: (event) => entries.add(event) });
   const text = events.map((event, index) => {

@@ -25,7 +25,7 @@ import {
 } from '@updraft/account/journal';
 import { defaultLeaseSeconds, type FailureCounts } from '@updraft/account/recovery';
 import { retryReason } from '../tools/queued-jobs.ts';
-import type { JobRetries, KnownJob } from './run-clusters.ts';
+import type { RunClusters } from './run-clusters.ts';
 
 /** Decides whether the run's rules will release a held job after these failures. */
 export interface ReleaseRule {
@@ -33,6 +33,9 @@ export interface ReleaseRule {
   /** How long the pool tries to reconnect to a worker. */
   leaseSeconds?(): number | undefined;
 }
+
+/** Which jobs of the run are in the queue. */
+type KnownJobs = Pick<RunClusters, 'jobOf' | 'sizeOf' | 'retriesOf'>;
 
 /** A job of the run, over all its clusters. */
 interface TrackedJob {
@@ -67,30 +70,16 @@ export class EventEntries {
   readonly #rules: ReleaseRule;
   readonly #fold: LogFold;
   readonly #jobs = new Map<string, TrackedJob>();
-  readonly #jobOf: (cluster: number, proc: number) => KnownJob;
-  readonly #sizeOf: (cluster: number) => number;
-  readonly #retriesOf: (job: string) => JobRetries;
+  readonly #clusters: KnownJobs;
   #entries: Observation[] = [];
   #seq = 0;
   #lastTime = 0;
   /** The job whose event is being folded. */
   #current: TrackedJob | undefined;
 
-  /**
-   * `sizeOf` returns how many jobs a cluster has when all are in the queue; `retriesOf`, which retries
-   * of a job the run's journal has.
-   */
-  constructor(
-    rules: ReleaseRule,
-    jobOf: (cluster: number, proc: number) => KnownJob,
-    sizeOf: (cluster: number) => number,
-    retriesOf: (job: string) => JobRetries = () => ({ round: 1, releases: 0 }),
-    options: Pick<FoldOptions, 'evidence' | 'ours'> = {},
-  ) {
+  constructor(rules: ReleaseRule, clusters: KnownJobs, options: Pick<FoldOptions, 'evidence' | 'ours'> = {}) {
     this.#rules = rules;
-    this.#jobOf = jobOf;
-    this.#sizeOf = sizeOf;
-    this.#retriesOf = retriesOf;
+    this.#clusters = clusters;
     this.#fold = new LogFold({ ...options, onChange: (fold, change) => this.#changed(fold, change) });
   }
 
@@ -111,7 +100,7 @@ export class EventEntries {
     return new Map(
       this.#fold.finish().map((history) => {
         const [cluster, proc] = history.id.split('.');
-        return [this.#jobOf(Number(cluster), Number(proc)).job, history];
+        return [this.#clusters.jobOf(Number(cluster), Number(proc)).job, history];
       }),
     );
   }
@@ -125,7 +114,7 @@ export class EventEntries {
   add(event: LogEvent, at = event.time): void {
     if (event.kind === 'cluster-remove') this.#removed(event, at);
     if (event.proc < 0) return;
-    const { job, round } = this.#jobOf(event.cluster, event.proc);
+    const { job, round } = this.#clusters.jobOf(event.cluster, event.proc);
     const tracked = this.#jobs.get(job) ?? {
       ...{ job, cluster: event.cluster, round, releases: 0, attempt: 0, failures: 0, ranOut: 0 },
       ...{ outcome: 'lost', queuedAt: undefined, why: 'first attempt' },
@@ -144,8 +133,8 @@ export class EventEntries {
   #removed({ cluster, details }: EventOf<'cluster-remove'>, at: number | undefined): void {
     if (details.completion === 'complete') return;
     this.#lastTime = at ?? this.#lastTime;
-    for (let proc = details.jobs ?? Infinity; proc < this.#sizeOf(cluster); proc++) {
-      const { job } = this.#jobOf(cluster, proc);
+    for (let proc = details.jobs ?? Infinity; proc < this.#clusters.sizeOf(cluster); proc++) {
+      const { job } = this.#clusters.jobOf(cluster, proc);
       if ((this.#jobs.get(job)?.cluster ?? 0) < cluster)
         this.#emit({ kind: 'job-ended', job, outcome: 'stopped' });
     }
@@ -167,18 +156,15 @@ export class EventEntries {
     if (tracked === undefined) return;
     const { job } = tracked;
     switch (change.kind) {
-      case 'began':
+      case 'began': {
         tracked.attempt += 1;
         // Attempts are numbered on in the next cluster.
         change.attempt.number = tracked.attempt;
-        this.#emit({ kind: 'attempt-started', job, attempt: tracked.attempt, why: tracked.why });
-        this.#entries.push({
-          kind: 'attempt-logged',
-          job,
-          attempt: tracked.attempt,
-          logged: change.attempt,
-        });
+        const { attempt, why } = tracked;
+        this.#emit({ kind: 'attempt-started', job, attempt, why });
+        this.#entries.push({ kind: 'attempt-logged', job, attempt, logged: change.attempt });
         return;
+      }
       case 'doing':
         if (change.attempt.number > tracked.attempt) this.#renumber(tracked, change.attempt.number);
         else this.#phase(tracked, change.doing);
@@ -258,7 +244,7 @@ export class EventEntries {
   #end(tracked: TrackedJob, how: Pick<JobEnd, 'outcome' | 'results' | 'fault'>): void {
     const { job } = tracked;
     this.#emit({ kind: 'job-ended', job, ...how });
-    const { round, releases } = this.#retriesOf(job);
+    const { round, releases } = this.#clusters.retriesOf(job);
     if (round > tracked.round) this.#emit({ kind: 'round-started', round, jobs: [job], why: retryReason });
     else if (releases > tracked.releases) this.#emit({ kind: 'job-released', job, why: retryReason });
   }

@@ -13,10 +13,8 @@ import { EventEntries } from './event-entries.ts';
 import { RunClusters } from './run-clusters.ts';
 
 /** The entries from HTCondor's event log of a run. Reads only the run's folder; does not ask the schedd. */
-export function eventLogSource(runFolder: string, plan: Plan): EntrySource {
-  const source = new EventLogSource(runFolder, plan);
-  return { paths: [source.path], read: () => source.read() };
-}
+export const eventLogSource = (runFolder: string, plan: Plan): EntrySource =>
+  new EventLogSource(runFolder, plan);
 
 /** The jobs' histories from the same log, with evidence, by job id; `ours` unless it has its own rules. */
 export const loggedHistories = (runFolder: string, ours: boolean): Promise<Map<string, JobHistory>> =>
@@ -24,6 +22,7 @@ export const loggedHistories = (runFolder: string, ours: boolean): Promise<Map<s
 
 class EventLogSource {
   readonly path: string;
+  readonly paths: readonly string[];
   readonly #runFolder: string;
   readonly #plan: Plan | undefined;
   #policy: RunPolicy | undefined;
@@ -40,6 +39,7 @@ class EventLogSource {
   constructor(runFolder: string, plan: Plan | undefined, options?: Pick<FoldOptions, 'evidence' | 'ours'>) {
     this.#runFolder = runFolder;
     this.path = path.join(runFolder, condorFiles.eventLog);
+    this.paths = [this.path];
     this.#plan = plan;
     this.#clusters = new RunClusters(runFolder);
     this.#entries = new EventEntries(
@@ -48,9 +48,7 @@ class EventLogSource {
           this.#policy !== undefined && willRelease(policyOfJob(this.#policy, job), hold, failures),
         leaseSeconds: () => this.#policy?.leaseSeconds,
       },
-      (cluster, proc) => this.#clusters.jobOf(cluster, proc),
-      (cluster) => this.#clusters.sizeOf(cluster),
-      (job) => this.#clusters.retriesOf(job),
+      this.#clusters,
       options,
     );
   }

@@ -5,7 +5,7 @@ import { JournalTail } from '@updraft/account/journal';
 import { roundOfBatch } from '../condor-files.ts';
 
 /** A job of the run, and the round in which it was submitted. */
-export interface KnownJob {
+interface KnownJob {
   job: string;
   round: number;
 }
