@@ -307,6 +307,15 @@ class Damaged(AttemptTest):
         count = int(os.environ.get("UPDRAFT_TEST_DAMAGES", "40"))
         self.assertEqual(self.attempt(lambda _: self.damage(count), NEVER), (0, None))
 
+    def test_a_file_of_another_value_than_a_checkpoint_is_reported_too(self) -> None:
+        for trusts in (False, True):
+            os.makedirs("saved", exist_ok=True)
+            with open("saved/other", "wb") as file:
+                pickle.dump(3, file)
+            named("saved/other")
+            with self.assertRaisesRegex(SystemExit, "saved/.* is damaged.*Move it elsewhere"):
+                self.train(trusts, saves=False)
+
     def damage(self, count: int) -> None:
         # Python's reader may ask for as much memory as a damaged number says.
         with open("/proc/self/statm") as file:

@@ -436,7 +436,9 @@ class Training(Reads):
             self._means = Means(state.get("means", {}))
 
     def _read(self, path: str) -> dict[str, Any]:
-        return self._of_rank(self._store.read(path))
+        state = self._store.read(path)
+        with self._store.using("content"):
+            return self._of_rank(state)
 
     def _with_parts(self, state: dict[str, Any], path: str) -> dict[str, Any]:
         if not os.path.isdir(path):
