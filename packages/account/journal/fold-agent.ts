@@ -34,7 +34,9 @@ import {
  */
 export function foldAgent(before: AgentState | undefined, entry: AgentEntry): AgentState {
   if (entry.kind === 'progress') return addProgress(ownCopy(before ?? fresh(entry)), entry);
-  const state = withStall(advance(before ?? fresh(entry), entry), entry);
+  const now = advance(before ?? fresh(entry), entry);
+  // Absent, never undefined.
+  const state: AgentState = { ...now, ...defined({ stall: changeStall(now, entry) }) };
   switch (entry.kind) {
     case 'agent-started':
       return { ...state, ...started(before, entry) };
@@ -179,8 +181,8 @@ function withShort(
   short: AgentState['short'] = {},
   { of, needed, asked }: Extract<AgentEntry, { kind: 'request-short' }>,
 ): NonNullable<AgentState['short']> {
-  const others = Object.entries(short).filter(([what]) => what !== of);
-  return Object.fromEntries(needed > asked ? [...others, [of, { needed, asked }]] : others);
+  const { [of]: _old, ...others } = short;
+  return needed > asked ? { ...others, [of]: { needed, asked } } : others;
 }
 
 function withLacks(state: AgentState, { checks }: Extract<AgentEntry, { kind: 'self-test' }>): AgentState {
@@ -325,15 +327,15 @@ type OwnState = AgentState & { training: TrainingState & OwnExtremes };
 
 function ownCopy(state: AgentState): OwnState {
   const { training = { command: '' } } = state;
-  const metrics = training.metrics && { ...training.metrics };
-  const best = training.best && { ...training.best };
-  const worst = training.worst && { ...training.worst };
-  const pace = training.pace && { ...training.pace };
+  const parts = (['metrics', 'best', 'worst', 'pace'] as const).map((name) => [
+    name,
+    training[name] && { ...training[name] },
+  ]);
   const turns = training.turns && new CurveTurns(training.turns.entries);
   return {
     ...state,
     millis: { ...state.millis },
-    training: { ...training, ...defined({ metrics, best, worst, pace, turns }) },
+    training: { ...training, ...defined({ ...Object.fromEntries(parts), turns }) },
   };
 }
 
@@ -393,11 +395,6 @@ function setPace(training: TrainingState, entry: ProgressEntry, now: number): vo
 
 /** Received bytes are reported at least this often: a shorter gap is not a stall. */
 const maxReportGapMs = 1000;
-
-/** `stall` is absent, never undefined. */
-function withStall(state: AgentState, entry: AgentEntry): AgentState {
-  return { ...state, ...defined({ stall: changeStall(state, entry) }) };
-}
 
 /**
  * How long fetching has stalled, after one more entry: the time in which no byte of any object arrived until a server
