@@ -105,6 +105,9 @@ test("under torchrun the failing rank's exception is shown, not that of torchrun
   const unmarked = [...raised('train.py', 'ValueError: bad sample'), ...launcher];
   assert.equal(lastTraceback(unmarked).at(-1), 'ValueError: bad sample');
   assert.equal(lastSaid([...ranks, ...launcher]), 'ValueError: bad sample');
+  const logged =
+    'E1119 01:52:44.686000 678 torch/distributed/elastic/multiprocessing/api.py:1002] failed (exitcode: 1)';
+  assert.equal(lastSaid(['no such folder: data', logged, ...launcher]), 'no such folder: data');
 });
 
 test('of ranks that the agent or torchrun has marked, the one that is known to have failed is shown', () => {

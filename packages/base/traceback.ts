@@ -15,6 +15,9 @@ const rootCause = /^\s*Root Cause \(first observed failure\):/;
 const lostPeer =
   /Connection (?:closed|reset) by|Broken pipe|ncclRemoteError|NCCL communicator was aborted|Socket Timeout/i;
 
+/** What torchrun logs of its processes. */
+const launcherLine = /^[IWE]\d{4} \S+ \d+ torch\/distributed\/elastic\//;
+
 const shownFrames = 3;
 /** Some exceptions have messages of many lines. */
 const shownMessage = 3;
@@ -56,7 +59,8 @@ export function ofFailingRank(lines: readonly string[], failed?: number): string
   const root = lines.findLastIndex((line) => rootCause.test(line));
   const named = lines.slice(root + 1).flatMap((line) => /^\s*rank\s*: (\d+)/.exec(line)?.[1] ?? [])[0];
   const end = root === -1 ? -1 : lines.findLastIndex((line, at) => at < root && header.test(line));
-  const printed = end === -1 ? lines : lines.slice(0, end);
+  const above = end === -1 ? lines : lines.slice(0, end);
+  const printed = above.filter((line) => !launcherLine.test(line));
   const rankOf = (line: string): string | undefined => rankMark.exec(line)?.[1];
   const raised = printed.filter((line) => header.test(line.replace(rankMark, ''))).map(rankOf);
   const ranks = [...new Set(raised)].filter((rank) => rank !== undefined);

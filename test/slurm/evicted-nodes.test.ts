@@ -4,49 +4,10 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { isThere, systemClock } from '@updraft/base';
 import { readRunState } from '../../src/run/run-states.ts';
+import { lossesOf, twoProcesses } from '../two-processes.ts';
 import { project, slurmHarness } from './slurm-harness.ts';
 
-/** A training of two processes on two nodes. The first job waits, in the second one, where it is evicted: far apart. */
-const script = `
-import json, os, random, time
-import torch
-import updraft
-
-torch.set_num_threads(1)
-torch.manual_seed(1)
-torch.distributed.init_process_group("gloo")
-rank = torch.distributed.get_rank()
-
-class Samples(torch.utils.data.Dataset):
-    def __len__(self):
-        return 32
-    def __getitem__(self, index):
-        return torch.full((8,), index / 32) + 0.1 * torch.rand(8), index
-
-def wait_at(place):
-    mark = os.path.join(os.environ["MARKS"], place)
-    if rank == 1 and os.environ["UPDRAFT_JOB"] == "0000" and place in ("0-3", "8-5") and not os.path.exists(mark):
-        open(mark, "w").close()
-        while not run._attempt.is_asked_to_leave:
-            time.sleep(0.05)
-
-layers = torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Dropout(0.3), torch.nn.Linear(16, 1)
-model = torch.nn.parallel.DistributedDataParallel(torch.nn.Sequential(*layers))
-optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
-loader = torch.utils.data.DataLoader(Samples(), batch_size=4, shuffle=True)
-losses = []
-with updraft.training(model, optimizer, losses=losses) as run:
-    for epoch in run.epochs(12):
-        for step, (images, labels) in run.enumerate(loader):
-            optimizer.zero_grad()
-            loss = (model(images).squeeze(1) - labels / 32).pow(2).mean()
-            loss.backward()
-            optimizer.step()
-            losses.append([labels.tolist(), loss.item()])
-            wait_at(f"{epoch}-{step}")
-if rank == 0:
-    json.dump({"losses": losses, "weights": [one.tolist() for one in model.parameters()]}, open("model.pt", "w"))
-`;
+const script = `${twoProcesses}\ntrain()\n`;
 
 test('a training on two nodes that is evicted twice equals an undisturbed one', async (t) => {
   const files = project('exec python3 train.py', {
@@ -84,6 +45,5 @@ test('a training on two nodes that is evicted twice equals an undisturbed one', 
     readFile(path.join(run, `results/${job}/model.pt`), 'utf8'),
   );
   assert.equal(await first, await second);
-  const { losses } = JSON.parse(await first!) as { losses: [number[], number][] };
-  assert.equal(losses.length, 96);
+  assert.equal(lossesOf(await first!).length, 96);
 });
