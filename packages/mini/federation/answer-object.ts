@@ -167,8 +167,7 @@ const page =
 
 /** Applies the troubles that do not depend on the object; true when the request is answered. */
 export async function answerTrouble(exchange: Exchange): Promise<boolean> {
-  const { context, server, asked, response, method, signal } = exchange;
-  if (method === 'OPTIONS') return false;
+  const { context, server, asked, response, signal } = exchange;
   const { trouble } = context;
   const delay = trouble.pick('delay', asked);
   if (delay !== undefined) await context.clock.sleep(delay.ms, signal);
@@ -178,7 +177,7 @@ export async function answerTrouble(exchange: Exchange): Promise<boolean> {
     return true;
   }
   if (trouble.pick('html', asked) !== undefined) {
-    answerPage(exchange, 200);
+    answerPage(exchange);
     return true;
   }
   if (server.name === 'director' || trouble.pick('nonsense', asked) === undefined) return false;
@@ -190,11 +189,6 @@ export async function answerTrouble(exchange: Exchange): Promise<boolean> {
 function answerStatus(exchange: Exchange, action: ActionOf<'status'>): void {
   const { response, server } = exchange;
   if (action.retryAfterSeconds !== undefined) response.setHeader('Retry-After', action.retryAfterSeconds);
-  if (action.proxy) {
-    response.setHeader('Server', 'nginx');
-    answerPage(exchange, action.code);
-    return;
-  }
   const detail = 'trouble on demand';
   if (action.code === 401) response.setHeader('WWW-Authenticate', 'Bearer error="invalid_token"');
   const body =
@@ -202,8 +196,8 @@ function answerStatus(exchange: Exchange, action: ActionOf<'status'>): void {
   answerJson(response, action.code, body);
 }
 
-function answerPage({ response, method }: Exchange, status: number): void {
-  response.writeHead(status, { 'Content-Type': 'text/html; charset=utf-8', 'Content-Length': page.length });
+function answerPage({ response, method }: Exchange): void {
+  response.writeHead(200, { 'Content-Type': 'text/html; charset=utf-8', 'Content-Length': page.length });
   response.end(method === 'HEAD' ? undefined : page);
 }
 

@@ -11,7 +11,7 @@ import {
   type SharedContext,
   openExchange,
 } from './exchange.ts';
-import { readProperties, decodePath, denial, encodePath, findNamespace } from './namespace.ts';
+import { readProperties, encodePath } from './namespace.ts';
 import { checkAccess, type OriginClient, UpstreamError } from './origin-client.ts';
 import { digestOf, type StoredObject, wantedDigests } from './stored-object.ts';
 import { WebServer } from './web-server.ts';
@@ -33,13 +33,8 @@ export function makeCache(
   const server: WebServer = new WebServer(name, tls, async (request, response) => {
     const exchange = openExchange(context, server, request, response);
     if (exchange === undefined || (await answerTrouble(exchange))) return;
-    if (exchange.method === 'OPTIONS' && context.traits.optionsAtCache) {
-      response.writeHead(200, { Allow: 'OPTIONS, GET, HEAD, PROPFIND', DAV: '1', 'Content-Length': 0 }).end();
-      return;
-    }
     try {
-      if (context.traits.prestage && exchange.path === prestagePath) await answerPrestage(exchange, parts);
-      else await answer(exchange, parts);
+      await answer(exchange, parts);
     } catch (error) {
       if (response.headersSent) throw error;
       if ((error as NodeJS.ErrnoException).code === 'EISDIR')
@@ -92,7 +87,7 @@ async function answerCached(exchange: Exchange, { store, origin }: CacheParts): 
 }
 
 const asksOnlyCached = ({ headers }: IncomingMessage): boolean =>
-  /only-if-cached/i.test(headers['cache-control'] ?? '') || headers['x-pelican-nodownload'] === 'true';
+  /only-if-cached/i.test(headers['cache-control'] ?? '');
 
 /** Which digests a Go cache requests from the origin once it has an object. */
 const digestsOfFill: DigestName[] = ['md5', 'crc32c', 'sha'];
@@ -260,43 +255,4 @@ async function answerCachedFolder(exchange: Exchange, origin: OriginClient): Pro
 function mayAnswerFolder({ context, server }: Exchange): boolean {
   const { folderAtCache } = context.traits;
   return folderAtCache === 'redirected' || (folderAtCache === 'mixed' && /[13579]$/.test(server.name));
-}
-
-const prestagePath = '/pelican/api/v1.0/prestage';
-
-const lineEveryBytes = 1 << 20;
-const pieceBytes = 256 * 1024;
-
-/** Fills the cache with one object and writes progress lines, as Pelican's caches do. */
-async function answerPrestage(exchange: Exchange, { store }: { store: CacheStore }): Promise<void> {
-  const { context, query, token, response, signal } = exchange;
-  const asked = query.get('path');
-  const path = asked === null ? undefined : decodePath(asked.replaceAll('+', ' '));
-  if (path === undefined) {
-    response.writeHead(400, { 'Content-Type': 'text/plain' });
-    response.end('Prestage command request requires the `path` query parameter\n');
-    return;
-  }
-  const namespace = findNamespace(context.namespaces, path);
-  if (namespace === undefined || denial(namespace, path, 'read', token) !== undefined) {
-    answerError(exchange, 403, 'authorization_denied', 'Permission denied to prestage path');
-    return;
-  }
-  response.writeHead(200, { 'Content-Type': 'text/plain' });
-  response.write('status: queued\n');
-  try {
-    const cached = await store.open(path, token, 'stream');
-    const fetchFrom = store.fetcher(path, cached, token);
-    const buffer = Buffer.allocUnsafe(pieceBytes);
-    for (let offset = 0, said = 0; offset < cached.facts.size;) {
-      signal.throwIfAborted();
-      offset += await cached.read(buffer, offset, fetchFrom);
-      if (offset < said + lineEveryBytes) continue;
-      response.write(`status: active,offset=${offset}\n`);
-      said = offset;
-    }
-    response.end('success: ok\n');
-  } catch (error) {
-    response.end(`failure: 500(Internal Server Error): ${(error as Error).message}\n`);
-  }
 }

@@ -30,21 +30,19 @@ test('the discovery document names the director and the keys', async (t) => {
 test('an object is answered with 307, the caches in order and the namespace', async (t) => {
   const { federation } = await demoFederation(t, { caches: 3 });
   const object = '/demo/sub/small.txt';
-  for (const route of ['', '/api/v1.0/director/object']) {
-    const headers = { 'X-Pelican-JobId': jobId };
-    const answer = await ask(federation, `${federation.discoveryUrl}${route}${object}`, { headers });
-    assert.equal(answer.status, 307);
-    const [first, ...others] = federation.caches.map(({ url }) => url + object);
-    assert.equal(answer.headers.location, first);
-    const links = [first, ...others].map(
-      (url, index) => `<${url}>; rel="duplicate"; pri=${index + 1}; depth=2`,
-    );
-    assert.equal(answer.headers['link'], links.join(', '));
-    const namespace = `namespace=/demo, require-token=false, collections-url=${federation.origin.url}`;
-    assert.equal(answer.headers['x-pelican-namespace'], namespace);
-    assert.equal(answer.headers['x-pelican-authorization'], undefined);
-    assert.equal(answer.headers['x-pelican-jobid'], jobId);
-  }
+  const headers = { 'X-Pelican-JobId': jobId };
+  const answer = await ask(federation, federation.discoveryUrl + object, { headers });
+  assert.equal(answer.status, 307);
+  const [first, ...others] = federation.caches.map(({ url }) => url + object);
+  assert.equal(answer.headers.location, first);
+  const links = [first, ...others].map(
+    (url, index) => `<${url}>; rel="duplicate"; pri=${index + 1}; depth=2`,
+  );
+  assert.equal(answer.headers['link'], links.join(', '));
+  const namespace = `namespace=/demo, require-token=false, collections-url=${federation.origin.url}`;
+  assert.equal(answer.headers['x-pelican-namespace'], namespace);
+  assert.equal(answer.headers['x-pelican-authorization'], undefined);
+  assert.equal(answer.headers['x-pelican-jobid'], jobId);
 });
 
 test('at most six servers are named', async (t) => {
@@ -69,12 +67,11 @@ test('a protected namespace names its issuer, and a token appears only in Locati
   assert.ok(!String(known.headers['link']).includes(token));
 });
 
-test('directread, the origin route and writing verbs lead to the origin', async (t) => {
+test('directread and writing verbs lead to the origin', async (t) => {
   const { federation } = await demoFederation(t);
   const { discoveryUrl, origin } = federation;
   const questions: [string, string][] = [
     ['GET', '/demo/big.bin?directread'],
-    ['GET', '/api/v1.0/director/origin/demo/big.bin'],
     ['PROPFIND', '/demo/big.bin'],
     ['PUT', '/inbox/big.bin'],
   ];
@@ -104,24 +101,6 @@ test("what cannot be served is refused with Pelican's error JSON and Server head
   }
 });
 
-test("only Pelican's own programs are checked by kind and version", async (t) => {
-  const { federation } = await demoFederation(t);
-  const expected: [string, number][] = [
-    ['pelican-client/7.10.1', 307],
-    ['pelican-client/6.9.9', 400],
-    ['pelican-cache/7.8.1', 400],
-    ['pelican-cache/7.8.2', 307],
-    ['pelican-gadget/7.9.0', 400],
-    ['curl/8.0.0', 307],
-    ['updraft/0.1.0', 307],
-  ];
-  for (const [agent, status] of expected) {
-    const headers = { 'User-Agent': agent };
-    const answer = await ask(federation, `${federation.discoveryUrl}/demo/big.bin`, { headers });
-    assert.equal(answer.status, status, agent);
-  }
-});
-
 test('a token that has expired, or is about to, gets 401 and the reason', async (t) => {
   const { federation } = await demoFederation(t);
   for (const expiresInSeconds of [-5, 0, 8]) {
@@ -133,26 +112,6 @@ test('a token that has expired, or is about to, gets 401 and the reason', async 
     assert.equal(answer.headers['www-authenticate'], 'Bearer error="invalid_token"');
     assert.match(message(answer.body), /^bearer token has expired/);
   }
-});
-
-test('OPTIONS, redirect=false and the information routes work', async (t) => {
-  const { federation } = await demoFederation(t);
-  const { discoveryUrl } = federation;
-  const options = await ask(federation, `${discoveryUrl}/demo/big.bin`, { method: 'OPTIONS' });
-  assert.equal(options.status, 200);
-  assert.equal(options.headers['access-control-allow-origin'], '*');
-  const stay = await ask(federation, `${discoveryUrl}/demo/big.bin?redirect=false`);
-  assert.equal(stay.status, 200);
-  assert.equal(stay.headers.location, undefined);
-  assert.ok(stay.headers['link']);
-  const prefix = await ask(federation, `${discoveryUrl}/api/v1.0/director/namespaces/prefix/demo/sub/x`);
-  assert.deepEqual(JSON.parse(prefix.body.toString()), { prefix: '/demo' });
-  const none = await ask(federation, `${discoveryUrl}/api/v1.0/director/namespaces/prefix/other`);
-  assert.equal(none.status, 404);
-  assert.equal((await ask(federation, `${discoveryUrl}/api/v1.0/health`)).status, 200);
-  const list = await ask(federation, `${discoveryUrl}/api/v2.0/director/listNamespaces`);
-  const paths = (JSON.parse(list.body.toString()) as { path: string }[]).map((each) => each.path);
-  assert.deepEqual(paths, ['/demo', '/private', '/inbox']);
 });
 
 test('with http, only public objects get http addresses', async (t) => {

@@ -27,17 +27,7 @@ export function makeDirector(
 ): WebServer {
   const server: WebServer = new WebServer('director', tls, async (request, response) => {
     const exchange = openExchange(context, server, request, response);
-    if (exchange === undefined || (await answerTrouble(exchange)) || answerPages(exchange, directory)) return;
-    if (exchange.method === 'OPTIONS') {
-      response.writeHead(200, {
-        'Access-Control-Allow-Origin': '*',
-        'Access-Control-Allow-Headers': 'Authorization, Range',
-        'Access-Control-Allow-Methods': 'GET, HEAD, PUT, DELETE, COPY, PROPFIND, OPTIONS',
-        'Content-Length': 0,
-      });
-      response.end();
-      return;
-    }
+    if (exchange === undefined || (await answerTrouble(exchange)) || answerPages(exchange)) return;
     answerRedirect(exchange, directory);
   });
   return server;
@@ -45,45 +35,41 @@ export function makeDirector(
 
 function answerRedirect(exchange: Exchange, directory: Directory): void {
   const { path, method, query, context } = exchange;
-  const refusal = refuseClient(exchange);
-  if (refusal !== undefined) {
-    fail(exchange, 400, `Failed to validate incoming request: ${refusal}`);
-    return;
-  }
-  const [, route, rest] = /^\/api\/v1\.0\/director\/(object|origin)(\/.*)$/.exec(path) ?? [];
-  const objectPath = rest ?? path;
-  const fromOrigin = route === 'origin' || query.has('directread') || (method !== 'GET' && method !== 'HEAD');
-  const namespace = findNamespace(context.namespaces, objectPath);
-  if (tokenHasExpired(exchange)) {
+  const fromOrigin = query.has('directread') || (method !== 'GET' && method !== 'HEAD');
+  const namespace = findNamespace(context.namespaces, path);
+  if (query.has('directread') && query.has('prefercached'))
+    fail(
+      exchange,
+      400,
+      'Failed to validate incoming request: directread and prefercached exclude each other',
+    );
+  else if (tokenHasExpired(exchange)) {
     exchange.response.setHeader('WWW-Authenticate', 'Bearer error="invalid_token"');
     fail(exchange, 401, 'bearer token has expired');
-  } else if (namespace === undefined)
-    fail(exchange, 404, `No sources found for the requested path: ${objectPath}`);
+  } else if (namespace === undefined) fail(exchange, 404, `No sources found for the requested path: ${path}`);
   else if (!supports(namespace, exchange.request))
     fail(exchange, 405, 'Discovered sources for the namespace, but none support the request: ' + method);
-  else
-    redirect(exchange, directory, namespace, objectPath, fromOrigin ? [directory.origin] : directory.caches);
+  else redirect(exchange, directory, namespace, fromOrigin ? [directory.origin] : directory.caches);
 }
 
 function redirect(
   exchange: Exchange,
   directory: Directory,
   namespace: Namespace,
-  objectPath: string,
   servers: ServerUrls[],
 ): void {
-  const { response, query, context } = exchange;
+  const { response, context, path, asked } = exchange;
   const http = directory.http && namespace.public && ['GET', 'HEAD', 'PROPFIND'].includes(exchange.method);
   const urls = servers
     .slice(0, maxServers)
-    .map((each) => (http ? each.httpUrl : each.url) + encodePath(objectPath));
-  if (context.trouble.pick('nonsense', { ...exchange.asked, object: objectPath }) !== undefined) {
+    .map((each) => (http ? each.httpUrl : each.url) + encodePath(path));
+  if (context.trouble.pick('nonsense', asked) !== undefined) {
     response
       .writeHead(307, { Link: '<>; rel=; pri=one, <<', Location: 'nowhere:', 'X-Pelican-Namespace': '=' })
       .end();
     return;
   }
-  const depth = depthBelow(namespace, objectPath);
+  const depth = depthBelow(namespace, path);
   const links = urls.map((url, index) => `<${url}>; rel="duplicate"; pri=${index + 1}; depth=${depth}`);
   response.setHeader('Link', links.join(', '));
   response.setHeader('X-Pelican-Namespace', namespaceHeader(namespace, directory));
@@ -93,12 +79,8 @@ function redirect(
     const generation = `${issuer}, max-scope-depth=3, strategy=OAuth2, base-path=${namespace.prefix}`;
     response.setHeader('X-Pelican-Token-Generation', generation);
   }
-  const asked = exchange.request.headers['x-pelican-jobid'];
-  response.setHeader('X-Pelican-JobId', typeof asked === 'string' && uuid.test(asked) ? asked : randomUUID());
-  if (query.get('redirect') === 'false') {
-    response.writeHead(200, { 'Content-Length': 0 }).end();
-    return;
-  }
+  const id = exchange.request.headers['x-pelican-jobid'];
+  response.setHeader('X-Pelican-JobId', typeof id === 'string' && uuid.test(id) ? id : randomUUID());
   const authz =
     exchange.token === undefined ? '' : `?${new URLSearchParams({ authz: exchange.token }).toString()}`;
   response.writeHead(307, { Location: `${urls[0] ?? ''}${authz}`, 'Content-Length': 0 }).end();
@@ -110,26 +92,10 @@ function namespaceHeader(namespace: Namespace, { origin }: Directory): string {
 }
 
 function supports(namespace: Namespace, { method = '', headers }: Exchange['request']): boolean {
-  if (['PUT', 'DELETE', 'COPY'].includes(method)) return namespace.writable;
+  if (['PUT', 'DELETE'].includes(method)) return namespace.writable;
   // Describing one object needs no more than read access.
   if (method === 'PROPFIND') return namespace.listings || (headers['depth'] ?? '0') === '0';
   return method === 'GET' || method === 'HEAD';
-}
-
-/** The director refuses Pelican's own programs by kind and age, and accepts any other client. */
-function refuseClient({ request, query }: Exchange): string | undefined {
-  if (query.has('directread') && query.has('prefercached'))
-    return 'directread and prefercached exclude each other';
-  const agent = request.headers['user-agent'] ?? '';
-  const [, service, ...digits] = /^pelican-([A-Za-z]+)\/(\d+)\.(\d+)\.(\d+)/.exec(agent) ?? [];
-  if (agent.length > 50 || service === undefined) return undefined;
-  const oldest: Record<string, number[]> = { client: [7, 0, 0], origin: [7, 9, 0], cache: [7, 8, 2] };
-  const minimum = oldest[service];
-  if (minimum === undefined) return `service ${service} is unknown`;
-  const version = digits.map(Number);
-  const differing = version.findIndex((part, index) => part !== minimum[index]);
-  const tooOld = differing !== -1 && (version[differing] ?? 0) < (minimum[differing] ?? 0);
-  return tooOld ? `${service} ${digits.join('.')} is older than ${minimum.join('.')}` : undefined;
 }
 
 /** Expired, or within the margin (ten seconds, or half of a shorter life) in which a transfer would fail. */
@@ -141,23 +107,12 @@ function tokenHasExpired({ token, context }: Exchange): boolean {
   return context.namespaces.some(({ issuer }) => issuer?.check(token) === 'token has expired');
 }
 
-/** Answers the discovery document and the director's other pages; false for any other path. */
-function answerPages(exchange: Exchange, directory: Directory): boolean {
-  const { path, response, context, server } = exchange;
-  const prefixRoute = '/api/v1.0/director/namespaces/prefix';
+/** Answers the discovery document and its keys; false for any other path. */
+function answerPages(exchange: Exchange): boolean {
+  const { path, response, context } = exchange;
   if (path === '/.well-known/pelican-configuration') answerDiscovery(exchange);
   else if (path === '/.well-known/issuer.jwks') answerJson(response, 200, federationKeys(context));
-  else if (path === '/api/v1.0/health') answerJson(response, 200, { message: 'Web Engine Running.' });
-  else if (path === '/api/v1.0/director/directors')
-    answerJson(response, 200, [{ name: 'director', directorEndpoint: server.url }]);
-  else if (path === '/api/v2.0/director/listNamespaces') {
-    const known = context.namespaces.map((each) => describeNamespace(each, directory));
-    answerJson(response, 200, known);
-  } else if (path.startsWith(`${prefixRoute}/`)) {
-    const found = findNamespace(context.namespaces, path.slice(prefixRoute.length));
-    if (found === undefined) fail(exchange, 404, 'namespace not found');
-    else answerJson(response, 200, { prefix: found.prefix });
-  } else return false;
+  else return false;
   return true;
 }
 
@@ -177,23 +132,6 @@ function answerDiscovery({ response, server }: Exchange): void {
 
 function federationKeys({ namespaces }: SharedContext): object {
   return { keys: namespaces.flatMap(({ issuer }) => (issuer === undefined ? [] : issuer.jwks.keys)) };
-}
-
-function describeNamespace(namespace: Namespace, { origin }: Directory): object {
-  const { prefix, listings, writable, issuer } = namespace;
-  return {
-    path: prefix,
-    requireToken: !namespace.public,
-    collectionsURL: listings ? origin.url : '',
-    capabilities: {
-      PublicReads: namespace.public,
-      Reads: true,
-      Writes: writable,
-      Listings: listings,
-      DirectReads: true,
-    },
-    tokenIssuers: issuer === undefined ? [] : [{ issuer: issuer.url, basePaths: [prefix] }],
-  };
 }
 
 function fail({ response }: Exchange, status: number, message: string): void {

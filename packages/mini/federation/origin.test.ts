@@ -127,13 +127,6 @@ test('PROPFIND describes an object and lists a folder', async (t) => {
   assert.equal((await list('/demo/none', '1')).status, 404);
 });
 
-test('OPTIONS lists the verbs', async (t) => {
-  const { federation } = await demoFederation(t);
-  const { status, headers } = await ask(federation, `${federation.origin.url}/`, { method: 'OPTIONS' });
-  assert.equal(status, 200);
-  for (const verb of ['GET', 'HEAD', 'PUT', 'PROPFIND']) assert.ok(headers['allow']?.includes(verb));
-});
-
 test('a complete upload appears with 201 and an ETag; overwriting needs the scope to modify', async (t) => {
   const { federation, folder } = await demoFederation(t);
   const url = `${federation.origin.url}/inbox/new/result.pt`;

@@ -32,8 +32,6 @@ import { WebServer } from './web-server.ts';
 import type { IncomingMessage } from 'node:http';
 import type { Issuer } from './issuer.ts';
 
-const verbs = 'OPTIONS, GET, HEAD, PUT, DELETE, PROPFIND';
-
 /** The server that owns the objects: files of the published folders. */
 export function makeOrigin(context: SharedContext, tls: { cert: string; key: string }): WebServer {
   const digests = new DigestCache();
@@ -41,10 +39,6 @@ export function makeOrigin(context: SharedContext, tls: { cert: string; key: str
     const exchange = openExchange(context, server, request, response);
     if (exchange === undefined || (await answerIssuer(exchange))) return;
     if (await answerTrouble(exchange)) return;
-    if (exchange.method === 'OPTIONS') {
-      response.writeHead(200, { Allow: verbs, DAV: '1', 'Content-Length': 0 }).end();
-      return;
-    }
     const namespace = findNamespace(context.namespaces, exchange.path);
     if (namespace === undefined)
       answerError(exchange, 404, 'not_found', `nothing is published at ${exchange.path}`);

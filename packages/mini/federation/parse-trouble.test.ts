@@ -35,9 +35,8 @@ test('every action is parsed', () => {
     ['slow 200kB/s', { kind: 'slow', rate: 200_000 }],
     ['limit 50MB/s', { kind: 'limit', rate: 50_000_000 }],
     ['corrupt at 1MiB length 4KiB', { kind: 'corrupt', at: 1_048_576, length: 4096 }],
-    ['404', { kind: 'status', code: 404, retryAfterSeconds: undefined, proxy: false }],
-    ['503 retry-after 2s', { kind: 'status', code: 503, retryAfterSeconds: 2, proxy: false }],
-    ['502 by proxy', { kind: 'status', code: 502, retryAfterSeconds: undefined, proxy: true }],
+    ['404', { kind: 'status', code: 404, retryAfterSeconds: undefined }],
+    ['503 retry-after 2s', { kind: 'status', code: 503, retryAfterSeconds: 2 }],
     ['delay 500ms', { kind: 'delay', ms: 500 }],
     ['expire-token after 1MB', { kind: 'expire-token', after: 1_000_000 }],
     ['wrong-size by -10', { kind: 'wrong-size', by: -10 }],
@@ -71,7 +70,7 @@ test('a syntax error names the word and what was expected', () => {
     ['cache-1: stall once 5MB', /expected 'sent' after 'once SIZE'/],
     ['cache-1: truncate with grace', /expected 'with trailer'/],
     ['cache-1: down on *.tar', /'down' takes only/],
-    ['cache-1: 503 by magic', /expected 'proxy' after 'by'/],
+    ['cache-1: 503 by magic', /'by' is not one of on, from/],
   ];
   for (const [text, problem] of expected)
     assert.throws(

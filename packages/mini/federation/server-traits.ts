@@ -43,11 +43,8 @@ export interface Traits {
   folderAtCache: 'refused' | 'redirected' | 'mixed';
   /** PROPFIND with Depth infinity: 403, everything below, or the folder itself. */
   infinity: 'refused' | 'all' | 'itself';
-  /** Whether caches answer OPTIONS. */
-  optionsAtCache: boolean;
-  /** When only-if-cached and X-Pelican-NoDownload treat an object as cached, or that they are ignored. */
+  /** When only-if-cached treats an object as cached, or that it is ignored. */
   onlyIfCached: 'complete' | 'known' | 'ignored';
-  prestage: boolean;
 }
 
 const plain: Traits = {
@@ -69,9 +66,7 @@ const plain: Traits = {
   scanAfterMs: 3_600_000,
   folderAtCache: 'refused',
   infinity: 'refused',
-  optionsAtCache: true,
   onlyIfCached: 'complete',
-  prestage: true,
 };
 
 const modes: Record<ServerModel, Partial<Traits>> = {
@@ -89,7 +84,6 @@ const modes: Record<ServerModel, Partial<Traits>> = {
     headComputes: true,
     folderAtCache: 'redirected',
     infinity: 'all',
-    optionsAtCache: false,
     onlyIfCached: 'known',
   },
   xrootd: {
@@ -105,7 +99,6 @@ const modes: Record<ServerModel, Partial<Traits>> = {
     folderAtCache: 'mixed',
     infinity: 'itself',
     onlyIfCached: 'ignored',
-    prestage: false,
   },
 };
 

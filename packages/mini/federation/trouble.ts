@@ -290,9 +290,7 @@ function parseAction(words: RuleReader): TroubleAction {
 
 function parseStatus(code: number, words: RuleReader): TroubleAction {
   const retryAfterSeconds = words.take('retry-after') ? Math.ceil(words.time() / 1000) : undefined;
-  const proxy = words.take('by');
-  if (proxy && !words.take('proxy')) words.fail(`expected 'proxy' after 'by'`);
-  return { kind: 'status', code, retryAfterSeconds, proxy };
+  return { kind: 'status', code, retryAfterSeconds };
 }
 
 function parseEnd(words: RuleReader): TruncatedEnd {
@@ -400,7 +398,7 @@ export type TroubleAction =
   | { kind: 'slow'; rate: number }
   | { kind: 'limit'; rate: number }
   | { kind: 'corrupt'; at: number; length: number }
-  | { kind: 'status'; code: number; retryAfterSeconds: number | undefined; proxy: boolean }
+  | { kind: 'status'; code: number; retryAfterSeconds: number | undefined }
   | { kind: 'delay'; ms: number }
   | { kind: 'down' }
   | { kind: 'html' }

@@ -7,7 +7,7 @@ import { trustContext } from './trust.ts';
 /** The connection ended before the answer did. */
 export class ConnectionLost extends Error {}
 
-export type Method = 'GET' | 'HEAD' | 'PUT' | 'POST' | 'DELETE' | 'PROPFIND' | 'OPTIONS';
+export type Method = 'GET' | 'HEAD' | 'PUT' | 'POST' | 'DELETE' | 'PROPFIND';
 
 export interface BodyEnd {
   /** False if the reader stopped it, or if the body had no length and ended with the connection. */
