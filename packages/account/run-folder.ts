@@ -4,7 +4,7 @@ export {
   attemptFiles,
   attemptFolder,
   deliveredName,
-  jobFileNames,
+  jobFileName,
   jobId,
   keptFolder,
   liveMark,

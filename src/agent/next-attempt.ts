@@ -4,8 +4,8 @@ import { defined, type Env } from '@updraft/base';
 import { kindOfExit, remedyForKind } from '@updraft/account/codes';
 import { kinds } from '@updraft/account/fault';
 import { attemptFiles } from '@updraft/account/run-folder';
-import { type AgentState, foldAgent, isAgentEntry, readJournal } from '@updraft/account/journal';
-import { decide, type EndedAttempt, hasProgressed, type Policy } from '@updraft/account/recovery';
+import { readJournal } from '@updraft/account/journal';
+import { decide, type EndedAttempt, type Policy } from '@updraft/account/recovery';
 
 /** An attempt that has ended on a node of a cluster, and what is known there about its job. */
 export interface AttemptOnNode {
@@ -44,7 +44,7 @@ export async function nextAttempt(ended: AttemptOnNode, env: Env, now: number): 
   const queuedAt = (await stat(ended.policy)).mtimeMs;
   const { status, isAsked } = ended;
   const kind = status === killedExitCode ? 'memory-exceeded' : kindOfExit(status);
-  const movedOn = kind === 'time-limit' && hasProgressed(await agentState(ended.folder));
+  const movedOn = kind === 'time-limit' && (await hasMovedOn(ended.folder));
   // An eviction says nothing against the job, and Slurm itself makes it wait.
   if (!movedOn && (isAsked || kind === 'evicted')) {
     const isLate = now > queuedAt + (policy.giveUpSeconds ?? Infinity) * 1000;
@@ -88,9 +88,13 @@ function moreMemory({ memory }: Policy, env: Env): number | undefined {
   return more > has ? more : undefined;
 }
 
-async function agentState(folder: string): Promise<AgentState | undefined> {
+/** What `hasProgressed` says of the attempt, without its whole state: it saved more than what it was given. */
+async function hasMovedOn(folder: string): Promise<boolean> {
   const { entries } = await readJournal(path.join(folder, attemptFiles.journal));
-  return entries.filter(isAgentEntry).reduce<AgentState | undefined>(foldAgent, undefined);
+  const given = entries.findLastIndex(({ kind }) => kind === 'checkpoint-restored');
+  const checked = entries.slice(given + 1).findLast((entry) => entry.kind === 'resume-checked');
+  const isBeyond = given === -1 || checked?.movedOn === true;
+  return isBeyond && entries.some(({ kind }) => kind === 'checkpoint-saved');
 }
 
 export const shellAssignments = ({ outcome, again, delay, avoid, more, moved }: NextAttempt): string =>

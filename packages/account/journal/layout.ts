@@ -1,7 +1,7 @@
 import path from 'node:path';
 
 /** Every file and folder name that access point and agent share. They are spelled out nowhere else. */
-export const jobFileNames = ['updraft.toml', 'updraft.yaml', 'updraft.yml'] as const;
+export const jobFileName = 'updraft.toml';
 export const runsFolder = 'runs';
 
 export const runFiles = {

@@ -1,17 +1,15 @@
 import path from 'node:path';
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { stat, writeFile, mkdir } from 'node:fs/promises';
 import { mapLimited, type Clock, defined } from '@updraft/base';
 import { asFault, Fault } from '@updraft/account/fault';
 import {
   parseObjectUrl,
-  statObject,
   type FederatedUrl,
   type FederationLocator,
   walkCollection,
 } from '@updraft/pelican/federation';
 import {
+  alreadyThere,
   putObject,
   deliverAgainIfWrong,
   type Fetched,
@@ -239,23 +237,22 @@ function refuseQuery(url: string, { env }: TransferContext): void {
   });
 }
 
-/** An attempt that was cut off after its upload comes back with the same file. */
+/** An attempt that was cut off after its upload comes back with the same file. Only the origin knows what it has. */
 async function alreadySent(
   source: string,
   url: string,
-  context: TransferContext,
+  { locator, clock, signal, limits, connections }: TransferContext,
 ): Promise<TransferInfo | undefined> {
-  const { locator: federation, signal } = context;
-  const { size, digests } = await statObject(url, { federation, signal, direct: true, digest: true });
-  const { size: bytes } = await stat(source);
-  if (size !== bytes || digests.md5 === undefined || digests.md5 !== (await md5Of(source))) return undefined;
-  return { bytes, verified: 'digest', servers: [] };
-}
-
-async function md5Of(file: string): Promise<string> {
-  const hash = createHash('md5');
-  for await (const chunk of createReadStream(file, { highWaterMark: 1 << 20 })) hash.update(chunk as Buffer);
-  return hash.digest('hex');
+  const ofOrigin: FederationLocator = {
+    ...locator,
+    locate: (one, how) => locator.locate(one, { ...how, direct: true }),
+  };
+  const options = { locator: ofOrigin, clock, signal, limits, connections };
+  const there = await alreadyThere(url, source, options).catch((error: unknown) => {
+    if (error instanceof Fault && error.kind === 'file-invalid') return undefined;
+    throw error;
+  });
+  return there?.verified === 'digest' ? there : undefined;
 }
 
 const mayNotReplace = ({ message, about = '' }: Fault): Fault =>

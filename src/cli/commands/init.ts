@@ -5,6 +5,7 @@ import { defined, errorReason, firstFew, isThere, shellQuote } from '@updraft/ba
 import { replaceFile } from '@updraft/base/disk';
 import { readAsset } from '../../job/assets.ts';
 import { Fault } from '@updraft/account/fault';
+import { jobFileName } from '@updraft/account/run-folder';
 import { pools } from '../../job/choices.ts';
 import { readSpec } from '../../job/read-spec.ts';
 import type { PoolName } from '../../job/spec.ts';
@@ -32,8 +33,8 @@ export const jobTemplates: Record<string, string> = {
 };
 
 /** A template's job file, its schema line pointing at this installation's schema. */
-async function templateText(template: string, fileName: string, { env }: Cli): Promise<string> {
-  return await withSchemaHere((await readAsset(`templates/${template}/${fileName}`)) ?? '', env);
+async function templateText(template: string, { env }: Cli): Promise<string> {
+  return await withSchemaHere((await readAsset(`templates/${template}/${jobFileName}`)) ?? '', env);
 }
 
 /** The example whose scripts a template uses, if its name differs. */
@@ -48,7 +49,6 @@ const starterNames = (template: string, file: string): string[] =>
 interface InitOptions {
   template?: string;
   pool?: PoolName;
-  yaml?: true;
   force?: true;
 }
 
@@ -69,7 +69,6 @@ export function configure(command: Command, cli: Cli): void {
     .argument('[files...]', 'more files and folders that the script needs')
     .addOption(new Option('--pool <name>', 'where it will run').choices(pools))
     .addOption(new Option('-t, --template <name>', 'start from a template instead').choices(names))
-    .option('--yaml', 'write updraft.yaml instead of updraft.toml (templates)')
     .option('--force', 'replace an existing job file')
     .action(async (word: string, files: string[], options: InitOptions) => {
       const script = options.template === undefined ? await scriptAt(cli, word) : undefined;
@@ -102,12 +101,9 @@ async function startFromScript(
   cli: Cli,
   { folder, script }: { folder: string; script: string },
   files: readonly string[],
-  { pool = 'local', yaml, force }: InitOptions,
+  { pool = 'local', force }: InitOptions,
 ): Promise<void> {
-  if (yaml)
-    throw new Fault('usage', '--yaml is only for templates', { fix: 'leave it out, or add --template' });
-  const fileName = 'updraft.toml';
-  await refuseSecondFile(folder, force ? fileName : undefined);
+  if (force === undefined) await refuseSecondFile(folder);
   const more = files.map((file) =>
     path.relative(folder, path.resolve(cli.cwd, file)).split(path.sep).join('/'),
   );
@@ -116,11 +112,10 @@ async function startFromScript(
 
 async function startFromTemplate(cli: Cli, folder: string, options: InitOptions): Promise<void> {
   const target = path.resolve(cli.cwd, folder);
-  const fileName = options.yaml ? 'updraft.yaml' : 'updraft.toml';
-  await refuseSecondFile(target, options.force ? fileName : undefined);
+  if (options.force === undefined) await refuseSecondFile(target);
   const template = options.template ?? (await chooseTemplate(cli));
-  const text = await templateText(template, fileName, cli);
-  const missing = await writeAll(cli, { target, fileName, template, text });
+  const text = await templateText(template, cli);
+  const missing = await writeAll(cli, { target, template, text });
   for (const file of missing) cli.err(`${file} does not exist yet: add yours, or change the job file\n`);
   const here = jobFileArgument(folder);
   nextCommands(cli, [
@@ -148,15 +143,15 @@ async function chooseTemplate(cli: Cli): Promise<string> {
 /** Writes the job file and the scripts it names, prints each, and returns those that are missing. */
 async function writeAll(
   cli: Cli,
-  { target, fileName, template, text }: { target: string; fileName: string; template: string; text: string },
+  { target, template, text }: { target: string; template: string; text: string },
 ): Promise<string[]> {
   const shown = (name: string): string => path.relative(cli.cwd, path.join(target, name));
   const missing: string[] = [];
   try {
     await mkdir(target, { recursive: true });
-    await replaceFile(path.join(target, fileName), text);
-    cli.out(`${shown(fileName)}\n`);
-    for (const name of readSpec(text, fileName).train.files) {
+    await replaceFile(path.join(target, jobFileName), text);
+    cli.out(`${shown(jobFileName)}\n`);
+    for (const name of readSpec(text, jobFileName).train.files) {
       const result = await copyStarter(starterNames(template, name), path.join(target, name));
       if (result === 'copied') cli.out(`${shown(name)}\n`);
       if (result === 'missing') missing.push(shown(name));
@@ -197,7 +192,7 @@ async function initScript(cli: Cli, { folder, script, more, pool, schema }: Scri
   const environment = await environmentCommand(cli, folder, draft);
   const isRemote = !poolTraits[pool].runsHere;
   const text = renderJob(draft, { script, pool, schema, isRemote, ...defined({ environment }) });
-  const file = path.join(folder, 'updraft.toml');
+  const file = path.join(folder, jobFileName);
   await writeJobFile(file, text);
   cli.out(`${path.relative(cli.cwd, file)}\n`);
   cli.err(describe(cli, draft, [script, ...project.modules.map((module) => module.file)]));
