@@ -111,11 +111,9 @@ async function pageOf(exchange: Exchange, namespace: Namespace): Promise<string>
 }
 
 async function answerProperties(exchange: Exchange, namespace: Namespace): Promise<void> {
-  const { infinity } = exchange.context.traits;
   const asked = exchange.request.headers['depth'] ?? '1';
-  const depths: Record<string, number> = { '0': 0, '1': 1, infinity: infinity === 'itself' ? 0 : Infinity };
-  const depth = depths[String(asked)];
-  if (depth === undefined || (depth === Infinity && infinity === 'refused'))
+  const depth = Number(asked);
+  if (asked !== '0' && asked !== '1')
     answerError(exchange, 403, 'propfind_finite_depth', 'the depth of a listing must be 0 or 1');
   else if (depth > 0 && !namespace.listings)
     answerError(exchange, 405, 'method_not_allowed', `${namespace.prefix} cannot be listed`);

@@ -121,7 +121,7 @@ test("Go: a cache has the origin's digests of its objects, and for a big one non
   }
 });
 
-test('Go: caches redirect listings to the origin, which lists to any depth', async (t) => {
+test('Go: caches redirect listings to the origin', async (t) => {
   const { origin, cache, federation } = await demoLike(t, 'pelican-go');
   const hrefs = async (answer: ReturnType<typeof origin>): Promise<(string | undefined)[]> =>
     [...textOf(await answer).matchAll(/<D:href>([^<]*)/g)].map(([, href]) => href);
@@ -131,8 +131,6 @@ test('Go: caches redirect listings to the origin, which lists to any depth', asy
   assert.deepEqual(await hrefs(origin('', 'PROPFIND', { Depth: '1' })), below);
   await cache('big.bin', 'GET', {});
   assert.deepEqual(await hrefs(cache('big.bin', 'PROPFIND', { Depth: '0' })), ['/demo/big.bin']);
-  const all = [...below, '/demo/sub/small.txt'];
-  assert.deepEqual(await hrefs(origin('', 'PROPFIND', { Depth: 'infinity' })), all);
 });
 
 test('Go: only-if-cached is 504 on a miss, and HEAD of a partly cached object has only its length', async (t) => {
@@ -214,7 +212,6 @@ test('XRootD: PROPFIND supports depth 0 and 1, at some caches 409, and a cache r
   const folder = textOf(await origin('', 'PROPFIND', { Depth: '1' }));
   assert.equal(count(folder), 5);
   assert.match(folder, /<lp1:resourcetype><D:collection\/>/);
-  assert.equal(count(textOf(await origin('', 'PROPFIND', { Depth: 'infinity' }))), 1);
   assert.equal((await cache('sub', 'PROPFIND', { Depth: '1' })).status, 207);
   assert.equal((await cache2('sub', 'PROPFIND', { Depth: '1' })).status, 409);
   assert.match(textOf(await cache2('big.bin', 'PROPFIND', { Depth: '0' })), /getcontentlength>3500000</);

@@ -41,8 +41,6 @@ export interface Traits {
   scanAfterMs: number;
   /** A folder at a cache: 409; 307 to the origin; as at the origin for odd caches, 409 for even ones. */
   folderAtCache: 'refused' | 'redirected' | 'mixed';
-  /** PROPFIND with Depth infinity: 403, everything below, or the folder itself. */
-  infinity: 'refused' | 'all' | 'itself';
   /** When only-if-cached treats an object as cached, or that it is ignored. */
   onlyIfCached: 'complete' | 'known' | 'ignored';
 }
@@ -65,7 +63,6 @@ const plain: Traits = {
   headWaitMs: 10_000,
   scanAfterMs: 3_600_000,
   folderAtCache: 'refused',
-  infinity: 'refused',
   onlyIfCached: 'complete',
 };
 
@@ -83,7 +80,6 @@ const modes: Record<ServerModel, Partial<Traits>> = {
     digest: 'complete',
     headComputes: true,
     folderAtCache: 'redirected',
-    infinity: 'all',
     onlyIfCached: 'known',
   },
   xrootd: {
@@ -97,7 +93,6 @@ const modes: Record<ServerModel, Partial<Traits>> = {
     folder: 'page',
     digest: 'head',
     folderAtCache: 'mixed',
-    infinity: 'itself',
     onlyIfCached: 'ignored',
   },
 };

@@ -4,7 +4,7 @@ import { firstAnswer } from '../http/connections.ts';
 import type { ControlAnswer } from '../http/exchange.ts';
 import { escapePath, unescapePath } from './escape-path.ts';
 import type { Located, ObjectServer } from './located.ts';
-import { requestObject, requestWithRetries, statusFault, type ObjectOptions } from './object-request.ts';
+import { requestWithRetries, statusFault, type ObjectOptions } from './object-request.ts';
 
 export interface CollectionEntry extends Omit<DavResource, 'path'> {
   /** Its URL, in the same form as the collection's. */
@@ -34,64 +34,23 @@ const maxDepth = 100;
 
 /** All objects below a collection, without the collections themselves; none of them if one folder cannot be listed. */
 export async function walkCollection(url: string, options: ObjectOptions): Promise<CollectionEntry[]> {
-  return await walk(url, options, await listTree(url, options), '');
+  return await walk(url, options, '');
 }
 
-/** The entries of each folder, by its path below the requested one: `` for itself, `a/`, `a/b/`. */
-type Tree = Map<string, CollectionEntry[]>;
-
-/** Folders that are not in the tree are listed one by one. */
-async function walk(
-  url: string,
-  options: ObjectOptions,
-  tree: Tree,
-  below: string,
-): Promise<CollectionEntry[]> {
+/** Lists folder by folder: XRootD has no other way. */
+async function walk(url: string, options: ObjectOptions, below: string): Promise<CollectionEntry[]> {
   if (below.split('/').length > maxDepth)
     throw new Fault('data-wrong', `${url}: more than ${maxDepth} nested folders`, {
       about: url,
       fix: 'a link at the origin probably leads back to a parent folder; name the folders you need',
     });
   const objects: CollectionEntry[] = [];
-  for (const entry of tree.get(below) ?? (await listCollection(url, options))) {
+  for (const entry of await listCollection(url, options)) {
     const name = below + entry.name;
     if (!entry.isCollection) objects.push({ ...entry, name });
-    else for (const one of await walk(entry.url, options, tree, `${name}/`)) objects.push(one);
+    else for (const one of await walk(entry.url, options, `${name}/`)) objects.push(one);
   }
   return objects;
-}
-
-/**
- * Lists everything below a collection at once. Pelican's origins answer that; XRootD lists only the folder, as if it
- * were empty, and others refuse: then the tree is empty, and each folder is listed by itself.
- */
-async function listTree(url: string, options: ObjectOptions): Promise<Tree> {
-  const located = await options.federation.locate(url, options);
-  const request = listingRequest(listingServer(located), 'infinity');
-  const answer = await requestObject(located, request, options).catch(() => undefined);
-  options.signal?.throwIfAborted();
-  const resources = answer && wholeListing(answer);
-  if (answer === undefined || resources === undefined) return new Map();
-  const { self, children } = split(resources, new URL(answer.url).pathname);
-  return treeOf(url, self, children);
-}
-
-function treeOf(url: string, self: DavResource | undefined, children: DavResource[]): Tree {
-  const tree: Tree = new Map();
-  const [base = ''] = url.split('?');
-  for (const child of children) {
-    // A server that uses other paths than ours is asked folder by folder.
-    if (self === undefined || !child.path.startsWith(`${self.path}/`)) return new Map();
-    const below = child.path.slice(self.path.length);
-    const folders = below.split('/').slice(1, -1);
-    const key = folders.map((path) => `${nameOf({ path: `/${path}` }, url)}/`).join('');
-    const entry = { ...facts(child), url: base.replace(/\/+$/, '') + below, name: nameOf(child, url) };
-    const entries = tree.get(key);
-    if (entries === undefined) tree.set(key, [entry]);
-    else entries.push(entry);
-  }
-  for (const entries of tree.values()) entries.sort(byName);
-  return tree;
 }
 
 const byName = (one: CollectionEntry, other: CollectionEntry): number => (one.name < other.name ? -1 : 1);
@@ -117,13 +76,6 @@ interface Listing {
 
 /** A listing of a hundred thousand names takes some fifty megabytes. */
 const maxListingBytes = 128 << 20;
-
-const listingRequest = (server: ObjectServer, depth: '1' | 'infinity') => ({
-  method: 'PROPFIND' as const,
-  server,
-  headers: { Depth: depth },
-  maxBody: maxListingBytes,
-});
 
 /** Asks the listing server about a path and its entries; if it is silent or cuts its answer, another origin too. */
 async function propfind(url: string, located: Located, options: ObjectOptions): Promise<Listing> {
@@ -152,7 +104,14 @@ const passing: FaultKind[] = ['servers-unreachable', 'transfer-stalled', 'data-w
 
 async function listingAt(located: Located, server: ObjectServer, options: ObjectOptions): Promise<Listing> {
   const isUsable = (said: ControlAnswer): boolean => said.status !== 207 || wholeListing(said) !== undefined;
-  const answer = await requestWithRetries(located, { ...listingRequest(server, '1'), isUsable }, options);
+  const request = {
+    method: 'PROPFIND' as const,
+    server,
+    headers: { Depth: '1' },
+    maxBody: maxListingBytes,
+    isUsable,
+  };
+  const answer = await requestWithRetries(located, request, options);
   if (answer.status === 405 || answer.status === 501) throw noListing(located);
   if (answer.status !== 207)
     throw statusFault(answer.status, { ...located, ...answer, object: located.url, host: server.host });
