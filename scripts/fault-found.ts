@@ -58,7 +58,7 @@ export const found: Readonly<Record<FaultKind, string>> = {
     'after a training with exit code 0: an output is missing, empty, older than the attempt, or refused by `check`',
   evicted: "by SIGTERM, by HTCondor's events, or because the machine stopped answering",
   'time-limit': "by the agent, a margin before `time` or the pool's limit, so that it can save",
-  'self-test-failed': 'by the agent, beside the first transfers: clock, disk, GPU and driver',
+  'self-test-failed': 'by the agent, beside the first transfers: disk, GPU and driver',
   'environment-broken':
     'when software is unpacked or started: an image without gzip and Python, a Python without the modules, a damaged archive',
   'order-invalid': 'when the agent reads its work order',

@@ -1,8 +1,8 @@
 import path from 'node:path';
-import { counted, defined, type Env, fileSize, firstShard, formatSize, mapLimited } from '@updraft/base';
+import { counted, defined, fileSize, firstShard, formatSize, mapLimited } from '@updraft/base';
 import { randomBytes } from 'node:crypto';
 import { statfsSync } from 'node:fs';
-import { open, readdir, readFile, rm } from 'node:fs/promises';
+import { open, readdir, rm } from 'node:fs/promises';
 import { asFault, Fault } from '@updraft/account/fault';
 import {
   type ObjectOptions,
@@ -53,7 +53,7 @@ export class SelfTests {
   /** Tests whether the machine has what the job needs. All tests run at once and are recorded. */
   constructor(attempt: Attempt) {
     this.attempt = until(attempt, this.#failed.signal);
-    const checks = [checkClock, checkDisk, checkGpus, checkServers];
+    const checks = [checkDisk, checkGpus, checkServers];
     this.#machine = runTests(checks, until(attempt, this.#over.signal));
     this.begin(() => this.#machine, attempt);
   }
@@ -130,40 +130,6 @@ function faultOf({ name, said, fault, fix }: SelfTestResult, { context }: Attemp
     fix: fix ?? 'run the job on another machine of the pool',
     about: host,
   });
-}
-
-/** Older than any work order. */
-const earliest = Date.UTC(2026, 0, 1);
-/** Beyond this, tokens and certificates are judged wrongly. */
-const maxBehindMs = 15 * 60_000;
-
-/** Whether the machine's clock is plausible: not before the time at which the access point started the attempt. */
-const checkClock: SelfTest = async ({ context }) => [
-  judgeClock(context.clock.now(), await startedByAccessPoint(context.env)),
-];
-
-export function judgeClock(now: number, startedAt: number | undefined): SelfTestResult {
-  const behind = (startedAt ?? earliest) - now;
-  const shown = new Date(now).toISOString().slice(0, 19);
-  if (behind <= maxBehindMs) return { name: 'clock', ok: true, said: `${shown}Z` };
-  const before = startedAt === undefined ? '' : ` the access point started the attempt later than that`;
-  return {
-    name: 'clock',
-    ok: false,
-    said:
-      `it says ${shown}Z, at least ${Math.round(behind / 60_000)} ` +
-      `minutes too early:${before || ' Updraft did not exist then'}`,
-    fix: 'ask the administrator of the machine to set its clock: tokens and certificates depend on it',
-  };
-}
-
-/** By the access point's clock, in milliseconds; may be long ago, since the inputs are transferred first. */
-async function startedByAccessPoint(env: Env): Promise<number | undefined> {
-  const file = env['_CONDOR_JOB_AD'];
-  if (file === undefined) return undefined;
-  const ad = await readFile(file, 'latin1').catch(() => '');
-  const seconds = /^JobCurrentStartDate\s*=\s*(\d+)/m.exec(ad)?.[1];
-  return seconds === undefined ? undefined : Number(seconds) * 1000;
 }
 
 interface GpuFacts {
