@@ -7,7 +7,7 @@ import { asFault, Fault } from '@updraft/account/fault';
 import { reportStyle } from '@updraft/view/html';
 import { type Metafile, runBun } from './agent-bundle.ts';
 import { dist, root } from './compile.ts';
-import { limitsAt } from '../src/pool/submit-limits.ts';
+import { limitsAt } from '../src/pool/htcondor.ts';
 import { osgLog } from './osg-log.ts';
 
 const folder = path.join('packages', 'page');

@@ -2,7 +2,7 @@ import { appendFileSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { systemClock } from '@updraft/base';
 import { glyphsFor } from '../../src/cli/text/glyphs.ts';
-import { liveView } from '../../src/cli/run-view/live-view.ts';
+import { liveView } from '../../src/cli/run-view/watch-run.ts';
 import { condorFiles } from '../../src/pool/condor/condor-files.ts';
 import { followRunStates } from '../../src/run/run-states.ts';
 import { markdownTable } from '../markdown-table.ts';

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { cases } from '../../test/archives/cases.ts';
 import { tar } from '../../test/archives/make-tar.ts';
-import { inspectHead } from './inspect-head.ts';
+import { inspectHead } from './open-unpacker.ts';
 
 const big = 'x'.repeat(100_000);
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Fault, kinds } from '@updraft/account/fault';
-import { assertSystem } from './commands.ts';
+import { assertSystem } from './command-line.ts';
 
 test('on macOS, what runs jobs is refused with what to do; reading and checking works', () => {
   for (const command of ['report', 'why', 'adopt', 'check', 'plan', 'dashboard', 'status', 'get'])

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import type { Command } from 'commander';
 import { exampleWords } from '../../test/cli/example-words.ts';
 import { runCommand } from '../../test/cli/run-command.ts';
-import { buildProgram } from './commands.ts';
+import { buildProgram } from './command-line.ts';
 import { helpOf } from './help.ts';
 
 /** The program on a terminal of this width. */

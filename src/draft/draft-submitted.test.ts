@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { survey } from '@updraft/htcondor/testing';
-import { limitsAt } from '../pool/submit-limits.ts';
+import { limitsAt } from '../pool/htcondor.ts';
 import type { JobDraft } from './draft-job.ts';
 import { draftSubmitted } from './draft-submitted.ts';
 

@@ -1,16 +1,37 @@
-import { type Env, fileSize, mapLimited, stableJson } from '@updraft/base';
-import { readdir, readFile } from 'node:fs/promises';
+import {
+  type Env,
+  fileSize,
+  mapLimited,
+  stableJson,
+  counted,
+  defined,
+  findProgram,
+  isThere,
+  shellQuote,
+  tried,
+  errorReason,
+  isGone,
+} from '@updraft/base';
+import { readdir, readFile, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { Fault } from '@updraft/account/fault';
 import type { JobValues } from './expand.ts';
-import { isInside } from './inside.ts';
+import { isInside, isLocal, isPath } from './inside.ts';
 import { type Layer, layerOfSetting } from './layers.ts';
 import { jobFileName } from '@updraft/account/run-folder';
 import { FileProblem, listFiles, statIfExists } from './list-files.ts';
-import { makePlan, type Plan, type PlanInput, type PlannedFile, withEnvironment } from './plan.ts';
+import {
+  makePlan,
+  type Plan,
+  type PlanInput,
+  type PlannedFile,
+  withEnvironment,
+  environmentSize,
+  type Fallback,
+  packName,
+  type PlannedEnvironment,
+} from './plan.ts';
 import { checkSpec, matrixPlaces, notToml, type SpecVariant } from './read-spec.ts';
-import { type DataPlaces, resolveData, resolveToken } from './resolve-data.ts';
-import { resolveEnvironment } from './resolve-environment.ts';
 import {
   type KeyPath,
   problemAt,
@@ -18,9 +39,16 @@ import {
   SpecFault,
   type SpecProblem,
   valueAt,
+  problemAtKey,
 } from './source-file.ts';
-import type { Spec } from './spec.ts';
+import type { Spec, DataSource, PackSource, LocalData, ResolvedData } from './spec.ts';
 import { planVariants } from './variants.ts';
+import { pathToFileURL, fileURLToPath } from 'node:url';
+import type { EnvironmentFacts, Delivery } from '../environment/describe-environment.ts';
+import { describeLocked, loadWorkspace, lockName, type Workspace } from '../environment/load-workspace.ts';
+import { programSources } from '../environment/pixi-tools.ts';
+import { chooseMethod } from './choose-method.ts';
+import { poolTraits } from './pool-traits.ts';
 
 export interface LoadOptions {
   /** Paths are resolved from here, and shown relative to it (default: the process's working directory). */
@@ -193,4 +221,245 @@ async function findJobFile(folderOrFile: string): Promise<string> {
     about: folderOrFile,
     fix: 'write one with: updraft init',
   });
+}
+
+/** Reads what `[environment]` names; adds what is wrong with it to `problems`. */
+async function resolveEnvironment(
+  spec: Spec,
+  source: SourceFile,
+  places: DataPlaces & { env: Env },
+  problems: SpecProblem[],
+): Promise<PlannedEnvironment | undefined> {
+  const { pixi, pack: named, delivery: said, fallback: allowed } = spec.environment;
+  if (pixi === undefined && named === undefined) return undefined;
+  const delivery = said ?? (named === undefined ? 'container' : 'pack');
+  const { runsHere, title } = poolTraits[spec.run.pool];
+  if (delivery === 'install' && !runsHere)
+    problems.push(problemAt(source, ['environment', 'delivery'], pixiMissing(title)));
+  const fallback =
+    allowed && runsHere ? await workspaceMissing(pixi?.manifest ?? '', delivery, places) : undefined;
+  if (fallback !== undefined) return { delivery, fallback };
+  const facts = await readFacts(spec, source, places.folder, problems);
+  const pack = named === undefined ? undefined : await resolvePack(named, source, places, problems);
+  const size = environmentSize(delivery, facts, pack);
+  return {
+    delivery,
+    ...defined({ facts, size }),
+    ...(pack !== undefined && { pack: { ...pack, ...chooseMethod(pack, spec.run.pool) } }),
+  };
+}
+
+const pixiMissing = (title: string): string =>
+  `"install" is for the pool "local": ${title} has neither Pixi nor the workspace; expected "pack" or "container"`;
+
+/** Why an environment is not available on this machine, and the fix; undefined if it is. */
+async function workspaceMissing(
+  manifest: string,
+  delivery: Delivery,
+  { folder, env }: { folder: string; env: Env },
+): Promise<Fallback | undefined> {
+  const workspace = path.dirname(manifest);
+  const lock = path.join(workspace, lockName);
+  const argument = workspace === '.' ? '' : ` ${shellQuote(workspace)}`;
+  if (!(await isThere(path.join(folder, lock))))
+    return {
+      why: `${lock} does not exist`,
+      fix: `write it with: updraft env lock${argument}`,
+      unlocked: path.join(folder, manifest),
+    };
+  if (delivery !== 'install' || (await findProgram(['pixi'], env)) !== undefined) return undefined;
+  return { why: 'pixi is not on the PATH', fix: programSources.pixi };
+}
+
+async function readFacts(
+  spec: Spec,
+  source: SourceFile,
+  folder: string,
+  problems: SpecProblem[],
+): Promise<EnvironmentFacts | undefined> {
+  const { pixi } = spec.environment;
+  if (pixi === undefined) return undefined;
+  try {
+    const workspace = await loadWorkspace(path.join(folder, pixi.manifest));
+    const facts = describeLocked(workspace, pixi.environment, pixi.platform);
+    if (spec.resources.gpus > 0 && facts.torch?.build === 'cpu')
+      problems.push(problemAt(source, ['environment', 'pixi_environment'], cpuOnGpu(spec, facts, workspace)));
+    return facts;
+  } catch (thrown) {
+    if (!(thrown instanceof Fault)) throw thrown;
+    const fix = thrown.fix === undefined ? '' : ` (${thrown.fix})`;
+    problems.push(problemAt(source, ['environment', 'pixi'], `${thrown.message}${fix}`));
+    return undefined;
+  }
+}
+
+function cpuOnGpu(
+  { environment, resources }: Spec,
+  { torch, subdir }: EnvironmentFacts,
+  workspace: Workspace,
+): string {
+  const { environment: name = '' } = environment.pixi ?? {};
+  const version = torch?.version ?? '';
+  const forGpus = [...workspace.lock.environments].flatMap(([one, { platforms }]) =>
+    platforms
+      .filter((platform) => platform.subdir === subdir && isForGpus(workspace, one, platform.name))
+      .map((platform) =>
+        platform.name === subdir ? `"${one}"` : `"${one}" with platform = "${platform.name}"`,
+      ),
+  );
+  const other =
+    forGpus.length === 0
+      ? 'no environment in the lock file has a GPU build; declare CUDA ' +
+        `(platforms = [{ platform = "${subdir}", cuda = "12" }]) and lock again`
+      : `expected one with a GPU build: ${forGpus.join(', ')}`;
+  return (
+    `"${name}" has a CPU build of PyTorch ${version}, ` +
+    `and the job requests ${counted(resources.gpus, 'GPU')}; ${other}`
+  );
+}
+
+const isForGpus = (workspace: Workspace, environment: string, platform: string): boolean =>
+  tried(() => describeLocked(workspace, environment, platform).torch?.build === 'gpu') ?? false;
+
+/** The archive as a data source: a path beside the job file becomes a file:// URL. */
+async function resolvePack(
+  pack: PackSource,
+  source: SourceFile,
+  places: DataPlaces,
+  problems: SpecProblem[],
+): Promise<DataSource> {
+  const { url, bytes, ...proof } = pack;
+  const at = ['environment', 'pack'];
+  const file = url.includes('://') ? undefined : path.join(places.folder, url);
+  const size = file === undefined ? bytes : await fileSize(file);
+  if (file !== undefined && size === undefined)
+    problems.push(problemAt(source, at, `${file} does not exist; make it with: updraft env pack`));
+  const data: DataSource = {
+    name: packName,
+    url: file === undefined ? url : pathToFileURL(file).href,
+    into: 'environment',
+    unpack: 'none',
+    method: 'auto',
+    expect: size === undefined ? {} : { bytes: size },
+    ...proof,
+  };
+  // A missing file was reported above.
+  return await resolveData(data, source, places, file === undefined ? problems : []);
+}
+
+interface DataPlaces {
+  /** Folder of the job file. */
+  folder: string;
+  home: string | undefined;
+  tokenFor?: ((url: string) => Promise<string | undefined>) | undefined;
+  confirmedFor?: ((urls: string[]) => Promise<string[] | undefined>) | undefined;
+}
+
+/** Makes the paths of a data source absolute; adds what is missing or unusable on this machine to `problems`. */
+async function resolveData(
+  data: DataSource,
+  source: SourceFile,
+  places: DataPlaces,
+  problems: SpecProblem[],
+): Promise<ResolvedData> {
+  const named = { file: data.tokenFile, url: data.url, at: ['data', data.name, 'token_file'] };
+  const tokenFile = await resolveToken(named, source, places, problems);
+  const resolved = { ...data, ...defined({ tokenFile }) };
+  if (!isLocal(data.url)) return resolved;
+  const file = localPath(data.url, places);
+  try {
+    const { expect, ...here } = await inspect(file, data, places);
+    if (here.isFolder) problems.push(...folderProblems(data, source, expect.files ?? 0));
+    return {
+      ...resolved,
+      url: pathToFileURL(file ?? '').href,
+      ...(here.isFolder && { unpack: 'tar' as const, expect }),
+      here,
+    };
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    const fix = error.fix === undefined ? '' : `; ${error.fix}`;
+    problems.push(problemAt(source, ['data', data.name, 'url'], `${error.message}${fix}`));
+    return resolved;
+  }
+}
+
+const expectedHere =
+  'expected a file or folder on this machine, like "images/" or "file:///home/me/data.tar"';
+
+async function inspect(
+  file: string | undefined,
+  { url, expect }: DataSource,
+  { folder }: DataPlaces,
+): Promise<LocalData & Pick<DataSource, 'expect'>> {
+  if (file === undefined)
+    throw new Fault('file-invalid', `${url} is on another machine`, { fix: expectedHere });
+  const info = await stat(file).catch((error: unknown) => {
+    const what = isGone(error) ? 'does not exist' : `cannot be read: ${errorReason(error)}`;
+    throw new Fault('file-invalid', `${file} ${what}`, { fix: expectedHere });
+  });
+  if (info.isFile()) return { bytes: info.size, fingerprint: `${info.size} ${info.mtimeMs}`, expect };
+  if (!info.isDirectory())
+    throw new Fault('file-invalid', `${file} is neither a file nor a folder`, { fix: 'name one of them' });
+  const [inner, outer] = await Promise.all(
+    [folder, file].map(async (one) => path.join(await realpath(one), '/')),
+  );
+  if (inner?.startsWith(outer ?? ''))
+    throw new Fault('file-invalid', `${file} contains this job file and its runs`, {
+      fix: 'put the data into a folder of its own, and name that',
+    });
+  return await inspectFolder(file);
+}
+
+/** Reads no file: names, sizes and times make the fingerprint. */
+async function inspectFolder(folder: string): Promise<LocalData & Pick<DataSource, 'expect'>> {
+  const { describeFolder } = await import('../stage/folder.ts');
+  const { shard, count, fingerprint } = await describeFolder(await realpath(folder));
+  if (count === 0)
+    throw new Fault('file-invalid', `${folder} is an empty folder`, { fix: 'name one with files' });
+  return { isFolder: true, bytes: shard.bytes, fingerprint, expect: { files: count, bytes: shard.bytes } };
+}
+
+/** Keys that only an archive can have, and a number of files that differs. */
+function folderProblems(
+  { name, expect: { files: declared } }: DataSource,
+  source: SourceFile,
+  files: number,
+): SpecProblem[] {
+  const at = (...key: string[]): KeyPath => ['data', name, ...key];
+  const idle = [at('unpack'), at('sha256'), at('manifest'), at('expect', 'bytes')]
+    .filter((key) => valueAt(source.value, key) !== undefined)
+    .map((key) =>
+      problemAtKey(
+        source,
+        key,
+        'only applies to an archive; remove it: Updraft packs and verifies a folder itself',
+      ),
+    );
+  if (declared === undefined || declared === files) return idle;
+  const message = `is ${declared}, but the folder has ${counted(files, 'file')}`;
+  return [...idle, problemAt(source, at('expect', 'files'), message)];
+}
+
+/** The absolute path of a token's file: the one that the job file names, or else the login for the object. */
+async function resolveToken(
+  { file, url, at }: { file: string | undefined; url: string | undefined; at: KeyPath },
+  source: SourceFile,
+  places: DataPlaces,
+  problems: SpecProblem[],
+): Promise<string | undefined> {
+  if (file === undefined) return url === undefined ? undefined : await places.tokenFor?.(url);
+  const tokenFile = absolute(file, places);
+  if ((await fileSize(tokenFile)) === undefined)
+    problems.push(problemAt(source, at, `${tokenFile} does not exist; expected a file with the token`));
+  return tokenFile;
+}
+
+const absolute = (file: string, { folder, home }: DataPlaces): string =>
+  path.resolve(folder, home === undefined ? file : file.replace(/^~(?=\/|$)/, () => home));
+
+/** Undefined for a URL that names another host. */
+function localPath(url: string, places: DataPlaces): string | undefined {
+  if (isPath(url)) return absolute(url, places);
+  return tried(() => path.resolve(fileURLToPath(url)));
 }

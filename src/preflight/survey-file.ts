@@ -9,8 +9,7 @@ import {
 import { defined } from '@updraft/base';
 import { scanEventLog } from '@updraft/htcondor/eventlog';
 import type { ProfileName } from '../job/spec.ts';
-import { condorProfiles, CondorTools, findLimits } from '../pool/htcondor.ts';
-import { submitLimits } from '../pool/submit-limits.ts';
+import { condorProfiles, CondorTools, findLimits, submitLimits } from '../pool/htcondor.ts';
 import type { Asking } from './asking.ts';
 
 /** Surveys a submit file by the version and limits of this access point, or the limits of the given pool. */

@@ -5,7 +5,7 @@ import type { Finding } from '@updraft/base';
 import { lintSubmission } from '@updraft/htcondor/lint';
 import { type PastUsage, surveyOnDisk } from '@updraft/htcondor/submit';
 import type { ProfileName } from '../../src/job/spec.ts';
-import { limitsAt } from '../../src/pool/submit-limits.ts';
+import { limitsAt } from '../../src/pool/htcondor.ts';
 
 /** What is known apart from the submit file. */
 interface Circumstances {

@@ -6,9 +6,8 @@ import { type PastUsage, surveyOnDisk } from '@updraft/htcondor/submit';
 import type { Finding } from '@updraft/base';
 import { allRules } from '@updraft/htcondor/testing';
 import { lintSubmission } from '@updraft/htcondor/lint';
-import { submitLimits } from '../../src/pool/submit-limits.ts';
+import { submitLimits, condorProfiles } from '../../src/pool/htcondor.ts';
 import type { ProfileName } from '../../src/job/spec.ts';
-import { condorProfiles } from '../../src/pool/condor/submit/profiles.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 interface Case {

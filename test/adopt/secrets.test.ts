@@ -7,7 +7,7 @@ import { hideSecretsOf, lintSubmission } from '@updraft/htcondor/lint';
 import { lineWithoutSecrets, survey } from '@updraft/htcondor/testing';
 import { draftSubmitted } from '../../src/draft/draft-submitted.ts';
 import { renderJob } from '../../src/draft/render-job.ts';
-import { limitsAt } from '../../src/pool/submit-limits.ts';
+import { limitsAt } from '../../src/pool/htcondor.ts';
 import { type Drop, lintDropped, lintDroppedDag, readDrop } from '@updraft/page/dropped';
 import { runCommand } from '../cli/run-command.ts';
 import { temporaryFolder } from '../temporary-folder.ts';

@@ -3,7 +3,7 @@ import { symlinkSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { submitLimits } from '../../src/pool/submit-limits.ts';
+import { submitLimits } from '../../src/pool/htcondor.ts';
 import { diskFiles, type SubmitFacts, surveyOnDisk } from '@updraft/htcondor/submit';
 import { lintSubmission } from '@updraft/htcondor/lint';
 import { filesMatching, survey } from '@updraft/htcondor/testing';

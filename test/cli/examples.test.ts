@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import type { Command } from 'commander';
 import { type Env, systemClock } from '@updraft/base';
 import type { Cli } from '../../src/cli/cli.ts';
-import { buildProgram, configureOf } from '../../src/cli/commands.ts';
+import { buildProgram, configureOf } from '../../src/cli/command-line.ts';
 import { helpOf } from '../../src/cli/help.ts';
 import { printFault } from '../../src/cli/print-fault.ts';
 import { asFault } from '@updraft/account/fault';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { configureOf } from '../../src/cli/commands.ts';
+import { configureOf } from '../../src/cli/command-line.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { runCommand } from './run-command.ts';
 

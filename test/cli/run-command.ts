@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { systemClock } from '@updraft/base';
 import type { Cli } from '../../src/cli/cli.ts';
-import { buildProgram } from '../../src/cli/commands.ts';
+import { buildProgram } from '../../src/cli/command-line.ts';
 
 interface Said {
   out: string;

@@ -5,7 +5,7 @@ import * as report from '../../src/cli/commands/report.ts';
 import * as results from '../../src/cli/commands/results.ts';
 import * as runs from '../../src/cli/commands/runs.ts';
 import * as status from '../../src/cli/commands/status.ts';
-import { liveView } from '../../src/cli/run-view/live-view.ts';
+import { liveView } from '../../src/cli/run-view/watch-run.ts';
 import { glyphsFor } from '../../src/cli/text/glyphs.ts';
 import { readRunState } from '../../src/run/run-states.ts';
 import { growingRun } from '../growing-run.ts';

@@ -16,7 +16,7 @@ import {
 import type { LogEvent } from '@updraft/htcondor/eventlog';
 import { type JobHistory, LogFold } from '@updraft/account/history';
 import { fold, type JobState } from '@updraft/account/journal';
-import { EventEntries } from '../../src/pool/condor/follow/event-entries.ts';
+import { EventEntries } from '../../src/pool/condor/follow/event-log-source.ts';
 import { decide } from '@updraft/account/recovery';
 import type { LogReport } from '@updraft/account/report';
 import { explainStory, whatMustChange } from '@updraft/account/why';

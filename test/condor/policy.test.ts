@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { kindOfExit } from '@updraft/account/codes';
 import { decide, type EndedAttempt, type Policy } from '@updraft/account/recovery';
 import { endFromHold } from '@updraft/account/testing';
-import { recoveryLines } from '../../src/pool/condor/submit/recovery-lines.ts';
+import { recoveryLines } from '../../src/pool/condor/submit/render-submit.ts';
 import { examples } from '../codes/examples.ts';
 import { testPool } from '../pool.ts';
 import { temporaryFolder } from '../temporary-folder.ts';

@@ -14,7 +14,7 @@ import http from 'node:http';
 import net, { type AddressInfo } from 'node:net';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { configureOf } from '../../src/cli/commands.ts';
+import { configureOf } from '../../src/cli/command-line.ts';
 import { asFault, kinds } from '@updraft/account/fault';
 import { loadRun } from '@updraft/account/journal';
 import { runCommand } from '../cli/run-command.ts';

@@ -8,7 +8,7 @@ import { configure as check } from '../../src/cli/commands/check.ts';
 import { configure as plan } from '../../src/cli/commands/plan.ts';
 import { configure as report } from '../../src/cli/commands/report.ts';
 import { configure as why } from '../../src/cli/commands/why.ts';
-import { liveView } from '../../src/cli/run-view/live-view.ts';
+import { liveView } from '../../src/cli/run-view/watch-run.ts';
 import { glyphsFor } from '../../src/cli/text/glyphs.ts';
 import { withSchemaHere } from '../../src/cli/text/schema-line.ts';
 import { readRunState } from '../../src/run/run-states.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { configureOf } from '../../src/cli/commands.ts';
+import { configureOf } from '../../src/cli/command-line.ts';
 import { AgentHarness } from '../agent/agent-harness.ts';
 import { runCommand } from '../cli/run-command.ts';
 import { fastClock } from '../fast-clock.ts';

@@ -5,7 +5,7 @@ import type { ServerResponse } from 'node:http';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { fastClock } from '../fast-clock.ts';
-import { configureOf } from '../../src/cli/commands.ts';
+import { configureOf } from '../../src/cli/command-line.ts';
 import { printFault } from '../../src/cli/print-fault.ts';
 import type { Cli } from '../../src/cli/cli.ts';
 import { asFault } from '@updraft/account/fault';

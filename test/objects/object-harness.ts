@@ -7,7 +7,7 @@ import path from 'node:path';
 import type { TestContext } from 'node:test';
 import type { Env } from '@updraft/base';
 import type { Cli } from '../../src/cli/cli.ts';
-import { configureOf } from '../../src/cli/commands.ts';
+import { configureOf } from '../../src/cli/command-line.ts';
 import { printFault } from '../../src/cli/print-fault.ts';
 import { asFault, kinds } from '@updraft/account/fault';
 import { type MiniFederation, type ServerModel, startFederation } from '@updraft/mini/federation';

@@ -3,7 +3,7 @@ import { explainRunJob, explainStory, type Explanation } from '@updraft/account/
 import { type JobHistory, LogFold } from '@updraft/account/history';
 import { siteOrMachine } from '@updraft/account/testing';
 import { fold, type JobState, type RunState } from '@updraft/account/journal';
-import { EventEntries } from '../../src/pool/condor/follow/event-entries.ts';
+import { EventEntries } from '../../src/pool/condor/follow/event-log-source.ts';
 import { placeOf } from '../../src/cli/run-view/describe-job.ts';
 
 /** What all commands must say alike about a job. */

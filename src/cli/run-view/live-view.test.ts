@@ -7,7 +7,7 @@ import { type AgentState, fold, loadRun, type RunState } from '@updraft/account/
 import { type FoldedAttempt, completeJob } from '@updraft/account/testing';
 import { defined } from '@updraft/base';
 import { glyphsFor } from '../text/glyphs.ts';
-import { liveView, type Frame } from './live-view.ts';
+import { liveView, type Frame } from './watch-run.ts';
 
 const golden = (name: string): Promise<RunState> =>
   loadRun(path.join(import.meta.dirname, '../../../test/journals', name));

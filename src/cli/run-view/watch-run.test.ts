@@ -10,8 +10,10 @@ import { Fault, kinds } from '@updraft/account/fault';
 import { runFiles } from '@updraft/account/run-folder';
 import { loadPlan } from '../../job/load-plan.ts';
 import * as status from '../commands/status.ts';
-import * as watch from '../commands/watch.ts';
+import { configureWatch } from '../commands/run.ts';
 import type { Terminal } from '../text/terminal.ts';
+
+const watch = { configure: configureWatch };
 
 async function aRun(t: TestContext, jobs = ['0000']): Promise<{ cwd: string; growing: GrowingRun }> {
   const cwd = await temporaryFolder(t);

@@ -8,7 +8,7 @@ import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import type { Explanation } from '@updraft/account/why';
 import { logSources } from '@updraft/htcondor/eventlog';
 import * as why from '../commands/why.ts';
-import { jobsToExplain } from './explain-log.ts';
+import { jobsToExplain } from '../commands/why.ts';
 
 const event = (number: string, id: string, minute: number, rest: string): string =>
   `${number} (${id}.000) 2026-11-15 10:${String(minute).padStart(2, '0')}:00Z ${rest}\n...\n`;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { analyseSlots } from '../../check/rules/slots.ts';
 import type { Plan } from '../../job/plan.ts';
-import { nodeFacts, readNodes } from './ask-nodes.ts';
+import { nodeFacts, readNodes } from './slurm-pool.ts';
 
 const listing = [
   'n1|main*|up|idle|8|16000|(null)|avx2,ib|1:00:00',

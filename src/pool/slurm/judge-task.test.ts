@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { FaultRecord, JobState } from '@updraft/account/journal';
 import { type FoldedAttempt, completeJob, type FoldedJob } from '@updraft/account/testing';
-import { judgeTask } from './judge-task.ts';
+import { judgeTask } from './tasks.ts';
 
 const attempt = (outcome?: FoldedAttempt['outcome']): FoldedAttempt => ({
   job: '0000',

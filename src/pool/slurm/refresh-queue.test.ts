@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readAccounts, parseSqueue } from './refresh-queue.ts';
+import { readAccounts, parseSqueue } from './slurm-pool.ts';
 
 test('waiting jobs share one line of the queue, and each is found', () => {
   const rows = new Map(parseSqueue('12|3|RUNNING|None\n12|[4-5%2]|PENDING|JobArrayTaskLimit\n'));

@@ -1,28 +1,56 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { type Clock, counted, type Env, isThere } from '@updraft/base';
+import {
+  type Clock,
+  counted,
+  type Env,
+  isThere,
+  mapLimited,
+  formatDuration,
+  formatSize,
+} from '@updraft/base';
 import { identifyProcess } from '@updraft/base/processes';
 import { Fault } from '@updraft/account/fault';
 import { sentAuthorities } from '@updraft/pelican/trust';
-import { runFiles } from '@updraft/account/run-folder';
+import { runFiles, attemptFolder } from '@updraft/account/run-folder';
 import { variantsOf } from '../../job/variants.ts';
 import type { Plan } from '../../job/plan.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
-import { openJournal, readJournal } from '@updraft/account/journal';
+import {
+  openJournal,
+  readJournal,
+  damageOf,
+  type Entry,
+  type EntrySource,
+  isOpen,
+  type JobState,
+  JournalTail,
+  loadRun,
+  type Outcome,
+  type SourceUpdate,
+} from '@updraft/account/journal';
 import { imageSource, hiddenEnvVars, readFolders, writeAuthorities } from '../image-command.ts';
 import { hasSecrets, secretsFile } from '../stored-secrets.ts';
 import { findAgent, placePackedAgent } from '../find-agent.ts';
 import { type Pool, type PoolKind, type PoolRecords, type PoolContext, readPlan } from '../pool.ts';
 import { requestOnce, type Submitter } from '../request-once.ts';
 import { examineSeconds } from '../scheduler-tools.ts';
-import { askNodes } from './ask-nodes.ts';
-import { isOver } from './judge-task.ts';
-import { askQueue, refreshFromQueue, taskSource } from './refresh-queue.ts';
+import { isOver, judgeTask, type QueueRow } from './tasks.ts';
 import { renderSlurmOrders, renderSbatch, slurmPolicy } from './render-sbatch.ts';
 import { arrayName, slurmRoundFiles, slurmFiles, taskJournal } from './slurm-files.ts';
 import { SlurmTools } from './slurm-tools.ts';
 import type { TaskImage } from './task-script.ts';
-import { evictTask, latestTasks, stopTasks, taskExpressions, type TaskId, taskName } from './tasks.ts';
+import {
+  evictTask,
+  latestTasks,
+  stopTasks,
+  taskExpressions,
+  type TaskId,
+  taskName,
+  expandIndices,
+} from './tasks.ts';
+import { readAttemptExit, withOutcomes } from '../attempt-exit.ts';
+import type { SlotFact, SlotFacts, Where } from '../../check/facts.ts';
 
 /** Minimum time between queries while someone watches: clusters limit them. */
 const minQueryMs = 20_000;
@@ -220,4 +248,271 @@ async function findArray(
     .map((text) => Number.parseInt(text, 10))
     .find((one) => !Number.isNaN(one));
   return number;
+}
+
+/** A node's last writes may take a moment to be visible here. */
+const settleMs = 2000;
+const maxLogLines = 5;
+
+/**
+ * Asks Slurm once about the jobs that have not ended by their own journals, and records there what it adds: the run's
+ * folder then has the complete state.
+ */
+async function refreshFromQueue(
+  runFolder: string,
+  plan: Plan,
+  tools: SlurmTools,
+  clock: Clock,
+): Promise<void> {
+  const before = await openJobs(runFolder, plan);
+  const tasks = await latestTasks(runFolder);
+  const known = [...before.values()].flatMap((job) => {
+    const task = tasks.get(job.id);
+    return task === undefined ? [] : [{ id: job.id, task }];
+  });
+  const rows = await askQueue(tools, [...new Set(known.map(({ task }) => task.array))]);
+  if (known.some(({ task }) => isOver(rows.get(taskName(task))))) await clock.sleep(settleMs);
+  const after = await openJobs(runFolder, plan);
+  for (const { id, task } of known) {
+    const job = after.get(id);
+    // The answer is not about a job that has changed since.
+    if (job === undefined || isOther(job, before.get(id))) continue;
+    const news = judgeTask(job, rows.get(taskName(task)), await logTail(runFolder, id));
+    if (news.length === 0) continue;
+    const file = taskJournal(runFolder, id);
+    await mkdir(path.dirname(file), { recursive: true });
+    await using journal = await openJournal(file, clock);
+    for (const body of news) {
+      // The folders of earlier attempts determine the number of the next one.
+      if (body.kind === 'attempt-started')
+        await mkdir(attemptFolder(runFolder, id, body.attempt), { recursive: true });
+      await journal.append(body);
+    }
+  }
+}
+
+/** The last lines that Slurm and the job's script printed. */
+async function logTail(runFolder: string, job: string): Promise<string> {
+  const file = path.join(runFolder, slurmFiles.said, `${job}.log`);
+  const text = await readFile(file, 'utf8').catch(() => '');
+  return text.trim().split('\n').slice(-maxLogLines).join('\n');
+}
+
+async function openJobs(runFolder: string, plan: Plan): Promise<Map<string, JobState>> {
+  const { jobs } = await loadRun(runFolder, { source: taskSource(runFolder, plan) });
+  return new Map(
+    // One that Slurm holds has ended for us, and may still be cancelled or released.
+    jobs.filter((job) => isOpen(job) && !job.isKeptBack).map((job) => [job.id, job]),
+  );
+}
+
+const isOther = (now: JobState, before: JobState | undefined): boolean =>
+  now.round !== before?.round || now.attempts.at(-1)?.number !== before?.attempts.at(-1)?.number;
+
+/**
+ * What squeue says about arrays, by `ARRAY_INDEX`, and sacct, where there is accounting, about jobs that squeue has
+ * forgotten. Plain columns: the output of `--json` differs between releases.
+ */
+async function askQueue(tools: SlurmTools, arrays: readonly number[]): Promise<Map<string, QueueRow>> {
+  if (arrays.length === 0) return new Map();
+  const ids = arrays.join(',');
+  const listed = await tools
+    .ask('squeue', ['-h', '-a', '-r', '-t', 'all', '-j', ids, '-o', '%F|%K|%T|%r'])
+    .catch((error: unknown) => {
+      // All of them have left the queue.
+      if (/invalid job id/i.test(String(error))) return '';
+      throw error;
+    });
+  // Fails without accounting; there is no other source.
+  const kept = await tools.ask('sacct', ['-n', '-X', '-P', '-j', ids, '-o', 'JobID,State']).catch(() => '');
+  return new Map([...readAccounts(kept), ...parseSqueue(listed)]);
+}
+
+/** Parses squeue's output: array, indices, state, reason. */
+export function parseSqueue(text: string): [id: string, row: QueueRow][] {
+  return linesOf(text).flatMap((line) => {
+    const [array = '', indices = '', state = '', reason = ''] = line.split('|');
+    return rowsOf(array, indices, { state, reason });
+  });
+}
+
+const rowsOf = (array: string, indices: string, row: QueueRow): [id: string, row: QueueRow][] =>
+  expandIndices(indices).map((index) => [`${array}_${index}`, row]);
+
+/** Parses sacct's output: `12_3|CANCELLED by 1000`, and `12_[4-9]|PENDING` for jobs that never started. */
+export function readAccounts(text: string): [id: string, row: QueueRow][] {
+  return linesOf(text).flatMap((line) => {
+    const [id = '', words = ''] = line.split('|');
+    const [array = '', indices = ''] = id.split('_');
+    const [state = ''] = words.split(' ');
+    return rowsOf(array, indices, { state, reason: words });
+  });
+}
+
+const linesOf = (text: string): string[] => text.split('\n').filter((line) => line.trim() !== '');
+
+const maxParallel = 64;
+
+/** The entries of the jobs' own journals. Reads only the run's folder; does not ask Slurm. */
+function taskSource(runFolder: string, { jobs }: Pick<Plan, 'jobs'>): EntrySource {
+  const tails = jobs.map(({ id }) => new JournalTail(taskJournal(runFolder, id)));
+  const outcomes = new Map<string, Outcome>();
+  return {
+    paths: tails.map(({ path }) => path),
+    async read(): Promise<SourceUpdate> {
+      const grown = await mapLimited(tails, maxParallel, (tail) => tail.read());
+      const reported = grown.flatMap(({ entries }) => entries);
+      const entries = await Promise.all(reported.map((entry) => withAgentExit(runFolder, entry)));
+      return { entries: withOutcomes(entries, outcomes), damaged: damageOf(runFolder, tails) };
+    },
+  };
+}
+
+/** The script knows only the exit code; the agent's journal knows why. */
+async function withAgentExit(runFolder: string, entry: Entry): Promise<Entry> {
+  if (entry.kind !== 'attempt-ended' || entry.exit === null || entry.exit === 0) return entry;
+  const { job, attempt, exit, outcome } = entry;
+  const end = await readAttemptExit(attemptFolder(runFolder, job, attempt), { code: exit, signal: null });
+  // If Slurm ended the training, that is the cause, however the training reacted to the signal.
+  if (outcome === 'evicted' && end.outcome !== 'evicted')
+    return { ...entry, fault: { kind: 'evicted', message: 'Slurm took the node back' } };
+  return { ...entry, ...end, exit };
+}
+
+interface PartitionNode {
+  name: string;
+  partition: string;
+  isDefault: boolean;
+  /** Both the partition and the node accept jobs. */
+  isUp: boolean;
+  isIdle: boolean;
+  cpus: number;
+  memoryBytes: number;
+  gpus: number;
+  features: string[];
+  /** Time limit of the partition; Infinity if there is none. */
+  seconds: number;
+}
+
+/** Compares a plan's resources with every node of the cluster, partition by partition. */
+async function askNodes(plan: Plan, where: Where, tools: SlurmTools): Promise<SlotFacts> {
+  const columns = ['%N', '%P', '%a', '%t', '%c', '%m', '%G', '%f', '%l'].join('|');
+  const nodes = readNodes(await tools.ask('sinfo', ['-h', '-a', '-N', '-o', columns]));
+  if (nodes.length === 0)
+    throw new Fault('pool-unreachable', 'sinfo lists no nodes', { fix: 'run sinfo and read its output' });
+  return nodeFacts(plan, where, nodes);
+}
+
+/** Parses sinfo's output, one line per node and partition. */
+export function readNodes(text: string): PartitionNode[] {
+  return text
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .map((line) => {
+      const [name = '', partition = '', up = '', state = '', ...figures] = line.split('|');
+      const [cpus = '', memory = '', gres = '', features = '', limit = ''] = figures;
+      return {
+        name,
+        partition: partition.replace(/\*$/, ''),
+        isDefault: partition.endsWith('*'),
+        isUp: up === 'up' && !/down|drain|fail|inval|unk|maint|\*$/i.test(state),
+        isIdle: /^idle$/i.test(state),
+        cpus: Number.parseInt(cpus, 10),
+        memoryBytes: Number.parseInt(memory, 10) * 2 ** 20,
+        gpus: gpusOf(gres),
+        features: features.split(/[,&|()[\]]/),
+        seconds: secondsOf(limit),
+      };
+    });
+}
+
+/** The number of GPUs: 2 for `gpu:a100:2(S:0-1),tmp:5`. */
+function gpusOf(gres: string): number {
+  const counts = gres
+    .replaceAll(/\([^)]*\)/g, '')
+    .split(',')
+    .filter((one) => /^gpu\b/.test(one))
+    .map((one) => Number(/:(\d+)$/.exec(one)?.[1] ?? 1));
+  return counts.reduce((sum, count) => sum + count, 0);
+}
+
+/** Parses `1-12:00:00`, `30:00` or `infinite`. */
+function secondsOf(limit: string): number {
+  const [, days = '0', clock = ''] = /^(?:(\d+)-)?([\d:]+)$/.exec(limit) ?? [];
+  if (clock === '') return Infinity;
+  const parts = clock.split(':').map(Number);
+  const [seconds = 0, minutes = 0, hours = 0] = parts.reverse();
+  return ((Number(days) * 24 + hours) * 60 + minutes) * 60 + seconds;
+}
+
+interface NodeCondition {
+  words: string;
+  key: [string, string];
+  holds: (node: PartitionNode) => boolean;
+}
+
+/**
+ * Which nodes could run a plan's jobs, condition by condition: the nodes of its partition, or all if the partition has
+ * none. Pure.
+ */
+export function nodeFacts(plan: Plan, where: Where, all: readonly PartitionNode[]): SlotFacts {
+  const partition = partitionOf(plan);
+  const its = all.filter(partition.holds);
+  const nodes = its.length > 0 ? its : all;
+  const conditions = [...(its.length > 0 ? [] : [partition]), ...conditionsOf(plan)];
+  const { nodes: asked = 1 } = plan.spec.resources;
+  const fit = nodes.filter((node) => conditions.every(({ holds }) => holds(node)));
+  if (asked > 1)
+    conditions.push({
+      words: `nodes = ${asked}`,
+      key: ['resources', 'nodes'],
+      holds: () => new Set(fit.map(({ name }) => name)).size >= asked,
+    });
+  const slots = nodes.map((node): SlotFact => ({
+    name: `${node.name} in ${node.partition}`,
+    meets: conditions.map(({ holds }) => holds(node)),
+    fitsNow: node.isUp && node.isIdle,
+  }));
+  return {
+    conditions: conditions.map(({ words, key }) => ({ words, place: where(...key) })),
+    slots,
+    largest: { memoryBytes: Math.max(0, ...nodes.map(({ memoryBytes }) => memoryBytes)), diskBytes: 0 },
+  };
+}
+
+function partitionOf({ spec }: Plan): NodeCondition {
+  const { partition } = spec.run;
+  const named = partition?.split(',');
+  return {
+    words: partition === undefined ? 'the default partition' : `partition = "${partition}"`,
+    key: ['run', 'partition'],
+    holds: (node) => named?.includes(node.partition) ?? node.isDefault,
+  };
+}
+
+function conditionsOf({ spec }: Plan): NodeCondition[] {
+  const { cpus, gpus, memoryBytes, timeSeconds } = spec.resources;
+  const { requirements } = spec.run;
+  // Only a plain list of required features can be compared; the rest is left to sbatch.
+  const features =
+    requirements !== undefined && /^[\w.&-]+$/.test(requirements) ? requirements.split('&') : [];
+  const conditions: NodeCondition[] = [];
+  const add = (section: string, key: string, words: string, holds: NodeCondition['holds']): void =>
+    void conditions.push({ words, key: [section, key], holds });
+  add('run', 'pool', 'a node that is up', ({ isUp }) => isUp);
+  add('resources', 'cpus', `cpus = ${cpus}`, (node) => node.cpus >= cpus);
+  add(
+    'resources',
+    'memory',
+    `memory = "${formatSize(memoryBytes)}"`,
+    (node) => node.memoryBytes >= memoryBytes,
+  );
+  if (gpus > 0) add('resources', 'gpus', `gpus = ${gpus}`, (node) => node.gpus >= gpus);
+  if (timeSeconds !== undefined) {
+    const words = `time = "${formatDuration(timeSeconds)}"`;
+    add('resources', 'time', words, ({ seconds }) => seconds >= timeSeconds);
+  }
+  for (const feature of features)
+    add('run', 'requirements', `requirements = "${feature}"`, (node) => node.features.includes(feature));
+  return conditions;
 }

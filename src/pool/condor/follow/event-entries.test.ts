@@ -13,7 +13,7 @@ import {
   type JobState,
   type Observation,
 } from '@updraft/account/journal';
-import { EventEntries } from './event-entries.ts';
+import { EventEntries } from './event-log-source.ts';
 import type { JobRetries } from './run-clusters.ts';
 
 /** The only job after these events, each `number text`, a second apart. */

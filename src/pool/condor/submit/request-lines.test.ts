@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Policy } from '@updraft/account/recovery';
 import { avoidance } from './condor-policy.ts';
-import { recoveryLines } from './recovery-lines.ts';
+import { recoveryLines } from './render-submit.ts';
 import { requestLines } from './profiles.ts';
 
 const policy = (more: Partial<Policy> = {}): Policy => ({
