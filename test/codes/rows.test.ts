@@ -65,8 +65,11 @@ function historyOf(events: readonly LogEvent[]): { job: JobHistory; report: LogR
 function stateOf(events: readonly LogEvent[]): JobState {
   const entries = new EventEntries(
     { willRelease: () => true },
-    () => ({ job: '0000', round: 1 }),
-    () => 1,
+    {
+      jobOf: () => ({ job: '0000', round: 1 }),
+      sizeOf: () => 1,
+      retriesOf: () => ({ round: 1, releases: 0 }),
+    },
   );
   for (const event of events) entries.add(event);
   const [job] = fold(entries.take()).jobs;
