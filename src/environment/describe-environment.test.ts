@@ -3,7 +3,8 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { describeLocked, loadWorkspace, type Workspace } from './load-workspace.ts';
-import { readLock } from './pixi-lock.ts';
+import { readLock, selectLocked } from './pixi-lock.ts';
+import { refuseSources } from './pixi-tools.ts';
 
 const folder = path.resolve(import.meta.dirname, '../../test/environment/workspaces');
 const workspace = (name: string, manifest = 'pixi.toml'): Promise<Workspace> =>
@@ -109,7 +110,7 @@ for (const [what, text, message] of [
   [
     'of a newer format',
     'version: 8\nenvironments: {}\n',
-    /format version 8 is newer than the supported ones \(6, 7\)/,
+    /format version 8 is newer than the supported ones \(5, 6, 7\)/,
   ],
   ['of an older format', 'version: 4\nenvironments: {}\n', /format version 4 is older/],
   [
@@ -125,9 +126,49 @@ for (const [what, text, message] of [
     assert.throws(() => readLock(text, 'pixi.lock'), message);
   });
 
+const oneUsed = (used: string, packages: string, version = 6): string =>
+  `version: ${version}\nenvironments:\n  default:\n    channels:\n    - url: x\n    packages:\n      linux-64:\n${used}${packages}`;
+
+for (const indent of ['', '  '])
+  test(`a version 5 lock, whose packages begin with their kind, is read as version 6 (indented by ${indent.length})`, () => {
+    const url = 'https://conda.example.org/linux-64/thing-1.0-h1_0.conda';
+    const used = `      - conda: ${url}\n      - pypi: https://pypi.example.org/Own_code-2.0-py3-none-any.whl\n      - pypi: ./mine\n`;
+    const five = [
+      '- kind: conda\n  name: thing\n  version: "1.0"\n  build: h1_0\n  subdir: linux-64',
+      `  url: ${url}\n  sha256: ab\n  size: 12`,
+      '- kind: pypi\n  name: own-code\n  version: "2.0"\n  url: https://pypi.example.org/Own_code-2.0-py3-none-any.whl\n  sha256: cd',
+      '- kind: pypi\n  name: mine\n  version: 0.1.0\n  path: ./mine\n  editable: true\n',
+    ];
+    const listed = five.join('\n').replaceAll(/^(?=.)/gm, indent);
+    const lock = readLock(oneUsed(used, `packages:\n${listed}`, 5), 'pixi.lock');
+    const found = selectLocked(lock, 'default', 'linux-64').packages;
+    assert.deepEqual(
+      found.map(({ kind, name, version, sha256, bytes }) => [kind, name, version, sha256, bytes]),
+      [
+        ['conda', 'thing', '1.0', 'ab', 12],
+        ['pypi', 'own-code', '2.0', 'cd', undefined],
+        ['pypi', 'mine', '0.1.0', undefined, undefined],
+      ],
+    );
+  });
+
+for (const place of ['.', './recipes/mine', 'git+https://code.example.org/mine?rev=main#1a2b3c4d'])
+  test(`in a version 6 lock a conda package from ${place} is one that is built, and a pack refuses it`, () => {
+    const listed = `packages:\n- conda: ${place}\n  name: mine\n  version: 0.1.0\n  build: h1_0\n  subdir: linux-64\n`;
+    const lock = readLock(oneUsed(`      - conda: ${place}\n`, listed), 'pixi.lock');
+    const set = selectLocked(lock, 'default', 'linux-64');
+    assert.deepEqual(
+      set.packages.map(({ kind, name }) => [kind, name]),
+      [['source', 'mine']],
+    );
+    assert.throws(() => {
+      refuseSources(set, 'pack', 'pixi.lock');
+    }, /mine \(.*\) of "default" is built from source/);
+  });
+
 test("credentials in a channel's URL are dropped", () => {
   const url = 'https://me:secret@conda.example.org/private/noarch/thing-1.0-0.conda';
-  const text = `version: 6\nenvironments:\n  default:\n    channels:\n    - url: x\n    packages:\n      linux-64:\n      - conda: ${url}\npackages:\n- conda: ${url}\n  sha256: ab\n`;
+  const text = oneUsed(`      - conda: ${url}\n`, `packages:\n- conda: ${url}\n  sha256: ab\n`);
   const lock = readLock(text, 'pixi.lock');
   const [one] = lock.packagesOf([{ conda: url }]);
   assert.equal(one?.url, 'https://conda.example.org/private/noarch/thing-1.0-0.conda');

@@ -86,7 +86,7 @@ function absent(file: string, what: string, name: string, known: string[], where
 }
 
 /** Supported format versions. */
-const versions = [6, 7];
+const versions = [5, 6, 7];
 
 type Table = Record<string, unknown>;
 const listOf = (value: unknown): Table[] => (Array.isArray(value) ? value.filter(isTable) : []);
@@ -124,11 +124,23 @@ function divide(text: string): { head: string; packages: Map<string, { text: str
   const head = text.slice(0, start.index);
   let line = text.slice(0, from).split('\n').length - 1;
   for (const item of text.slice(from).split(/^(?=- )/m)) {
-    const key = /^- (\w+: .*?)\s*$/m.exec(item)?.[1];
-    if (key !== undefined) packages.set(key.replaceAll(/['"]/g, ''), { text: item, line });
+    const key = keyOf(item);
+    if (key !== undefined) packages.set(key, { text: item, line });
     line += item.split('\n').length - 1;
   }
   return { head, packages };
+}
+
+/** `conda: https://…`. Before version 6 the kind is named first, and the place in its own line. */
+function keyOf(item: string): string | undefined {
+  const [first, kind] = /^- (?:kind: (\w+)|\w+: .*?)\s*$/m.exec(item) ?? [];
+  const key = kind === undefined ? first?.slice(2).trim() : placeOf(kind, item);
+  return key?.replaceAll(/['"]/g, '');
+}
+
+function placeOf(kind: string, item: string): string | undefined {
+  const place = /^ {2}(?:url|path): (.*?)\s*$/m.exec(item)?.[1];
+  return place && `${kind}: ${place}`;
 }
 
 /** With merge markers, only half of the lock would be read. */
@@ -213,11 +225,17 @@ function lookUp(
     const url = String(item[key]);
     const block = packages.get(`${key}: ${url}`.replaceAll(/['"]/g, ''));
     const [read] = block === undefined ? [] : listOf(parseYaml(block.text, file, block.line));
-    const found = read ?? listed.find((one) => one[key] === item[key]);
+    const found =
+      read ??
+      listed.find((one) => (one['kind'] === key ? (one['url'] ?? one['path']) : one[key]) === item[key]);
     if (found === undefined) throw broken(file, `${url} is used, but not described`);
-    return lockedPackage(kind, url, { ...found, ...item });
+    return lockedPackage(isSource(kind, url) ? 'source' : kind, url, { ...found, ...item });
   });
 }
+
+/** Before version 7, a conda package that is built from a folder or from git is only recognized by its place. */
+const isSource = (kind: LockedPackage['kind'], url: string): boolean =>
+  kind === 'conda' && !/\.(conda|tar\.bz2)$/.test(condaFile(url));
 
 export interface LockedPackage {
   kind: 'conda' | 'pypi' | 'source';
