@@ -68,9 +68,7 @@ const environmentSchema = table('a table', {
     ),
   pixi: path('the manifest of a Pixi workspace beside this file, like "pixi.toml"')
     .optional()
-    .describe(
-      'Manifest of the Pixi workspace with the software. Its lock file decides GPU, memory and disk.',
-    ),
+    .describe('Manifest of the Pixi workspace with the software. Its lock file decides GPU and disk.'),
   pixi_environment: nonEmptyText('the name of an environment of the workspace')
     .optional()
     .describe('Environment of the workspace (default: "default").'),

@@ -122,7 +122,6 @@ function resolver(source: SourceFile, places: DataPlaces & { env: Env }) {
     known.set(key, found);
     return found;
   };
-  const setsMemory = valueAt(source.value, ['resources', 'memory']) !== undefined;
   return async (
     spec: Spec,
     problems: SpecProblem[],
@@ -141,7 +140,7 @@ function resolver(source: SourceFile, places: DataPlaces & { env: Env }) {
     const imageBytes = isOwn || image === undefined ? 0 : await fileSize(path.resolve(places.folder, image));
     const planned = {
       ...spec,
-      resources: withEnvironment(resources, environment, setsMemory),
+      resources: withEnvironment(resources, environment),
       environment: isOwn ? { python, fallback: 'system' as const } : asked,
     };
     const urls = [image, ...[...data, environment?.pack].flatMap((one) => [one?.url, one?.manifest])];

@@ -136,7 +136,7 @@ export interface PlannedEnvironment {
   delivery: Delivery;
   /** What the lock says is in it. */
   facts?: EnvironmentFacts;
-  /** The disk and memory it needs, if its size is known. */
+  /** The disk it needs, if its size is known. */
   size?: EnvironmentSize;
   /** The pixi-pack archive and how it reaches the job. */
   pack?: PlannedData;
@@ -172,14 +172,11 @@ export function environmentSize(
 export function withEnvironment(
   resources: Resources,
   environment: PlannedEnvironment | undefined,
-  setsMemory: boolean,
 ): Resources {
   if (environment === undefined) return resources;
-  const { facts, size } = environment;
-  const { cuda, capability } = facts?.needs ?? {};
+  const { cuda, capability } = environment.facts?.needs ?? {};
   const gpu = { ...defined({ cuda, capability }), ...resources.gpu };
-  const memoryBytes = setsMemory ? resources.memoryBytes : Math.max(resources.memoryBytes, size?.memory ?? 0);
-  return { ...resources, memoryBytes, ...(resources.gpus > 0 && Object.keys(gpu).length > 0 && { gpu }) };
+  return { ...resources, ...(resources.gpus > 0 && Object.keys(gpu).length > 0 && { gpu }) };
 }
 
 /** The environment for a work order; `place` says where the archive is on the worker. */

@@ -40,10 +40,9 @@ export function describeSize(facts: EnvironmentFacts): string {
 /** What the software contains and needs, as labelled rows; `ways` are how it may get to the worker. */
 function softwareFacts(facts: EnvironmentFacts, ways: readonly Delivery[]): Fact[] {
   const sizes = ways.map((delivery) => {
-    const { peakDisk, keptDisk, memory, why } = sizeEnvironment(facts.bytes, delivery, formatSize);
+    const { peakDisk, keptDisk, why } = sizeEnvironment(facts.bytes, delivery, formatSize);
     const peak = peakDisk === keptDisk ? '' : `, ${formatSize(keptDisk)} of it kept`;
-    const needs = memory === 0 ? '' : `, ${formatSize(memory)} memory`;
-    return `${delivery.padEnd(9)}  ${formatSize(peakDisk)} disk${peak}${needs}: ${why}`;
+    return `${delivery.padEnd(9)}  ${formatSize(peakDisk)} disk${peak}: ${why}`;
   });
   return [
     ['python', facts.python ?? 'none'],
