@@ -366,7 +366,7 @@ type OpenInner = (kind: ArchiveKind, name: string, sink: EntrySink) => ByteSink;
  * Unpacks every inner archive into a folder of its name while its bytes arrive; other files stay files. One level
  * deep: archives in inner archives stay files.
  */
-export class NestedSink implements EntrySink {
+class NestedSink implements EntrySink {
   readonly #archive: string;
   readonly #sink: EntrySink;
   readonly #open: OpenInner;
