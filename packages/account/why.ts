@@ -1,4 +1,4 @@
-export type { Explanation } from './diagnosis/explanation.ts';
+export { type Explanation, standingWords } from './diagnosis/explanation.ts';
 export { attemptSentences } from './why/checkpoint-sentences.ts';
 export { explainNodes } from './why/explain-nodes.ts';
 export { explainReasons, hasReasons } from './why/explain-reason.ts';

@@ -5,7 +5,7 @@ import { imagenetRun } from '../../test/dashboard/imagenet-run.ts';
 import { folderRun } from '../../test/dashboard/served.ts';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
 import { type JobState, loadRun, type RunState } from '@updraft/account/journal';
-import { explainRunJob } from '@updraft/account/why';
+import { explainRunJob, standingWords } from '@updraft/account/why';
 import { explainJobs, jobDetail } from './job-detail.ts';
 import type { JobDetail } from './page-data.ts';
 import type { RunSource } from './run-source.ts';
@@ -40,7 +40,10 @@ test("a job is explained as by `updraft why`, or by the run's state alone", asyn
   for (const job of state.jobs) {
     const { explanation } = await detailOf(folderRun(folder), state, job);
     const { cause, standing, title, because } = explainRunJob({ job, entries: [] });
-    assert.deepEqual([explanation.cause, explanation.headline], [cause, `${standing}: ${title}`]);
+    assert.deepEqual(
+      [explanation.cause, explanation.headline],
+      [cause, `${standingWords(standing)}: ${title}`],
+    );
     assert.equal(explanation.because.length, because.length);
   }
   const [job] = state.jobs;

@@ -1,5 +1,5 @@
 import { clip, printable } from '@updraft/base';
-import { attemptSentences, explainRunJob, type Explanation } from '@updraft/account/why';
+import { attemptSentences, explainRunJob, type Explanation, standingWords } from '@updraft/account/why';
 import {
   type AttemptState,
   endedBadly,
@@ -52,7 +52,7 @@ export function jobDetail(source: RunSource, job: JobState, explanation: Explana
 function shown({ standing, cause, title, because, doing, advice }: Explanation): JobDetail['explanation'] {
   const safe = (sentences: readonly string[]): string[] =>
     sentences.map((sentence) => clip(printable(sentence), maxTextChars));
-  const [headline = ''] = safe([`${standing}: ${title}`]);
+  const [headline = ''] = safe([`${standingWords(standing)}: ${title}`]);
   return { cause, headline, because: safe(because), doing: safe(doing), advice: safe(advice) };
 }
 

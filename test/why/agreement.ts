@@ -20,16 +20,14 @@ export interface JobAccounts {
   said: Record<string, Account>;
 }
 
-const outcomes: Partial<Record<string, string>> = { succeeded: 'success', 'wrong-output': 'failed' };
-
 const accountOf = (outcome: string, cause: string | undefined, place: string): Account => ({
-  outcome: outcomes[outcome] ?? outcome,
+  outcome: outcome === 'wrong-output' ? 'failed' : outcome,
   // An earlier failure of a job that continues is not its state.
   cause: isOpen(outcome) || cause === 'none' ? '' : (cause ?? ''),
   place,
 });
 
-const isOpen = (outcome: string): boolean => ['running', 'waiting', 'succeeded', 'success'].includes(outcome);
+const isOpen = (outcome: string): boolean => ['running', 'waiting', 'success'].includes(outcome);
 
 function byHistory({ outcome, cause, attempts }: JobHistory): Account {
   const last = attempts.at(-1);

@@ -241,7 +241,7 @@ test('jobs with the same cause are one group, and what needs attention comes fir
     groups.map(({ standing, jobs }) => [standing, jobs]),
     [
       ['held', ['8.1', '8.2']],
-      ['succeeded', ['7.0']],
+      ['success', ['7.0']],
     ],
   );
 });

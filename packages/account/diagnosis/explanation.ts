@@ -2,7 +2,11 @@ import type { Evidence, JobOutcome } from '../history/history.ts';
 import type { Cause } from '../codes/causes.ts';
 
 /** The state of a job. `looping`: it starts again and again, always ends the same way, and is not held. */
-export type JobStatus = Exclude<JobOutcome, 'success' | 'wrong-output'> | 'succeeded' | 'looping';
+export type JobStatus = Exclude<JobOutcome, 'wrong-output'> | 'looping';
+
+/** What people read of it, after the job. */
+export const standingWords = (standing: JobStatus): string =>
+  standing === 'success' ? 'succeeded' : standing;
 
 /** A job's state and its cause in a few words. */
 export interface Headline {

@@ -42,7 +42,7 @@ export function explainNodes(run: DagRun, read: readonly JobHistory[], file: str
 
 /** What DAGMan did to a job, rather than a user. */
 function inDag({ ends }: DagRun, { type, dagman }: DagNode, one: Explanation): Explanation {
-  if (type === 'service' && one.standing === 'succeeded')
+  if (type === 'service' && one.standing === 'success')
     return { ...one, because: ['It is a SERVICE node: DAGMan ended it with the DAG.'], advice: [] };
   const end = ends.get(dagman);
   if (one.standing !== 'removed' || one.cause !== 'user' || end?.isNews !== true) return one;
@@ -69,7 +69,7 @@ function withInner(of: Explanation, jobs: readonly Explanation[], file: string):
 }
 
 function stateOf(standing: Explanation['standing']): NodeState {
-  if (standing === 'succeeded') return 'done';
+  if (standing === 'success') return 'done';
   return standing === 'failed' || standing === 'removed' ? standing : 'active';
 }
 
@@ -92,7 +92,7 @@ function explainNode(run: DagRun, node: DagNode, reason: NotSubmitted, file: str
   switch (reason.why) {
     case 'done':
     case 'noop':
-      return explain('succeeded', 'none', { advice: [] });
+      return explain('success', 'none', { advice: [] });
     case 'not-logged': {
       const { state, hold } = reason;
       const held = hold && explainReason(hold.text);
@@ -135,7 +135,7 @@ function explainNode(run: DagRun, node: DagNode, reason: NotSubmitted, file: str
 /** How to run what is left of a DAG. */
 const toContinue = (end: DagmanEnd | undefined): string => end?.advice ?? adviceFor('node-blocked');
 
-const standings = { active: 'waiting', done: 'succeeded', failed: 'failed', removed: 'removed' } as const;
+const standings = { active: 'waiting', done: 'success', failed: 'failed', removed: 'removed' } as const;
 const noMore = 'DAGMan’s .dagman.out says no more: name the event log of the job, if there is one.';
 
 function preFailure({ scripts }: DagNode, { how, notStarted }: FailedScript): string[] {

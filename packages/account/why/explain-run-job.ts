@@ -78,9 +78,9 @@ function withAgents(history: JobHistory, { attempts: own }: JobState): JobHistor
 function explainUnlogged(record: RunJobRecord): Explanation {
   const { job } = record;
   const { outcome } = job;
-  const standing = outcome === 'success' ? 'succeeded' : outcome === 'wrong-output' ? 'failed' : outcome;
+  const standing = outcome === 'wrong-output' ? 'failed' : outcome;
   const last = job.attempts.at(-1);
-  const isGood = standing === 'succeeded' || (standing === 'running' && last?.ending === 'running');
+  const isGood = standing === 'success' || (standing === 'running' && last?.ending === 'running');
   const diagnosis = isGood ? nothingWrong : last && attemptDiagnosis(last);
   const past = describeStreaks(streaksOf(job.attempts.slice(0, -1)), isGood ? undefined : diagnosis);
   const own = isGood ? describeGood(record, last) : describeBad(record, diagnosis);

@@ -70,7 +70,7 @@ function exitHeadline(job: JobHistory, last: AttemptHistory, diagnosis = lastDia
   const isGood = diagnosis.cause === 'none';
   return {
     job: job.id,
-    standing: isGood ? 'succeeded' : 'failed',
+    standing: isGood ? 'success' : 'failed',
     cause: diagnosis.cause,
     ...(isGood ? { title: goodTitle(last.number) } : causeTitles(diagnosis.cause)),
   };

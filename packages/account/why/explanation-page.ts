@@ -1,6 +1,6 @@
 import { printable } from '@updraft/base';
 import type { Document } from '@updraft/view/document';
-import type { Explanation, Headline } from '../diagnosis/explanation.ts';
+import { type Explanation, type Headline, standingWords } from '../diagnosis/explanation.ts';
 import type { Evidence } from '../history/history.ts';
 import { jobLabel } from '../journal/describe-parameters.ts';
 
@@ -23,7 +23,7 @@ export function explanationPage(explanation: Explanation, verbose = false): Docu
     .filter(({ at, lines }) => at !== '' || lines.length > 0)
     .map((one) => ({ place: `${locationOf(one)}  ${one.at}`.trimEnd(), lines: one.lines }));
   return [
-    { title: `${explainedLabel(explanation)}${named} ${standing}: ${title}` },
+    { title: `${explainedLabel(explanation)}${named} ${standingWords(standing)}: ${title}` },
     '',
     {
       facts: [

@@ -43,5 +43,5 @@ test('the headline of a job is that of its explanation, for every log in the rep
     ];
     assert.deepEqual(grouped, explained, source.name);
   }
-  for (const standing of ['succeeded', 'failed', 'held', 'removed']) assert.ok(found.has(standing), standing);
+  for (const standing of ['success', 'failed', 'held', 'removed']) assert.ok(found.has(standing), standing);
 });

@@ -1,6 +1,6 @@
 import { printable } from '@updraft/base';
 import { nodeJobLabel } from '@updraft/htcondor/dag';
-import type { Explanation, Headline, JobStatus } from '../diagnosis/explanation.ts';
+import { type Explanation, type Headline, type JobStatus, standingWords } from '../diagnosis/explanation.ts';
 import { explainedLabel } from './explanation-page.ts';
 
 /** Jobs with the same status and title. */
@@ -27,13 +27,13 @@ export function groupAccount(group: ExplainedGroup): { heading: string; why: str
   const [few, first] = cause === 'none' ? [[], []] : [because.slice(0, 2), advice.slice(0, 1)];
   const label = explainedLabel(group.example);
   return {
-    heading: `${group.jobs.length} ${group.standing}: ${group.jobs.length === 1 ? group.title : group.titles}`,
+    heading: `${group.jobs.length} ${standingWords(group.standing)}: ${group.jobs.length === 1 ? group.title : group.titles}`,
     why: few.map((sentence) => `${label}: ${sentence}`),
     fix: first,
   };
 }
 
-const order: JobStatus[] = ['looping', 'held', 'failed', 'removed', 'waiting', 'running', 'succeeded'];
+const order: JobStatus[] = ['looping', 'held', 'failed', 'removed', 'waiting', 'running', 'success'];
 
 export const groupExplanations = (explanations: Iterable<Explanation>): ExplainedGroup[] =>
   groupJobs(explanations, itself, itself);

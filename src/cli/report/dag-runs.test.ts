@@ -63,7 +63,7 @@ test('the result of a POST script is that of its node', async (t) => {
     'a.dag.nodes.log':
       submitted(1, 0, 'A') + ran(1, 2, 4, 1) + post(1, 5, 'A', 0) + submitted(2, 6, 'B') + ran(2, 7, 9, 0),
   });
-  assert.deepEqual(standings(await explained(cwd, 'a.dag')), { A: 'succeeded', B: 'succeeded' });
+  assert.deepEqual(standings(await explained(cwd, 'a.dag')), { A: 'success', B: 'success' });
   const [rescued] = await explained(cwd, 'a.dag', 'A');
   assert.deepEqual(rescued?.because, [
     'The program exited with code 1.',
@@ -95,7 +95,7 @@ const secondRun = dagmanOut(
 test('a node that a rescue file marks as DONE is done, and the jobs of the runs before count', async (t) => {
   const cwd = await temporaryFolder(t, { ...rescuedBefore, 'a.dag.dagman.out': firstRun + secondRun });
   const all = await explained(cwd, 'a.dag');
-  assert.deepEqual(standings(all), { A: 'succeeded', B: 'failed', C: 'waiting' });
+  assert.deepEqual(standings(all), { A: 'success', B: 'failed', C: 'waiting' });
   assert.match(all.find(({ node }) => node === 'C')?.because[0] ?? '', /it waits for B, which failed/);
   const { jobs, attempts } = await reported(cwd, 'a.dag');
   assert.deepEqual([jobs.total, attempts], [2, 3]);
@@ -103,7 +103,7 @@ test('a node that a rescue file marks as DONE is done, and the jobs of the runs 
 
 test('without .dagman.out, only the jobs of .nodes.log count, and what a rescue file marks is done', async (t) => {
   const cwd = await temporaryFolder(t, rescuedBefore);
-  assert.deepEqual(standings(await explained(cwd, 'a.dag')), { A: 'succeeded', B: 'failed', C: 'waiting' });
+  assert.deepEqual(standings(await explained(cwd, 'a.dag')), { A: 'success', B: 'failed', C: 'waiting' });
   const { jobs, attempts } = await reported(cwd, 'a.dag');
   assert.deepEqual([jobs.total, attempts], [1, 1]);
 });
@@ -184,7 +184,7 @@ test('where only .dagman.out is left, it says that a job was held, why, and what
   const released = 'Event: ULOG_JOB_RELEASED for HTCondor Node A (1.0.0) {04/13/26 18:00:02}';
   assert.equal((await of(...held, released))?.standing, 'waiting');
   const rescued = await of(...held, removed, 'POST Script of node A completed successfully.');
-  assert.deepEqual([rescued?.standing, rescued?.cause], ['succeeded', 'none']);
+  assert.deepEqual([rescued?.standing, rescued?.cause], ['success', 'none']);
 });
 
 const withoutRescue = 'DAGMan wrote no rescue file: condor_submit_dag -force runs all nodes again.';
@@ -331,7 +331,7 @@ test('DAGMan ends a SERVICE node: that is no loss, and nothing waited for it', a
   const [service] = await explained(cwd, 'a.dag', 'S');
   assert.deepEqual(
     [service?.standing, service?.because],
-    ['succeeded', ['It is a SERVICE node: DAGMan ended it with the DAG.']],
+    ['success', ['It is a SERVICE node: DAGMan ended it with the DAG.']],
   );
 });
 
@@ -354,8 +354,8 @@ test('a node that PRE_SKIP ends and a NOOP node are done, and have no job', asyn
   });
   assert.deepEqual(standings(await explained(cwd, 'a.dag')), {
     C: 'waiting',
-    A: 'succeeded',
-    B: 'succeeded',
+    A: 'success',
+    B: 'success',
   });
   const { jobs, dag } = await reported(cwd, 'a.dag');
   assert.deepEqual([jobs.total, dag?.scripts], [1, []]);
@@ -382,7 +382,7 @@ test('of several DAG files that DAGMan ran together, the first has its own nodes
       'PRE Script of node 1.A failed with status 5',
     ),
   });
-  assert.deepEqual(standings(await explained(cwd, 'one.dag')), { A: 'succeeded', B: 'waiting' });
+  assert.deepEqual(standings(await explained(cwd, 'one.dag')), { A: 'success', B: 'waiting' });
   const { jobs, dag } = await reported(cwd, 'one.dag');
   assert.deepEqual([jobs.total, jobs.failed, dag?.nodes, dag?.scripts], [2, 0, 2, []]);
 });

@@ -235,7 +235,7 @@ test('an ad of a completed job that counts no starts is not waiting', async (t) 
   assert.deepEqual(
     jobs.map(({ job, standing }) => [job, standing]),
     [
-      ['9.0', 'succeeded'],
+      ['9.0', 'success'],
       ['9.1', 'failed'],
     ],
   );
