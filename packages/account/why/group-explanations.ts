@@ -23,11 +23,12 @@ export const maxLabels = 6;
 
 /** What is said of a group: about its first job, which the sentences name. */
 export function groupAccount(group: ExplainedGroup): { heading: string; why: string[]; fix: string[] } {
+  const { jobs, standing, title, titles } = group;
   const { cause, because, advice } = group.example;
   const [few, first] = cause === 'none' ? [[], []] : [because.slice(0, 2), advice.slice(0, 1)];
   const label = explainedLabel(group.example);
   return {
-    heading: `${group.jobs.length} ${standingWords(group.standing)}: ${group.jobs.length === 1 ? group.title : group.titles}`,
+    heading: `${jobs.length} ${standingWords(standing)}: ${jobs.length === 1 ? title : titles}`,
     why: few.map((sentence) => `${label}: ${sentence}`),
     fix: first,
   };
