@@ -125,6 +125,17 @@ test("a launcher's own exit code counts as 85 if rank 0 left its mark, which is 
   assert.equal(failed.exit, 1);
 });
 
+test("torchrun has at least the grace to save, and marks its processes' lines, unless the user says otherwise", async (t) => {
+  const said = async (env: Record<string, string>): Promise<string> => {
+    const harness = await AgentHarness.open(t);
+    const command = 'echo "$TORCH_ELASTIC_SHUTDOWN_TIMEOUT $PET_TEE" > model.pt';
+    assert.equal((await harness.run({ train: { command, env } })).exit, 0);
+    return harness.result('model.pt');
+  };
+  assert.equal(await said({}), '30 3\n');
+  assert.equal(await said({ TORCH_ELASTIC_SHUTDOWN_TIMEOUT: '90', PET_TEE: '0' }), '90 0\n');
+});
+
 /** PyTorch 1.13's does not start under Python 3.11. */
 const hasTorchrun =
   spawnSync('python3', ['-c', 'import sys, torch; sys.exit(torch.__version__ < "2")']).status === 0;
