@@ -95,7 +95,7 @@ def copy_rate() -> dict[str, float]:
     torch = get_torch()
     if torch is None or not torch.cuda.is_available() or not torch.cuda.is_initialized():
         return {}
-    # A GPU without so much memory left is not asked.
+    # A GPU without that much memory left is not asked.
     with contextlib.suppress(RuntimeError):
         host = torch.empty(_COPIED_BYTES, dtype=torch.uint8, pin_memory=True)
         device = torch.empty(_COPIED_BYTES, dtype=torch.uint8, device="cuda")

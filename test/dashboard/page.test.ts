@@ -84,7 +84,7 @@ test('a click on a job shows its explanation, its loss over all attempts and its
   assert.equal(await tab.read<number>(`document.querySelectorAll('#curve .line').length`), 1);
   assert.match(
     await tab.read<string>(`document.querySelector('#curve svg').ariaLabel`),
-    /^loss of 1 jobs over \d epochs, from/,
+    /^loss of 1 job over \d epochs, from/,
   );
   assert.equal(await tab.read<string>('document.activeElement.id'), 'job-title');
   assert.deepEqual(tab.errors, []);

@@ -1,3 +1,4 @@
+import { counted } from '@updraft/base';
 import type { CurveX, MetricCurves } from '../page-data.ts';
 import { type Measured, directionOf } from '../row-order.ts';
 import {
@@ -59,7 +60,7 @@ export function curveChart(
     0,
   );
   const [end, low, high] = [x[1], ...y].map(shortNumber);
-  const description = `${metric} of ${jobs} jobs over ${end} ${name}, from ${low} to ${high}`;
+  const description = `${metric} of ${counted(jobs, 'job')} over ${end} ${name}, from ${low} to ${high}`;
   const drawn = lineChart(lines, {
     ...size,
     description,
