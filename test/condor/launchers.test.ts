@@ -140,9 +140,8 @@ async function follow(t: TestContext, { command, starts }: Launcher, needs?: str
   const [first, second] = await Promise.all(['0000', '0001'].map((job) => result(run, 'model.pt', job)));
   assert.equal(first, second);
   assert.equal(lossesOf(first!).length, 96);
-  // It is the first process's.
-  const { training } = jobs[0]?.attempts.at(-1)?.agent ?? {};
-  assert.equal(training?.epoch, 12, `${JSON.stringify(training)} ${await printed(run)}`);
+  // It is the first process's. An attempt that ends at once may report nothing.
+  assert.equal(jobs[1]?.attempts[0]?.agent?.training?.epoch, 12, await printed(run));
 }
 
 async function evictAt(harness: CondorHarness, run: string, mark: string): Promise<void> {
