@@ -144,7 +144,12 @@ test('a repeated property counts once', () => {
 });
 
 test('text that is not a multistatus is distinguished from an empty one', () => {
-  assert.deepEqual(parseMultistatus('<multistatus xmlns="DAV:"/>'), []);
+  const empty = '<multistatus xmlns="DAV:"/>';
+  assert.equal(
+    parseMultistatus(empty),
+    undefined,
+    'even of an empty folder, a listing has the folder itself',
+  );
   for (const text of [
     '',
     '<html><body>login</body></html>',

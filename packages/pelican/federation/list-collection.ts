@@ -218,7 +218,8 @@ function tagEnd(xml: string, start: number): number {
 
 /**
  * Reads the part of a 207 answer that clients need, whatever the namespace prefixes and order: XRootD, Pelican and
- * Apache differ in both. Undefined unless the text is a multistatus from its first tag to `</multistatus>`.
+ * Apache differ in both. Undefined unless the text is a multistatus from its first tag to `</multistatus>`, with at
+ * least the resource that was asked for.
  */
 export function parseMultistatus(xml: string): DavResource[] | undefined {
   const resources: DavResource[] = [];
@@ -250,7 +251,7 @@ export function parseMultistatus(xml: string): DavResource[] | undefined {
     }
     isWhole = open.length === 0;
   }
-  return isWhole ? resources : undefined;
+  return isWhole && resources.length > 0 ? resources : undefined;
 }
 
 /** Undefined without a path: whatever else it is, an entry would be missing. */
