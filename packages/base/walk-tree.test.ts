@@ -68,3 +68,9 @@ test('removing a tree removes its links, and nothing that they lead to', async (
   assert.equal(readFileSync(path.join(outside, 'o'), 'utf8'), 'outside/o');
   await assert.rejects(walkTree(side), { code: 'ENOENT' });
 });
+
+test('a folder with a name that is not UTF-8 is an error, and not taken for one that has disappeared', async (t) => {
+  const { side } = treeWithLinks(t);
+  mkdirSync(Buffer.concat([Buffer.from(`${side}/b/folder-`), Buffer.from([0xe9])]));
+  await assert.rejects(walkTree(side), { code: 'ENOENT' });
+});

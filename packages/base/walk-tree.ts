@@ -19,8 +19,9 @@ export async function walkTree(folder: string): Promise<TreeEntry[]> {
   const folders = [''];
   for (let below = folders.pop(); below !== undefined; below = folders.pop()) {
     const reading = readdir(path.join(folder, below), { withFileTypes: true });
-    // A folder that disappears meanwhile has nothing in it.
-    for (const entry of (await (below === '' ? reading : unlessGone(reading))) ?? []) {
+    // A folder that disappears meanwhile has nothing in it; one whose name is not UTF-8 only seems to have disappeared.
+    const mustBe = below === '' || below.includes('\ufffd');
+    for (const entry of (await (mustBe ? reading : unlessGone(reading))) ?? []) {
       const name = path.posix.join(below, entry.name);
       // Some file systems do not say what an entry is.
       const facts = kindOf(entry) === 'other' ? await unlessGone(lstat(path.join(folder, name))) : entry;

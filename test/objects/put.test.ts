@@ -63,3 +63,15 @@ test('a file that cannot be uploaded is reported, and the others are uploaded', 
   const none = await harness.updraft(['put', 'a', 'osdf:///inbox/a']);
   assert.equal(none.exit, 93);
 });
+
+test('a folder with a name that is not UTF-8 is named, not left out', async (t) => {
+  const harness = await ObjectHarness.open(t);
+  const env = await harness.tokenEnv({ namespace: '/inbox' });
+  const folder = Buffer.concat([Buffer.from(harness.at('all/caf')), Buffer.from([0xe9])]);
+  await mkdir(folder, { recursive: true });
+  await writeFile(Buffer.concat([folder, Buffer.from('/lost')]), 'lost');
+  await writeFile(harness.at('all/found'), 'found');
+  const { exit, err } = await harness.updraft(['put', '-r', 'all', 'osdf:///inbox/all'], { env });
+  assert.equal(exit, 3, err);
+  assert.match(err, /all\/caf.*\n  fix: .* not UTF-8 must be changed/);
+});

@@ -196,7 +196,11 @@ async function listUploads(cli: Cli, words: readonly string[], recursive: boolea
 
 async function filesBelow(folder: string, url: string): Promise<PutItem[]> {
   const [items, within]: [PutItem[], string] = [[], await realpath(folder)];
-  for (const { name, kind } of await walkTree(folder)) {
+  const tree = await walkTree(folder).catch((cause: unknown) => {
+    const fix = 'make all in it readable; a name that is not UTF-8 must be changed';
+    throw new Fault('file-invalid', (cause as Error).message, { about: folder, fix, cause });
+  });
+  for (const { name, kind } of tree) {
     const file = path.join(folder, name);
     const fault = kind === 'link' ? await linkFault(file, folder, within) : undefined;
     const checkOpened = openedWithin(file, within);
