@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdir, mkdtemp, rm, truncate, writeFile } from 'node:fs/promises';
+import { writeFileSync } from 'node:fs';
+import { mkdir, mkdtemp, rm, truncate, utimes, writeFile } from 'node:fs/promises';
 import http from 'node:http';
 import type { ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -260,4 +261,26 @@ test('of two origins only the one that answers gets the object, and no request b
   assert.match(server, /^127/);
   const methods = asked.map((each) => [...new Set(each.map(({ method }) => method))]);
   assert.deepEqual(methods, [['HEAD'], ['HEAD', 'PUT']]);
+});
+
+test('a file that changes while it is sent is a fault: its object may have parts of two versions', async (t) => {
+  let file = '';
+  const { federation, folder } = await testFederation(
+    t,
+    [
+      (request, response) => {
+        if (request.method === 'PUT') writeFileSync(file, 'another');
+        response.writeHead(request.method === 'PUT' ? 201 : 404).end();
+      },
+    ],
+    { env: { BEARER_TOKEN: token } },
+  );
+  file = path.join(folder, 'file');
+  await writeFile(file, 'content');
+  await utimes(file, 0, 0);
+  const sending = putObject(file, 'osdf:///ns/x', { federation });
+  await assert.rejects(sending, {
+    kind: 'file-invalid',
+    message: /file was changed while it was being sent/,
+  });
 });

@@ -44,7 +44,8 @@ const sameSecondMs = 1100;
 
 /** Uploads a file as one object: streams it, retries after a failure, then compares the origin's copy. */
 export async function putObject(file: string, url: string, options: PutOptions): Promise<Put> {
-  const size = await sizeOf(file);
+  const before = await plainFile(file);
+  const { size } = before;
   const located = await options.federation.locate(url, { ...options, verb: 'PUT' });
   const server = await originFor(located, options);
   if (server === undefined || server.url.startsWith('file:'))
@@ -62,6 +63,10 @@ export async function putObject(file: string, url: string, options: PutOptions):
       // What an earlier try left behind is not somebody else's object if there was nothing before it.
       tryPut(upload, server, !mayReplace && (tries++ === 0 || !wasAbsent)),
     );
+    const { ino, mtimeMs } = await statFile(file);
+    // What was sent may begin as one version and end as another, with a digest that fits.
+    if (ino !== before.ino || mtimeMs !== before.mtimeMs)
+      throw new Fault('file-invalid', `${file} was changed while it was being sent`, { about: file });
     try {
       return { bytes: size, verified: await verify(upload, server, digests), server: server.host };
     } catch (error) {
@@ -88,10 +93,10 @@ export const statFile = (file: string): Promise<Stats> =>
     throw new Fault('file-invalid', message, { about: file, cause });
   });
 
-async function sizeOf(file: string): Promise<number> {
+async function plainFile(file: string): Promise<Stats> {
   const info = await statFile(file);
   if (!info.isFile()) throw new Fault('file-invalid', `${file} is not a plain file`, { about: file });
-  return info.size;
+  return info;
 }
 
 /** Whether the origin says that nothing is there yet; throws if something is. */
