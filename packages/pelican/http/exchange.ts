@@ -1,4 +1,4 @@
-import { createRedact, type Redact } from '@updraft/base/secrets';
+import { createRedact, messageWithoutSecrets, type Redact } from '@updraft/base/secrets';
 import { withDeadline, type ConnectionPool } from './connections.ts';
 import { Fault } from '../fault.ts';
 import type { HttpConnection, Method } from './http-connection.ts';
@@ -77,7 +77,7 @@ async function headOf(
 ): Promise<ResponseHead> {
   const timeoutError = () => new NoAnswer('timeout', url.host, `sends no answer within ${ms / 1000} s`);
   // The answer to a POST may be a new token: redacting the old one would damage whatever text they share.
-  const redact = redactSent(method === 'POST' ? {} : headers);
+  const redact = redactSent(method === 'POST' ? {} : headers, url);
   try {
     return await withDeadline({ clock, signal, ms, timeoutError }, () =>
       connection.request(method, text, redact),
@@ -88,15 +88,19 @@ async function headOf(
   }
 }
 
-let last: { token: string; redact: Redact } | undefined;
+let last: { key: string; redact: Redact } | undefined;
 
-/** Removes the token of a request from its answers, including those after a redirect. */
-function redactSent(headers: Record<string, string>): Redact {
+/** Removes the token of a request, and the secrets of its URL, from its answers, including those after a redirect. */
+function redactSent(headers: Record<string, string>, url: URL): Redact {
   const name = Object.keys(headers).find((each) => each.toLowerCase() === 'authorization');
   const token = name === undefined ? '' : (headers[name] ?? '').replace(/^\w+\s+/, '');
   // Thousands of ranges of one object are requested with the same token.
-  if (last?.token !== token) last = { token, redact: createRedact([token]) };
-  return last.redact;
+  const key = token + url.search;
+  if (last?.key === key) return last.redact;
+  const shown = messageWithoutSecrets(url.href);
+  // A shorter text would be found by chance.
+  const signatures = url.search.split(/[?&=]/).filter((part) => part.length > 9 && !shown.includes(part));
+  return (last = { key, redact: createRedact([token, ...signatures]) }).redact;
 }
 
 /** The text of a request head; refuses anything that could smuggle in a second line. */
@@ -275,7 +279,7 @@ export async function upload(pool: ConnectionPool, request: Upload): Promise<Con
   const headers = { ...request.headers, 'Content-Length': String(request.size) };
   const first = { url: parseUrl(request.url), headers };
   const signal = request.signal ?? new AbortController().signal;
-  const redact = redactSent(headers);
+  const redact = redactSent(headers, first.url);
   const answer = await followRedirects(first, request.redirects, (hop) =>
     uploadOnce(pool, { ...request, ...hop, signal }, redact),
   );

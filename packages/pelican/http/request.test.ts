@@ -130,3 +130,19 @@ test('once the answer is there, nothing keeps the process from exiting', async (
   assert.ok(waits.size > 0);
   assert.ok([...waits].every(({ aborted }) => aborted));
 });
+
+test('the signature in a URL is redacted from what its server repeats of it, and from no redirect', async (t) => {
+  const server = await webServer(
+    t,
+    ({ url }, response) =>
+      response
+        .writeHead(403, { Location: url, 'X-Why': url })
+        .end(`SignatureProvided: ${new URL(url, server.url).searchParams.get('X-Amz-Signature')}, part 12`),
+    { plain: true },
+  );
+  const query = '?part=12&X-Amz-Signature=0d5ecb8e91c4f6a2';
+  const { body, headers } = await quick({ method: 'GET', url: `${server.url}/x${query}` });
+  assert.equal(body, 'SignatureProvided: …, part 12');
+  assert.equal(headers['x-why'], '/x?part=12&X-Amz-Signature=…');
+  assert.equal(headers['location'], `/x${query}`);
+});
