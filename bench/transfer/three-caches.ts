@@ -31,7 +31,8 @@ export async function threeCaches(mebibytes: number, rounds: number): Promise<vo
     limitSeconds: 60,
     prepare() {
       stalling.reset();
-      for (const rest of ['', '.aria2', '.part', '.part.json']) rmSync(target + rest, { force: true });
+      for (const rest of ['', '.aria2', '.updraft-part', '.updraft-part.json'])
+        rmSync(target + rest, { force: true });
     },
     async prove({ name }: Variant) {
       if ((await sha256OfFile(target)) !== expected) throw new Error(`${name} brought wrong bytes`);

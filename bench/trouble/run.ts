@@ -84,7 +84,8 @@ async function attempt(
   command: string[],
   env?: NodeJS.ProcessEnv,
 ): Promise<{ good: boolean; text: string }> {
-  for (const rest of ['', '.part', '.part.json', '.aria2']) rmSync(target + rest, { force: true });
+  for (const rest of ['', '.updraft-part', '.updraft-part.json', '.aria2'])
+    rmSync(target + rest, { force: true });
   await (values.cold ? federation.evict() : fillCaches(federation));
   await federation.trouble.add('caches: limit 50MB/s');
   for (const rule of rules) await federation.trouble.add(rule);

@@ -147,7 +147,7 @@ test('after a kill, the same command continues with the folder', async (t) => {
   const words = ['get', '-r', '--parallel', '1', 'osdf:///demo/all', 'copy'];
   const child = harness.spawn(words);
   const gone = once(child, 'exit');
-  while (!(await readdir(harness.at('copy'))).includes('large.part.json'))
+  while (!(await readdir(harness.at('copy'))).includes('large.updraft-part.json'))
     await waitForChange([harness.at('copy')], 50, systemClock);
   child.kill('SIGKILL');
   await gone;

@@ -250,7 +250,7 @@ test('after the user stops it, what arrived is kept for the next time', async (t
   await harness.trouble('caches: stall after 1MB on x');
   const stop = new AbortController();
   const running = harness.updraft(['get', 'osdf:///demo/x'], { signal: stop.signal });
-  while (!existsSync(harness.at('x.part.json'))) await waitForChange([harness.cwd], 50, systemClock);
+  while (!existsSync(harness.at('x.updraft-part.json'))) await waitForChange([harness.cwd], 50, systemClock);
   stop.abort(new Fault('interrupted', 'stopped by the user'));
   const { exit, err } = await running;
   assert.equal(exit, 5);
@@ -269,12 +269,12 @@ test('after a kill, the same command resumes from what is on the disk', async (t
   await harness.trouble('caches: limit 3MB/s on x');
   const child = harness.spawn(['get', 'osdf:///demo/x', 'into/']);
   const gone = once(child, 'exit');
-  while (!(await readdir(harness.at('into'))).includes('x.part.json'))
+  while (!(await readdir(harness.at('into'))).includes('x.updraft-part.json'))
     await waitForChange([harness.at('into')], 50, systemClock);
   child.kill('SIGKILL');
   await gone;
   await harness.federation.trouble.clear();
-  const kept = JSON.parse(await readFile(harness.at('into/x.part.json'), 'utf8')) as {
+  const kept = JSON.parse(await readFile(harness.at('into/x.updraft-part.json'), 'utf8')) as {
     done: { start: number; end: number }[];
   };
   const had = kept.done.reduce((sum, { start, end }) => sum + end - start, 0);

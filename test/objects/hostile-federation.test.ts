@@ -289,7 +289,7 @@ test('a part or a journal that others can write does not become the file', async
   const boot = (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();
   const identity = { size: good.length, etag: '"1"' };
   const journal = JSON.stringify({ url, identity, done: ranges, flushed: ranges, boot });
-  const part = path.join(folder, 'got.part');
+  const part = path.join(folder, 'got.updraft-part');
   const plant = async (): Promise<void> => {
     await writeFile(part, 'X'.repeat(good.length - 1), { mode: 0o600 });
     await writeFile(`${part}.json`, journal, { mode: 0o600 });

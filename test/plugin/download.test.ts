@@ -223,7 +223,8 @@ test('a plugin that is asked to stop reports every file as stopped, to be retrie
   const asked = Promise.withResolvers<number>();
   const called = callPlugin({ folder, federation, requests, started: asked.resolve });
   const pid = await asked.promise;
-  while (!existsSync(path.join(folder, 'big.bin.part'))) await new Promise((wake) => setTimeout(wake, 20));
+  while (!existsSync(path.join(folder, 'big.bin.updraft-part')))
+    await new Promise((wake) => setTimeout(wake, 20));
   process.kill(pid, 'SIGTERM');
   const { exit, ads } = await called;
   assert.equal(exit, 11);

@@ -42,7 +42,7 @@ test('XRootD, which gives no validator: after a kill or a stop, the same command
     await source.stallOnce(8 << 20);
     const first = get();
     const ended = once(first, 'exit');
-    const journal = path.join(cwd, 'data.bin.part.json');
+    const journal = path.join(cwd, 'data.bin.updraft-part.json');
     // The origin's answer may come after the first bytes.
     while (read(journal)?.identity.modified === undefined) await waitForChange([cwd], 50, systemClock);
     first.kill(signal);

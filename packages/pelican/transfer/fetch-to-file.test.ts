@@ -251,7 +251,7 @@ test('the origin is believed at once when it says that the object is missing', a
   const s = await scene(t, [gone]);
   await fails(s.fetch(), 'object-missing');
   assert.equal(s.servers[0]!.seen.filter(({ method }) => method === 'GET').length, 1);
-  assert.equal(existsSync(`${s.target}.part`), false);
+  assert.equal(existsSync(`${s.target}.updraft-part`), false);
 });
 
 test('a refused token is a separate fault, after every server was asked', async (t) => {
@@ -498,11 +498,11 @@ test('a stopped fetch keeps what it has, and the next one resumes from there', a
 
 /** Leaves a part of an earlier attempt, with a journal that says that its first `end` bytes are on the disk. */
 function leavePart(target: string, bytes: Buffer, identity: object, end: number, more: object = {}): void {
-  writeFileSync(`${target}.part`, bytes);
+  writeFileSync(`${target}.updraft-part`, bytes);
   const done = [{ start: 0, end }];
-  const { ino: inode } = statSync(`${target}.part`);
+  const { ino: inode } = statSync(`${target}.updraft-part`);
   const whole = { url, identity: { server: 'cache:8443', ...identity }, done, flushed: done, inode, ...more };
-  writeFileSync(`${target}.part.json`, JSON.stringify(whole));
+  writeFileSync(`${target}.updraft-part.json`, JSON.stringify(whole));
 }
 
 test('a part of an object that has changed since is discarded', async (t) => {
@@ -665,7 +665,7 @@ test('bytes that the disk did not take do not count as done', async (t) => {
   });
   await assert.rejects(s.fetch(), (error) => error === full);
   const written = write.mock.calls[0]?.arguments[1]?.length;
-  const journal = JSON.parse(readFileSync(`${s.target}.part.json`, 'utf8')) as { done: unknown };
+  const journal = JSON.parse(readFileSync(`${s.target}.updraft-part.json`, 'utf8')) as { done: unknown };
   assert.deepEqual(journal.done, [{ start: 0, end: written }]);
 });
 
@@ -680,7 +680,7 @@ test('an invalid journal is ignored', async (t) => {
     `{"url":"${url}","identity":{"size":1},"done":[{"start":5,"end":2}]}`,
   ]) {
     const s = await scene(t, [{ bytes }]);
-    writeFileSync(`${s.target}.part.json`, text);
+    writeFileSync(`${s.target}.updraft-part.json`, text);
     await s.fetch();
     same(s.target, bytes);
   }
@@ -747,15 +747,15 @@ test('a fetch whose part was removed does not publish what another process put t
       bytes,
       get: (e) =>
         e.begin(mebibyte, () => {
-          rmSync(`${s.target}.part`);
-          writeFileSync(`${s.target}.part`, 'of another process');
+          rmSync(`${s.target}.updraft-part`);
+          writeFileSync(`${s.target}.updraft-part`, 'of another process');
           e.response.end(bytes.subarray(mebibyte));
         }),
     },
   ]);
   await fails(s.fetch(), 'scratch-unusable', /another process/);
   assert.equal(existsSync(s.target), false);
-  assert.equal(readFileSync(`${s.target}.part`, 'utf8'), 'of another process');
+  assert.equal(readFileSync(`${s.target}.updraft-part`, 'utf8'), 'of another process');
 });
 
 test('a target that cannot be written is a fault that names it', async (t) => {
@@ -765,7 +765,7 @@ test('a target that cannot be written is a fault that names it', async (t) => {
   await fails(
     fetchToFile(url, path.join(s.target, 'no/such/x'), { locator: s.locator }),
     'scratch-unusable',
-    /x\.part/,
+    /x\.updraft-part/,
   );
 });
 
@@ -823,4 +823,15 @@ test('an object whose SHA-256 is wrong is fetched again from servers that had no
   assert.equal(verified, 'digest');
   assert.equal(servers.length, 2);
   assert.deepEqual(s.setbacks(), ['data-corrupt']);
+});
+
+test('what other programs call NAME.part stays, and no object takes the place of a part', async (t) => {
+  const s = await scene(t, [{ bytes: objectBytes(10) }]);
+  for (const name of ['.part', '.part.json']) writeFileSync(s.target + name, 'theirs');
+  await s.fetch();
+  for (const name of ['.part', '.part.json']) assert.equal(readFileSync(s.target + name, 'utf8'), 'theirs');
+  for (const name of ['.updraft-part', '.updraft-part.json']) {
+    const fetching = fetchToFile(url, s.target + name, { locator: s.locator });
+    await fails(fetching, 'file-invalid', /named like an unfinished download/);
+  }
 });

@@ -33,8 +33,8 @@ import { readOriginFacts } from '../federation/stat-object.ts';
 import { ConnectionPool, firstAnswer } from '../http/connections.ts';
 
 /**
- * Fetches an object into a file. Until it is complete and verified, the bytes are in `target.part`; a later call for
- * the same target resumes from there if the object has not changed. A target that exists is replaced.
+ * Fetches an object into a file. Until it is complete and verified, the bytes are in `target.updraft-part`; a later
+ * call for the same target resumes from there if the object has not changed. A target that exists is replaced.
  */
 export async function fetchToFile(url: string, target: string, options: FetchOptions): Promise<Fetched> {
   const settings = resolveSettings(url, options);
@@ -275,7 +275,7 @@ interface FileSinkOptions {
   onRestart?: () => void;
 }
 
-/** Writes each byte to its place in the `.part` file, in any order, and verifies it on the way. */
+/** Writes each byte to its place in the part, in any order, and verifies it on the way. */
 export class FileSink implements Sink {
   readonly before = Infinity;
   readonly maxSegment = Infinity;

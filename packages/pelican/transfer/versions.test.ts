@@ -103,7 +103,7 @@ test('one server: another weak ETag is another version, although its time and si
   });
   const options = { locator: locatorOf([server]), clock };
   await assert.rejects(fetchToFile(url, target, { ...options, signal: stop.signal }));
-  assert.ok(existsSync(`${target}.part.json`));
+  assert.ok(existsSync(`${target}.updraft-part.json`));
   await fetchToFile(url, target, options);
   assert.ok(readFileSync(target).equals(v2), 'mixed');
 });
@@ -354,7 +354,7 @@ test('a killed command and the next one never mix two versions', async (t) => {
     });
   const first = run();
   const killed = once(first, 'exit');
-  const journal = path.join(cwd, 'data.bin.part.json');
+  const journal = path.join(cwd, 'data.bin.updraft-part.json');
   while (!existsSync(journal)) await waitForChange([cwd], 50, systemClock);
   first.kill('SIGKILL');
   await killed;

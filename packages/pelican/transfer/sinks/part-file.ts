@@ -11,8 +11,8 @@ const maxBlindBytes = 64 << 20;
 const { O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW } = fs.constants;
 
 /**
- * The file being fetched, under its `.part` name. Writes are synchronous, which is cheapest. An existing file is never
- * truncated: another process may be fetching the same object into it, or may have published it.
+ * The file being fetched, under a name that nobody else gives. Writes are synchronous, which is cheapest. An existing
+ * file is never truncated: another process may be fetching the same object into it, or may have published it.
  */
 export class PartFile {
   readonly path: string;
@@ -21,6 +21,8 @@ export class PartFile {
 
   /** Opens or creates the file; keeps its content. */
   constructor(target: string) {
+    if (ours.test(target))
+      throw new Fault('file-invalid', `${target} is named like an unfinished download`, { about: target });
     this.#target = target;
     this.path = partPath(target);
     this.#fd = this.#open(0);
@@ -147,14 +149,18 @@ export class PartFile {
 }
 
 /** File systems allow no more bytes than this in a name, and the journal's name is longer than the part's. */
-const maxNameBytes = 255 - '.part.json.new'.length;
+const maxNameBytes = 255 - '.updraft-part.json.new'.length;
+const ours = /\.updraft-part(?:\.json)?$/;
 
-/** Where a file is while it is being fetched: beside the target, under its name, shortened if that is too long. */
+/**
+ * Where a file is while it is being fetched: beside the target, under its name, shortened if that is too long. What is
+ * there is replaced, so it must never be a name that another program gives, as `.part`.
+ */
 export function partPath(target: string): string {
   const name = Buffer.from(path.basename(target));
-  if (name.length <= maxNameBytes) return `${target}.part`;
+  if (name.length <= maxNameBytes) return `${target}.updraft-part`;
   const mark = createHash('sha256').update(name).digest('hex').slice(0, 16);
-  return path.join(path.dirname(target), `${name.toString('utf8', 0, 200)}-${mark}.part`);
+  return path.join(path.dirname(target), `${name.toString('utf8', 0, 190)}-${mark}.updraft-part`);
 }
 
 function sameFile({ ino, dev }: fs.Stats, file: string): boolean {

@@ -7,7 +7,7 @@ import type { Algorithm } from '../proof/digest.ts';
 import { verifiedRanges } from '../proof/verify.ts';
 import { withDiskFaults, partPath, type PartFile } from './part-file.ts';
 
-/** What `target.part` contains: which object, which version, which ranges. */
+/** What `target.updraft-part` contains: which object, which version, which ranges. */
 export interface PartJournal {
   url: string;
   identity: Identity;
@@ -70,8 +70,7 @@ const bootId = (): string | undefined =>
 function isJournal(value: Partial<StoredJournal>): value is StoredJournal {
   const { url, identity, done, flushed } = value;
   if (typeof url !== 'string' || typeof identity !== 'object') return false;
-  const { size, etag, weak, modified, server } = identity;
-  if (typeof server !== 'string' && (etag ?? modified) !== undefined) return false;
+  const { size, etag, weak, modified } = identity;
   const isTime = modified === undefined || Number.isFinite(modified);
   const areTags = isText(etag) && isText(weak);
   return isSize(size) && areTags && isTime && areRanges(done, size) && areRanges(flushed, size);
