@@ -249,3 +249,18 @@ test('a HEAD that hangs at the only server costs two seconds, not a minute', asy
   assert.equal(got.result?.verified, 'size');
   assert.ok(got.seconds < 4, `${got.seconds} s`);
 });
+
+test('of an answer without a length that was cut, the rest is fetched, and no zeros are in its place', async (t) => {
+  const etag = { ETag: '"e"' };
+  const cut = {
+    bytes,
+    get: ({ response }: Exchange) => {
+      // Such an answer ends with its connection, whoever cut it.
+      response.useChunkedEncodingByDefault = false;
+      response.writeHead(200, { ...etag, Connection: 'close' }).end(bytes.subarray(0, mebibyte));
+    },
+    head: (_request: unknown, response: Exchange['response']) => void response.writeHead(405).end(),
+  };
+  const got = await get(t, [cut], { bytes, headers: etag, ...says(bytes.length) });
+  assert.ok(got.bytes?.equals(bytes), got.failed?.message);
+});

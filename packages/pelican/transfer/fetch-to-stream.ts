@@ -85,6 +85,8 @@ class StreamFetch {
     await this.transfer.run();
     if (this.#settings.manifest !== undefined) return 'manifest';
     const digest = await this.#finalDigest();
+    // An answer without a length has ended too early.
+    if (!this.transfer.segments.complete) return await this.run();
     if (digest === undefined || this.#hash === undefined)
       return (this.transfer.known.size ?? (await this.#finalFacts())?.size) === undefined ? 'none' : 'size';
     const found = this.#hash.hex();

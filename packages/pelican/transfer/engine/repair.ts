@@ -76,10 +76,11 @@ export class Repair {
     const { segments } = this.#transfer;
     if (!segments.dropWithdrawn()) {
       const size = await this.#actions.agreedSize(segments.size);
-      if (size === segments.size) return false;
+      const isAll = size === segments.size;
+      if (isAll && segments.complete) return false;
       const about = this.#transfer.shownUrl;
       const what = `${about}: ${segments.size} bytes came, should be ${size}`;
-      if (!(await this.#actions.restart())) throw new Fault('object-changed', what, { about });
+      if (!isAll && !(await this.#actions.restart())) throw new Fault('object-changed', what, { about });
     }
     await this.#actions.run();
     return true;

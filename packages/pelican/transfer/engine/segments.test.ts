@@ -129,6 +129,8 @@ test('an object of unknown size ends where its size turns out to be', () => {
   segments.setSize(7);
   segments.release(segment);
   assert.equal(segments.complete, true);
+  segments.setSize(9);
+  assert.deepEqual(claimed(segments.claim(want('b'))), [7, 9], 'the answer only seemed to be whole');
 });
 
 test('whatever servers claim, take over, fail and deliver, every byte comes exactly once', () => {

@@ -80,8 +80,9 @@ export class SegmentMap {
     return this.#gaps.length === 0 && this.running.size === 0;
   }
 
-  /** The size is known now: nothing lies beyond it. */
+  /** The size is known now: nothing lies beyond it. The end of an answer without a length only seemed to be it. */
   setSize(size: number): void {
+    if (this.size < size) this.#gaps.push({ start: this.size, end: size, avoid: nobody });
     this.size = size;
     for (const segment of this.running) segment.end = Math.min(segment.end, size);
     this.#gaps = this.#gaps
