@@ -6,7 +6,6 @@ export { BadQuoting, splitArguments, splitEnvironment, wordsOf } from './submit/
 export type { Submission, SubmittedJob, SubmittedQueue } from './submit/submission.ts';
 export {
   type Batch,
-  type PastUsage,
   type PoolLimits,
   type SubmitFacts,
   type WrapperText,

@@ -1,13 +1,4 @@
-import path from 'node:path';
-import {
-  type PastUsage,
-  type SubmitFacts,
-  surveyOnDisk,
-  type SurveyOptions,
-  undefinedNames,
-} from '@updraft/htcondor/submit';
-import { defined } from '@updraft/base';
-import { scanEventLog } from '@updraft/htcondor/eventlog';
+import { type SubmitFacts, surveyOnDisk, type SurveyOptions, undefinedNames } from '@updraft/htcondor/submit';
 import type { ProfileName } from '../job/spec.ts';
 import { condorProfiles, CondorTools, findLimits, submitLimits } from '../pool/htcondor.ts';
 import type { Asking } from './asking.ts';
@@ -16,9 +7,9 @@ import type { Asking } from './asking.ts';
 export async function surveyFile(
   asking: Asking,
   file: string,
-  { pool, ...options }: { pool?: ProfileName | undefined; usage?: PastUsage | undefined } = {},
+  { pool }: { pool?: ProfileName | undefined } = {},
 ): Promise<SubmitFacts> {
-  return surveyOnDisk({ file, ...(await surveyContext(asking, pool)), ...defined(options) });
+  return surveyOnDisk({ file, ...(await surveyContext(asking, pool)) });
 }
 
 /** Jobs of a queue statement that are written; others check the first few. */
@@ -53,27 +44,5 @@ export async function surveyContext(
     now: new Date(asking.clock.now()),
     limits: submitLimits(profile),
     ...(version === undefined ? {} : { version: [major, minor, patch] }),
-  };
-}
-
-/** The maximum memory and disk that any job in an event log used. */
-export async function readUsage(file: string, signal: AbortSignal): Promise<PastUsage> {
-  let [memory, disk] = [0, 0];
-  await scanEventLog(
-    file,
-    (event) => {
-      if (event.kind === 'image-size') memory = Math.max(memory, event.details.memoryUsageMb ?? 0);
-      if (event.kind !== 'terminated' && event.kind !== 'evicted') return;
-      for (const { name, usage = 0 } of event.details.resources) {
-        if (/^memory$/i.test(name)) memory = Math.max(memory, usage);
-        if (/^disk$/i.test(name)) disk = Math.max(disk, usage);
-      }
-    },
-    { signal },
-  );
-  return {
-    log: path.basename(file),
-    ...(memory === 0 ? {} : { memoryMegabytes: memory }),
-    ...(disk === 0 ? {} : { diskKilobytes: disk }),
   };
 }

@@ -3,14 +3,13 @@ import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Finding } from '@updraft/base';
 import { lintSubmission } from '@updraft/htcondor/lint';
-import { type PastUsage, surveyOnDisk } from '@updraft/htcondor/submit';
+import { surveyOnDisk } from '@updraft/htcondor/submit';
 import type { ProfileName } from '../../src/job/spec.ts';
 import { limitsAt } from '../../src/pool/htcondor.ts';
 
 /** What is known apart from the submit file. */
 interface Circumstances {
   pool?: ProfileName;
-  usage?: PastUsage;
   /** What the pool recommends at most as input of a job. */
   adviseBytes?: number;
 }
@@ -19,14 +18,13 @@ interface Circumstances {
 export async function lintLines(
   folder: string,
   lines: readonly string[],
-  { pool = 'htcondor', usage, adviseBytes }: Circumstances = {},
+  { pool = 'htcondor', adviseBytes }: Circumstances = {},
 ): Promise<Finding[]> {
   const file = path.join(folder, 'job.sub');
   await writeFile(file, `${lines.join('\n')}\n`);
   const now = new Date('2026-11-15T00:00:00Z');
-  const known = usage === undefined ? {} : { usage };
   const limits = { ...limitsAt(pool), ...(adviseBytes === undefined ? {} : { adviseBytes }) };
-  return lintSubmission(surveyOnDisk({ file, env: { HOME: '/' }, now, limits, ...known }));
+  return lintSubmission(surveyOnDisk({ file, env: { HOME: '/' }, now, limits }));
 }
 
 /** All that a rule advises, with its lines for the submit file. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { cp, readdir, readFile, truncate, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
-import { type PastUsage, surveyOnDisk } from '@updraft/htcondor/submit';
+import { surveyOnDisk } from '@updraft/htcondor/submit';
 import type { Finding } from '@updraft/base';
 import { allRules } from '@updraft/htcondor/testing';
 import { lintSubmission } from '@updraft/htcondor/lint';
@@ -16,7 +16,6 @@ interface Case {
   pool?: ProfileName;
   /** Files too large to keep here, with their sizes in bytes: created sparse. */
   sizes?: Record<string, number>;
-  usage?: PastUsage;
 }
 
 const here = import.meta.dirname;
@@ -36,7 +35,6 @@ for (const name of names)
       file: submitFile = 'job.sub',
       pool = 'htcondor',
       sizes = {},
-      usage,
     } = (await readJson(path.join(folder, 'case.json'))) as Case;
     for (const [file, bytes] of Object.entries(sizes)) {
       await writeFile(path.join(folder, file), '');
@@ -47,7 +45,6 @@ for (const name of names)
       env: { HOME: '/home/tester' },
       now: new Date('2026-11-15T00:00:00Z'),
       limits: submitLimits(condorProfiles[pool]),
-      ...(usage === undefined ? {} : { usage }),
     });
     const findings = lintSubmission(evidence);
     found.set(name, findings);

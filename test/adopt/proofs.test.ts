@@ -31,13 +31,11 @@ const exceptions: Record<string, string> = {
   'no-item-list': 'a file must be written',
   'no-queue': 'HTCondor 25 queues one job, and the pool has no earlier version, which queues none',
   'blank-item': 'lines of a list must be deleted',
-  'no-jobs': 'a file, a pattern or a count must be corrected',
   'not-read': 'nothing is known to be wrong',
   'folder-missing': 'a command for the shell',
   'initialdir-missing': 'a command for the shell',
   'other-folder': 'a command for the shell',
   'url-secret': 'the access point must have a service for tokens',
-  'url-query': 'the name that the training reads must be changed',
   'mutable-object': 'the object must be published under another name',
   'checkpoint-unreachable': 'the script must be changed',
 };

@@ -6,14 +6,6 @@ import { parseSubmit } from './parse-submit.ts';
 import type { GivenValue } from './submit-reader.ts';
 import { macroReferences } from './expand-macros.ts';
 
-/** What earlier attempts used, from an event log. */
-export interface PastUsage {
-  /** The log it comes from. */
-  log: string;
-  memoryMegabytes?: number;
-  diskKilobytes?: number;
-}
-
 /** The shell script that is the job's executable. */
 export interface WrapperText {
   file: string;
@@ -31,7 +23,6 @@ export interface SubmitFacts {
   /** Where `condor_submit` must run for the paths to fit, if not in the submit file's folder. */
   folder?: string;
   limits: PoolLimits;
-  usage?: PastUsage;
 }
 
 /** A queue statement with its first job: what most rules check. */
@@ -162,7 +153,6 @@ export interface SurveyOptions {
   now: Date;
   limits: PoolLimits;
   version?: readonly [number, number, number];
-  usage?: PastUsage;
   given?: readonly GivenValue[];
   cluster?: number;
   /** How many jobs of one queue statement are resolved. */
@@ -176,8 +166,7 @@ const maxNames = 5000;
 
 /** Reads a submit file and looks up every local file that it names. Runs nothing. */
 export function survey(options: SurveyOptions): SubmitFacts {
-  const { file, cwd, text, files, fitting, env, now, version, limits, usage, given, maxJobs, cluster } =
-    options;
+  const { file, cwd, text, files, fitting, env, now, version, limits, given, maxJobs, cluster } = options;
   const submission = parseSubmit(text, {
     file: cwd === undefined ? path.posix.basename(file) : file,
     cwd: cwd ?? fitting ?? path.posix.dirname(file),
@@ -190,7 +179,7 @@ export function survey(options: SurveyOptions): SubmitFacts {
     submission,
     files: factsOf(files, pathsOf(submission)),
     limits,
-    ...defined({ wrapper: wrapperOf(files, submission), usage, folder: fitting }),
+    ...defined({ wrapper: wrapperOf(files, submission), folder: fitting }),
   };
 }
 

@@ -109,22 +109,6 @@ test('a token in a URL is reported but never shown', async (t) => {
   }
 });
 
-test('requests are compared with the usage in a log', async (t) => {
-  const log = [
-    '005 (012.000.000) 2026-11-01 10:00:00 Job terminated.',
-    '\t(1) Normal termination (return value 0)',
-    '\tPartitionable Resources :    Usage  Request Allocated',
-    '\t   Cpus                 :                 1         1',
-    '\t   Disk (KB)            :    99999  1048576   1048576',
-    '\t   Memory (MB)          :     1707     1024      1024',
-    '...',
-    '',
-  ].join('\n');
-  const cwd = await temporaryFolder(t, { 'job.sub': good, 'run.sh': script, 'old.log': log });
-  const { stdout } = program(cwd, 'job.sub', '--usage', 'old.log');
-  assert.match(stdout, /below-use\n.*\n.*1 GB requested, but a job in old\.log used 1\.7 GB/);
-});
-
 test('an unreadable file and a submission without HTCondor are reported with a fix', async (t) => {
   const cwd = await temporaryFolder(t, { 'job.sub': good, 'run.sh': script });
   const missing = program(cwd, 'none.sub');

@@ -18,7 +18,7 @@ import type { ProfileName } from '../../job/spec.ts';
 import type { AdoptedRun } from '../../run/submit-adopted.ts';
 import { isDagFile } from '../named-logs.ts';
 import { askCondor, type CondorAnswer } from '../../preflight/ask-condor.ts';
-import { readUsage, surveyFile, surveyToWrite } from '../../preflight/survey-file.ts';
+import { surveyFile, surveyToWrite } from '../../preflight/survey-file.ts';
 import { readSubmitCode } from '../../preflight/submit-code.ts';
 import type { Cli } from '../cli.ts';
 import { addHelp } from '../help.ts';
@@ -36,7 +36,6 @@ interface Options {
   write?: true;
   yes?: true;
   new?: true;
-  usage?: string;
   pool?: ProfileName;
 }
 
@@ -56,7 +55,6 @@ export function configure(command: Command, cli: Cli): void {
     .option('--write', 'write a job file for it: updraft.toml')
     .option('--new', 'submit again while its last run is active')
     .option('-y, --yes', 'submit without confirmation, even with errors')
-    .option('--usage <log>', 'compare requests with the use in this event log')
     .addOption(
       new Option('--pool <pool>', 'whose rules apply (default: those of this access point)').choices(
         profiles,
@@ -73,11 +71,7 @@ export function configure(command: Command, cli: Cli): void {
 async function adopt(cli: Cli, file: string, argument: string, options: Options): Promise<void> {
   const since = cli.clock.now();
   const { json = false } = options;
-  const usage =
-    options.usage === undefined
-      ? undefined
-      : await readUsage(path.resolve(cli.cwd, options.usage), cli.signal);
-  const facts = await surveyFile(cli, file, { pool: options.pool, usage });
+  const facts = await surveyFile(cli, file, { pool: options.pool });
   const [code, answer] = await Promise.all([readSubmitCode(cli, file, facts), askCondor(cli, file, facts)]);
   const hide = hideSecretsOf(quotedTexts(facts));
   const findings = sortFindings([...lintSubmission(facts, hide), ...hideInFindings(code.findings, hide)]);

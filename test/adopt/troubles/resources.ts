@@ -2,16 +2,12 @@ import { type Fateful, untilOthersAreHeld } from './trouble.ts';
 
 /** 300 MB, which the pool measures every second. */
 const usesMemory = `python3 -c "import time; kept = bytearray(range(256)) * 1200000; time.sleep(600)" & ${untilOthersAreHeld}`;
-const usesDisk = `head -c 300000000 /dev/zero > data; ${untilOthersAreHeld}; rm data`;
-const usage = { log: 'earlier.log', memoryMegabytes: 300, diskKilobytes: 300_000 };
 
 /** The pool holds these. */
 const overused: Omit<Fateful, 'before'>[] = [
   { rule: 'no-units', does: usesMemory, lines: ['request_memory = 1'] },
   { rule: 'odd-amount', does: usesMemory, lines: ['request_memory = 1,200 MB'] },
   { rule: 'worth-adding', does: usesMemory, line: /^request_.*$/gm },
-  { rule: 'below-use', does: usesMemory, lines: ['request_memory = 128 MB'], usage },
-  { rule: 'below-use', does: usesDisk, lines: ['request_disk = 100 MB'], usage },
   {
     rule: 'disk-below-input',
     does: untilOthersAreHeld,

@@ -1,4 +1,3 @@
-import type { PastUsage } from '@updraft/htcondor/submit';
 import type { ProfileName } from '../../../src/job/spec.ts';
 
 /** What becomes of a job; it is held with a code. */
@@ -31,7 +30,6 @@ export interface Trouble {
   /** How often it is submitted. */
   times?: number;
   pool?: ProfileName;
-  usage?: PastUsage;
   /** What the pool recommends at most as input of a job. */
   adviseBytes?: number;
   /** Lines that the advice says to remove. */

@@ -1,4 +1,4 @@
-import { nearest, type Rule, type RuleResult, withHeadroom } from '@updraft/base';
+import { nearest, type Rule, type RuleResult } from '@updraft/base';
 import path from 'node:path';
 import { whyNoExpression } from '../../classad/expression.ts';
 import {
@@ -28,12 +28,6 @@ export const resourceRules: Rule<SubmitFacts>[] = [
     level: 'warning',
     about: 'The name of a requested resource looks mistyped: the job waits forever, or gets none of it.',
     check: perBatch(oddResources),
-  },
-  {
-    name: 'below-use',
-    level: 'warning',
-    about: 'The file requests less memory or disk than earlier jobs used, according to their log.',
-    check: perBatch(belowUse),
   },
 ];
 
@@ -97,26 +91,6 @@ function oddResources(batch: Batch): RuleResult {
           'the job waits forever, unless a machine has one',
       fix: `${meant} = ${value}`,
       place: whereSet(batch, command),
-    };
-  });
-}
-
-function belowUse(batch: Batch, { usage }: SubmitFacts): RuleResult {
-  const used: Record<Request, number | undefined> = {
-    request_memory: usage?.memoryMegabytes === undefined ? undefined : usage.memoryMegabytes * 2 ** 20,
-    request_disk: usage?.diskKilobytes === undefined ? undefined : usage.diskKilobytes * 1024,
-  };
-  return requests.flatMap((name) => {
-    const asked = parseQuantity(valueOf(batch, name) ?? '', plainUnits[name])?.bytes;
-    const max = used[name];
-    if (asked === undefined || max === undefined || asked >= max) return [];
-    const enough = Math.ceil(withHeadroom(max) / 2 ** 30);
-    return {
-      message:
-        `${formatQuantity(asked)} requested, but a job in ${usage?.log ?? ''} ` +
-        `used ${formatQuantity(max)}: such jobs are held or killed`,
-      fix: `${name} = ${enough} GB`,
-      place: whereSet(batch, name),
     };
   });
 }

@@ -91,19 +91,6 @@ export const statementRules: Rule<SubmitFacts>[] = [
         : [],
   },
   {
-    name: 'no-jobs',
-    level: 'warning',
-    about: 'A queue statement makes no job: its list is empty, or its count is 0.',
-    check: ({ submission }) =>
-      submission.queues
-        .filter(({ total }) => total === 0)
-        .map(({ text, place }) => ({
-          message: `\`${text}\` makes no job: its list is empty or its count is 0`,
-          fix: 'check the pattern, the file or the count',
-          place,
-        })),
-  },
-  {
     name: 'bad-quoting',
     level: 'error',
     about: '`arguments` or `environment` is not in a form that HTCondor accepts, or is read differently.',

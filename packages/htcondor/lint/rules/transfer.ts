@@ -127,12 +127,6 @@ export const transferRules: Rule<SubmitFacts>[] = [
     check: perBatch(secretUrls),
   },
   {
-    name: 'url-query',
-    level: 'warning',
-    about: 'A URL has a query: HTCondor drops it from the name of the file that arrives.',
-    check: perBatch(queryUrls),
-  },
-  {
     name: 'mutable-object',
     level: 'note',
     about: "An object's name has no version or hash: caches keep serving the old bytes after it is replaced.",
@@ -361,28 +355,6 @@ function secretUrls(batch: Batch): RuleResult {
       };
     }),
   );
-}
-
-/** Queries that the Pelican plugin understands. */
-const understood =
-  /^\?(recursive|pack|directread|skipstat)(=\w+)?(&(recursive|pack|directread|skipstat)(=\w+)?)*$/i;
-
-function queryUrls(batch: Batch): RuleResult {
-  return inputsOf(batch)
-    .filter(
-      (url) =>
-        isUrl(url) && url.includes('?') && !secret.test(url) && !understood.test(url.slice(url.indexOf('?'))),
-    )
-    .map((url) => {
-      const name = path.posix.basename(url.slice(0, url.indexOf('?')));
-      return {
-        message:
-          `the query of ${url.slice(0, url.indexOf('?'))}?… ` +
-          `is dropped from the file name: it arrives as ${name}`,
-        fix: `read it as ${name} in the job, or use a URL without a query`,
-        place: whereSet(batch, 'transfer_input_files'),
-      };
-    });
 }
 
 const versioned = /\d+\.\d+|v\d+|[0-9a-f]{7,}|\d{4}/i;
