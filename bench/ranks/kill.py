@@ -139,6 +139,9 @@ def trial(seconds, noise):
     steps[:] = struct.pack("qd", 0, 0)
     children = start(4)
     while steps[0] == 0:
+        if os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            signal_all(children, signal.SIGKILL)
+            sys.exit(f"it did not begin: {open('errors.txt').read()}")
         time.sleep(0.001)
     time.sleep(random.uniform(0, seconds))
     killed = random.randrange(4)
@@ -168,7 +171,16 @@ def main():
     kills = int(sys.argv[1]) if len(sys.argv) > 1 else 100
     os.environ["GLOO_SOCKET_IFNAME"] = "lo"
     torch.set_num_threads(1)
-    os.chdir(tempfile.mkdtemp())
+    # Processes that leave run what is to run at an exit: a TemporaryDirectory would be removed by them.
+    folder = tempfile.mkdtemp()
+    os.chdir(folder)
+    try:
+        report(kills)
+    finally:
+        shutil.rmtree(folder)
+
+
+def report(kills):
     gc.freeze()
     random.seed(1)
     seconds, noise = whole()
