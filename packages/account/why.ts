@@ -13,3 +13,4 @@ export {
   maxLabels,
 } from './why/group-explanations.ts';
 export { type Need, whatMustChange } from './why/what-must-change.ts';
+export { explainTrainingError } from './why/training-errors.ts';

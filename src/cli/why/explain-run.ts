@@ -1,9 +1,9 @@
 import path from 'node:path';
 import { clip, counted, defined, mapLimited, printable, printableLines } from '@updraft/base';
 import { withoutSecrets } from '@updraft/base/secrets';
-import { lastTraceback } from '@updraft/base/training';
+import { lastTraceback, ofFailingRank } from '@updraft/base/training';
 import { causeTitle } from '@updraft/account/codes';
-import { explainRunJob, type Explanation, type FiledEntry } from '@updraft/account/why';
+import { explainRunJob, explainTrainingError, type Explanation, type FiledEntry } from '@updraft/account/why';
 import { readEnd } from '../../dashboard/run-source.ts';
 import { jobLabel } from '@updraft/account/parameters';
 import { attemptFiles, attemptFolder, runFiles } from '@updraft/account/run-folder';
@@ -59,11 +59,18 @@ export async function explainRun(
       isSupervised,
       now,
     });
+    const { traceback, message } = await lastPrinted(folder, job, entries);
+    const isOwnFailure = explained.cause === 'training-failed' || explained.cause === 'command-missing';
+    const usual = isOwnFailure ? explainTrainingError(message) : undefined;
     return {
       ...named,
       ...explained,
-      because: explained.because.map((said) => account?.withUserNames?.(said) ?? said),
-      ...(await printedTraceback(folder, job, entries)),
+      because: [
+        ...explained.because.map((said) => account?.withUserNames?.(said) ?? said),
+        ...(usual === undefined ? [] : [usual.because]),
+      ],
+      advice: usual === undefined ? explained.advice : [usual.fix, ...explained.advice],
+      ...defined({ traceback }),
     };
   });
 }
@@ -71,24 +78,32 @@ export async function explainRun(
 /** Enough for any traceback. */
 const tailBytes = 64 * 1024;
 
-/** The end of the traceback of a training that failed in the job's last attempt. */
-async function printedTraceback(
+/** The end of the traceback of a training that failed in the job's last attempt, and what it says. */
+async function lastPrinted(
   folder: string,
   { id, attempts }: JobState,
   entries: readonly FiledEntry[],
-): Promise<Pick<Explanation, 'traceback'>> {
+): Promise<Pick<Explanation, 'traceback'> & { message: string }> {
   const last = attempts.at(-1)?.number;
   const failed = entries
     .flatMap(({ entry }) => (entry.kind === 'training-ended' && entry.status !== 0 ? [entry] : []))
     .findLast(({ attempt }) => attempt === last);
-  if (last === undefined || failed === undefined) return {};
+  if (last === undefined || failed === undefined) return { message: '' };
   const file = path.join(attemptFolder(folder, id, last), attemptFiles.err);
   const printed = await readEnd(file, tailBytes).catch(() => undefined);
   const all = withoutSecrets(printed?.text ?? '').split(/\r?\n/);
-  const lines = lastTraceback(all, failed.rank).map(tracedLine);
-  return lines.length === 0 ? {} : { traceback: { file: path.relative(folder, file), lines } };
+  const traced = lastTraceback(all, failed.rank);
+  const raised = traced.find((line) => /^\S/.test(line)) ?? '';
+  const plain = ofFailingRank(all, failed.rank);
+  const message = plain.slice(plain.lastIndexOf(raised)).slice(0, maxMessage).join('\n');
+  const lines = traced.map(tracedLine);
+  return lines.length === 0
+    ? { message }
+    : { message, traceback: { file: path.relative(folder, file), lines } };
 }
 
+/** Lines of an exception that are compared with the usual ones. */
+const maxMessage = 6;
 const longestLine = 400;
 
 /** With its indentation. */
