@@ -79,7 +79,11 @@ async function fromLiterals(project: Project, choice: DataChoice, isFetched: boo
     const place = `${script}:${line}`;
     const found = await project.look(file);
     if (!isBelow(file)) {
-      if (!/^\/(dev|proc|sys|etc)\//.test(file) && !(isFetched && file.startsWith('..')))
+      if (isFetched && file.startsWith('..'))
+        choice.hints.push(
+          `${place} uses ${file}, outside the work folder: no job finds there what another left`,
+        );
+      else if (!/^\/(dev|proc|sys|etc)\//.test(file))
         choice.open.push({
           what: `${place} reads ${file}`,
           why: 'no worker has it: make it an argument, or a folder below the script',

@@ -1,14 +1,14 @@
 import path from 'node:path';
-import { shellQuote } from '@updraft/base';
+import { defined, shellQuote } from '@updraft/base';
 import type { Matrix } from '../job/matrix.ts';
 import type { Scalar } from '../job/spec.ts';
 import type { ScriptArg } from '../script/script-args.ts';
-import { isLocalModule } from '../script/python-tokens.ts';
-import type { ScriptFacts, ScriptSave } from '../script/read-script.ts';
+import { isLocalModule } from '../script/python-imports.ts';
+import type { ScriptSave } from '../script/read-script.ts';
 import { namePattern } from '../script/static-value.ts';
 import { chooseValues, type Chosen, type Guess } from './choose-values.ts';
 import { chooseData, type DataChoice, type DraftData } from './draft-data.ts';
-import type { Project } from './read-project.ts';
+import type { Module, Project } from './read-project.ts';
 
 /** A job file in the making. */
 export interface JobDraft extends Omit<DataChoice, 'tables'> {
@@ -27,6 +27,8 @@ export interface JobDraft extends Omit<DataChoice, 'tables'> {
   ranks?: string;
   cpus: number;
   memory: string;
+  /** What a sweep may vary, with the value that it has. */
+  swept?: ScriptArg;
   /** What only a submit file says. */
   submitted?: SubmittedParts;
 }
@@ -57,7 +59,7 @@ export async function draftJob(project: Project, more: readonly string[]): Promi
   const outputs = chooseOutputs(project, values);
   const guesses = [...data.guesses, ...outputs.guesses];
   const given = facts.args.filter(
-    (arg) => values.has(arg.flag) || outputs.switches.has(arg.flag) || (arg.isSwitch && arg.isRequired),
+    (arg) => values.has(arg.flag) || outputs.needs.has(arg) || (arg.isSwitch && arg.isRequired),
   );
   const words = given
     .toSorted((a, b) => Number(a.flag.startsWith('-')) - Number(b.flag.startsWith('-')))
@@ -96,6 +98,7 @@ export async function draftJob(project: Project, more: readonly string[]): Promi
     ...(facts.ranks !== undefined && { ranks: `${script}:${facts.ranks.line}` }),
     cpus: cpusOf(facts.args),
     memory: isTorch ? '4 GB' : '2 GB',
+    ...defined({ swept: sweepable(facts.args) }),
     guesses: [...argumentGuesses(given, values), ...guesses, ...moduleGuesses(project)],
     open: [...values.values()].flatMap(({ open }) => open ?? []).concat(data.open, outputs.open),
     hints: [...data.hints, ...otherParser(project), ...checkpointHint(project)],
@@ -104,7 +107,7 @@ export async function draftJob(project: Project, more: readonly string[]): Promi
 
 const wordsOf = (arg: ScriptArg, chosen: Chosen | undefined): string[] => {
   if (arg.isSwitch) return [arg.flag];
-  const word = shellQuote(chosen?.value ?? arg.default ?? '');
+  const word = shellQuote(chosen?.value ?? (arg.isNumber ? '1' : arg.default === 'False' ? 'True' : 'yes'));
   return arg.flag.startsWith('-') ? [arg.flag, word] : [word];
 };
 
@@ -142,6 +145,11 @@ const moduleGuesses = (project: Project): Guess[] =>
   filesOf(project, [])
     .slice(1)
     .map((file) => ({ what: `files ${file}`, why: `imported by ${project.script}` }));
+
+const sweepable = (args: readonly ScriptArg[]): ScriptArg | undefined =>
+  [/^(random_|manual_)?seed$/, /^(lr|learning_rate|base_lr)$/]
+    .map((name) => args.find(({ dest, flag }) => name.test(dest) && flag.startsWith('-')))
+    .find((arg) => arg !== undefined);
 
 /** Loading needs a core of its own beside the training; more is the user's choice. */
 function cpusOf(args: readonly ScriptArg[]): number {
@@ -204,11 +212,11 @@ const standard = new Set(
 );
 
 /** The modules that the files import at their start and that neither Python nor the project has. */
-function thirdParty(files: readonly { file: string; facts: ScriptFacts }[]): string[] {
+function thirdParty(files: readonly Module[]): string[] {
   const own = files.map(({ file }) => file);
-  const found = files.flatMap(({ file, facts }) =>
+  const found = files.flatMap(({ file, facts, isOptional }) =>
     facts.imports
-      .filter((one) => one.when === 'always' && !isLocalModule(one, file, own))
+      .filter((one) => isOptional !== true && one.when === 'always' && !isLocalModule(one, file, own))
       .map(({ module }) => module.split('.')[0] ?? ''),
   );
   return [...new Set(found)].filter((name) => name !== '' && !standard.has(name)).sort();
@@ -218,8 +226,8 @@ interface OutputChoice {
   names: string[];
   /** Words before the command, if it needs folders. */
   before: string[];
-  /** Switches without which nothing would be saved. */
-  switches: Set<string>;
+  /** Arguments without which nothing would be saved. */
+  needs: Set<ScriptArg>;
   guesses: Guess[];
   open: Guess[];
 }
@@ -234,9 +242,6 @@ const modelFile = /\.(pt|pth|ckpt|bin|pkl|joblib|safetensors|onnx|h5|keras)$/;
 const maxModules = 8;
 /** What is overwritten or only kept for resuming. */
 const passing = /(^|[\W_])(checkpoint|ckpt|last|latest|tmp|interrupt|epoch|optimizer|optim)([\W_]|$)/i;
-/** Conditions that hold in some process of every training. */
-const always = /rank|is_main|main_process|is_master|master|local_process|is_world/i;
-
 interface Candidate extends ScriptSave {
   /** What can be declared: a whole name, or a folder; empty if there is neither. */
   output: string;
@@ -250,34 +255,33 @@ function chooseOutputs(project: Project, values: ReadonlyMap<string, Chosen>): O
   const all = candidatesOf(project, values);
   const models = all.filter(({ call, pattern }) => savesModel.test(call) || modelFile.test(pattern));
   // What may never be written is no output, unless it is the model itself.
-  const ranked = models.length > 0 ? models : all.filter(({ under }) => under === undefined);
+  const ranked = models.length > 0 ? models : all.filter(isCertain);
   const usable = ranked.filter(({ output }) => output !== '');
   const lasting = usable.filter(({ output }) => !passing.test(output));
   const some = lasting.length > 0 ? lasting : usable;
-  const certain = some.filter((save) => isCertain(project, save));
+  const certain = some.filter(isCertain);
   const best = unique(certain.length > 0 ? certain : some).slice(0, 3);
   if (best.length === 0)
     return {
       names: ['model.pt'],
       before: [],
-      switches: new Set(),
+      needs: new Set(),
       guesses: [],
       open: [missing(project, ranked)],
     };
   return {
     names: best.map(({ output }) => output),
     before: foldersFirst(project, best),
-    switches: new Set(best.flatMap((save) => switchIn(project, save) ?? [])),
-    guesses: best.map((save) => ({ what: `outputs ${save.output}`, why: reason(project, save) })),
+    needs: new Set(best.flatMap(({ needs = [] }) => needs)),
+    guesses: best.map((save) => ({ what: `outputs ${save.output}`, why: reason(save) })),
     open: [],
   };
 }
 
-const isCertain = (project: Project, save: Candidate): boolean =>
-  save.under === undefined || always.test(save.under) || switchIn(project, save) !== undefined;
+const isCertain = ({ needs }: Candidate): boolean => needs !== undefined;
 
-const reason = (project: Project, save: Candidate): string =>
-  `${save.call} (${save.file}:${save.line})${isCertain(project, save) ? '' : `, written only ${save.under ?? ''}`}`;
+const reason = (save: Candidate): string =>
+  `${save.call} (${save.file}:${save.line})${isCertain(save) ? '' : `, written only ${save.under ?? ''}`}`;
 
 function missing({ script }: Project, [first]: readonly Candidate[]): Guess {
   const why =
@@ -323,12 +327,6 @@ function candidatesOf(project: Project, values: ReadonlyMap<string, Chosen>): Ca
     const isUsable = whole !== '.' && !/^([~/]|\.\.)/.test(whole) && !/[{}\n]/.test(whole);
     return { ...save, pattern, output: isUsable ? whole : '' };
   });
-}
-
-/** The switch that a save depends on, like `--save-model` for `if args.save_model`. */
-function switchIn({ facts }: Project, { under }: ScriptSave): string | undefined {
-  const name = /^if (?:\w+\.)?(\w+)( and .*)?$/.exec(under ?? '')?.[1];
-  return facts.args.find((arg) => arg.isSwitch && arg.dest === name)?.flag;
 }
 
 /** Each output once; a file below a folder that is an output belongs to it. */

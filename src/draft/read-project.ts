@@ -1,8 +1,9 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { defined } from '@updraft/base';
-import { localModules } from '../script/python-tokens.ts';
+import { localModules } from '../script/python-imports.ts';
 import { readScript, type ScriptFacts } from '../script/read-script.ts';
+import type { Passed } from '../script/static-value.ts';
 
 /** A training script with what stands around it. Paths are relative to the folder of the job file, with `/`. */
 export interface Project {
@@ -14,11 +15,19 @@ export interface Project {
   /** Its arguments are those of the subcommand. */
   facts: ScriptFacts;
   /** Python files of the project that it imports, directly or not. */
-  modules: { file: string; facts: ScriptFacts }[];
+  modules: Module[];
   /** What a path of the script is on this machine. */
   look(file: string): Promise<'file' | 'folder' | undefined>;
   /** A path with the user's home for `~`. */
   expand(file: string): string;
+}
+
+/** A Python file of the project. */
+export interface Module {
+  file: string;
+  facts: ScriptFacts;
+  /** Nothing imports it that surely runs. */
+  isOptional?: boolean;
 }
 
 /** Folders that hold no code of the project. */
@@ -31,15 +40,17 @@ export async function readProject(folder: string, script: string, home: string):
   const { subcommand, facts } = ofSubcommand(await readPython(folder, script));
   const beside = path.posix.dirname(script);
   const all = await listPython(path.join(folder, beside));
-  const modules = new Map<string, ScriptFacts>();
-  const waiting = [{ file: path.posix.basename(script), facts }];
-  for (let next = waiting.pop(); next !== undefined; next = waiting.pop())
-    for (const found of next.facts.imports)
+  const modules = new Map<string, Module>();
+  const waiting: Module[] = [{ file: path.posix.basename(script), facts }];
+  for (let next = waiting.shift(); next !== undefined; next = waiting.shift())
+    // What is surely imported comes first.
+    for (const found of next.facts.imports.toSorted((a, b) => order.indexOf(a.when) - order.indexOf(b.when)))
       for (const file of imported(found, next.file, all)) {
         if (modules.has(file) || file === path.posix.basename(script)) continue;
-        const read = await readPython(folder, path.posix.join(beside, file));
-        modules.set(file, read);
-        waiting.push({ file, facts: read });
+        const read = await readPython(folder, path.posix.join(beside, file), next.facts.passed);
+        const module = { file, facts: read, isOptional: next.isOptional === true || found.when !== 'always' };
+        modules.set(file, module);
+        waiting.push(module);
       }
   const expand = (file: string): string => file.replace(/^~(?=\/|$)/, home);
   return {
@@ -47,7 +58,7 @@ export async function readProject(folder: string, script: string, home: string):
     script,
     ...defined({ subcommand }),
     facts,
-    modules: [...modules].map(([file, read]) => ({ file: path.posix.join(beside, file), facts: read })),
+    modules: [...modules.values()].map((one) => ({ ...one, file: path.posix.join(beside, one.file) })),
     look: (file) => kindOf(path.resolve(folder, expand(file))),
     expand,
   };
@@ -76,8 +87,10 @@ function imported(
   return found.map(({ file }) => file);
 }
 
-const readPython = async (folder: string, file: string): Promise<ScriptFacts> =>
-  readScript(await readFile(path.join(folder, file), 'utf8'));
+const readPython = async (folder: string, file: string, passed?: Passed): Promise<ScriptFacts> =>
+  readScript(await readFile(path.join(folder, file), 'utf8'), passed);
+
+const order = ['always', 'perhaps', 'guarded'];
 
 async function listPython(folder: string, below = '', found: string[] = []): Promise<string[]> {
   const entries = await readdir(path.join(folder, below), { withFileTypes: true }).catch(() => []);

@@ -1,4 +1,5 @@
 import { type GroupEntry, isGroupEntry } from '../job/matrix.ts';
+import type { ScriptArg } from '../script/script-args.ts';
 import type { JobDraft } from './draft-job.ts';
 
 /** What is known beside the script itself. */
@@ -41,6 +42,7 @@ export function renderJob(draft: JobDraft, facts: RenderFacts): string {
     draft.submitted?.jobs === undefined
       ? line('# jobs = 10', 'this many copies; {index} is the number of each')
       : `jobs = ${draft.submitted.jobs}`,
+    ...(draft.swept === undefined ? [] : sweepLines(draft.swept)),
     ...(draft.submitted?.project === undefined ? [] : [`project = ${quote(draft.submitted.project)}`]),
     ...(draft.submitted?.requirements === undefined
       ? []
@@ -65,6 +67,13 @@ export function renderJob(draft: JobDraft, facts: RenderFacts): string {
   ];
   return `${[head, ...tables, run, ...optional].map((table) => table.join('\n')).join('\n\n')}\n`;
 }
+
+const sweepLines = ({ flag, dest, default: value = '0.1' }: ScriptArg): string[] => [
+  line(
+    `# matrix.${dest} = [${/seed/.test(dest) ? '1, 2, 3' : `${value}, ${Number(value) / 10}`}]`,
+    `a job for each, with \`${flag} {${dest}}\` in the command`,
+  ),
+];
 
 const maxOthers = 8;
 

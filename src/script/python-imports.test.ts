@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { pythonImports, pythonLines } from './python-tokens.ts';
+import { pythonImports } from './python-imports.ts';
+import { parsePython } from './python-tree.ts';
 
 const imports = (source: string): string[] =>
-  pythonImports(pythonLines(source)).map(({ module, line, when }) => `${line} ${module} ${when}`);
+  pythonImports(parsePython(source)).map(({ module, line, when }) => `${line} ${module} ${when}`);
 
 test('imports are found with their lines, in every form', () => {
   const source = `import os, numpy as np  # import fake
@@ -19,6 +20,7 @@ from ..pkg import thing
     '1 numpy always',
     '2 torch.utils.data always',
     '5 a.b.c always',
+    '5 json always',
     '6 . always',
     '7 ..pkg always',
   ]);
@@ -37,7 +39,7 @@ print("import nothing")
 x = '# no comment'; y = "it's"
 import real
 `;
-  assert.deepEqual(imports(source), ['11 real always']);
+  assert.deepEqual(imports(source), ['9 sys always', '11 real always']);
 });
 
 test('an import that may fail or never runs is guarded, one in a function is perhaps', () => {
@@ -66,8 +68,13 @@ if __name__ == "__main__":
   ]);
 });
 
+test('an import is not optional because something else may fail', () => {
+  const source = 'try:\n    import torch\n    train()\nexcept KeyboardInterrupt: pass\n';
+  assert.deepEqual(imports(source), ['2 torch always']);
+});
+
 test('names imported with `from` are kept, since they may be modules', () => {
-  const found = pythonImports(pythonLines('from pkg import (one, two as t)\nfrom p import *\n'));
+  const found = pythonImports(parsePython('from pkg import (one, two as t)\nfrom p import *\n'));
   assert.deepEqual(
     found.map(({ names }) => names),
     [['one', 'two'], []],

@@ -1,215 +1,208 @@
-import type { Token } from './python-tokens.ts';
+import { childOf, parsePython, type PythonNode } from './python-tree.ts';
 
-/** A range of tokens: an expression, or part of one. */
-export interface TokenRange {
-  from: number;
-  to: number;
-}
-
-export interface Argument extends TokenRange {
+export interface Argument {
   /** Of a keyword argument. */
   name?: string;
-  /** Its first word. */
-  word?: string;
+  /** `*` or `**` before it. */
+  star?: string;
+  value: PythonNode;
 }
 
-export interface Call extends TokenRange {
-  /** As written: `torch.save`; `.write_text` if what it is called on is not a plain name. */
+export interface Call {
+  node: PythonNode;
+  /** Its dotted name with imports resolved, `numpy.save` for `np.save`; `.save` if it is called on no plain name. */
   name: string;
+  /** As written. */
+  shown: string;
   line: number;
   args: Argument[];
   /** What a method is called on. */
-  receiver?: TokenRange;
-  /** Whether it is a definition, `def name(…)`, and not a call. */
-  isDefinition: boolean;
+  receiver?: PythonNode;
 }
 
-/** `name = value` at the start of a statement, or the default of a parameter. */
-export interface PythonAssignment extends TokenRange {
+export interface Parameter {
   name: string;
-  line: number;
-  isParameter: boolean;
-  /** The function whose name this is; -1 for the file. */
-  scope: number;
+  standard?: PythonNode;
+  type?: PythonNode;
+  node: PythonNode;
 }
 
-/** The calls and assignments of a file, as far as its tokens show them. */
+export interface PythonFunction {
+  /** Of `__init__`, the name of its class. */
+  name: string;
+  node: PythonNode;
+  /** Without `self`. */
+  parameters: Parameter[];
+  /** What it returns; undefined if there are several. */
+  returned?: PythonNode;
+}
+
+/** `name = value`; without a value if a loop or a pattern assigns it. */
+export interface PythonAssignment {
+  /** `self.x` for an attribute. */
+  name: string;
+  value: PythonNode;
+  node: PythonNode;
+}
+
+/** The calls, functions and assignments of a file. */
 export interface Syntax {
-  tokens: readonly Token[];
+  nodes: readonly PythonNode[];
   calls: Call[];
-  /** By the index of the token that opens its bracket. */
-  callAt: ReadonlyMap<number, Call>;
+  callOf: ReadonlyMap<PythonNode, Call>;
+  functions: PythonFunction[];
+  functionOf: ReadonlyMap<PythonNode, PythonFunction>;
   assignments: PythonAssignment[];
-  /** The index of the bracket that closes or opens the one at an index. */
-  partner: ReadonlyMap<number, number>;
-  /** The functions around the token at an index, by the index of their `def`, innermost first. */
-  scopesAt(at: number): readonly number[];
+  /** What an imported name stands for: `numpy` for `np`. */
+  aliases: ReadonlyMap<string, string>;
 }
 
-interface Frame {
-  open: number;
-  /** Where each argument begins. */
-  starts: number[];
-}
-
-/** Longer chains of methods are not followed to their start. */
-const longestChain = 40;
-
-export function readSyntax(all: readonly Token[]): Syntax {
-  const tokens = all.filter(({ kind }) => kind !== 'comment');
-  const scopes = new Scopes();
-  const partner = new Map<number, number>();
-  const callAt = new Map<number, Call>();
-  const assignments: PythonAssignment[] = [];
-  const frames: Frame[] = [];
-  let first = 0;
-  for (const [at, { kind, text }] of tokens.entries()) {
-    if (kind === 'newline') {
-      frames.length = 0;
-      scopes.enter(tokens, first);
-      assignments.push(...assigned(tokens, { from: first, to: at }, scopes.current));
-      first = at + 1;
-    } else if (kind !== 'op') continue;
-    else if ('([{'.includes(text)) frames.push({ open: at, starts: [at + 1] });
-    else if (text === ',') frames.at(-1)?.starts.push(at + 1);
-    else if (')]}'.includes(text)) {
-      const frame = frames.pop();
-      if (frame === undefined) continue;
-      partner.set(frame.open, at).set(at, frame.open);
-      const call = text === ')' ? callOf(tokens, frame, at, partner) : undefined;
-      if (call !== undefined) callAt.set(frame.open, call);
-    }
-  }
-  scopes.enter(tokens, first);
-  assignments.push(...assigned(tokens, { from: first, to: tokens.length }, scopes.current));
-  const calls = [...callAt.values()].sort((a, b) => a.from - b.from);
-  const parameters = calls.filter(({ isDefinition }) => isDefinition).flatMap(parametersOf);
-  const scopesAt = (at: number): readonly number[] => scopes.at(at);
-  return { tokens, calls, callAt, assignments: [...assignments, ...parameters], partner, scopesAt };
-}
-
-/** Which function each statement belongs to, by its indentation. */
-class Scopes {
-  readonly #open: { def: number; column: number }[] = [];
-  /** Where each change of functions begins, and the functions from there on, innermost first. */
-  readonly #changes: { from: number; inside: readonly number[] }[] = [{ from: 0, inside: [] }];
-
-  get current(): number {
-    return this.#changes.at(-1)?.inside[0] ?? -1;
-  }
-
-  /** Notes the statement that begins at a token. */
-  enter(tokens: readonly Token[], first: number): void {
-    const start = tokens[first];
-    if (start === undefined || start.kind === 'newline') return;
-    const before = this.#open.length;
-    while ((this.#open.at(-1)?.column ?? -1) >= start.column) this.#open.pop();
-    if (this.#open.length !== before) this.#note(first);
-    const def = start.text === 'async' ? first + 1 : first;
-    if (tokens[def]?.text !== 'def' || this.#open.length >= longestChain) return;
-    this.#open.push({ def, column: start.column });
-    this.#note(def);
-  }
-
-  #note(from: number): void {
-    this.#changes.push({ from, inside: this.#open.map(({ def }) => def).reverse() });
-  }
-
-  at(at: number): readonly number[] {
-    let [low, high] = [0, this.#changes.length - 1];
-    while (low < high) {
-      const middle = Math.ceil((low + high) / 2);
-      if ((this.#changes[middle]?.from ?? 0) <= at) low = middle;
-      else high = middle - 1;
-    }
-    return this.#changes[low]?.inside ?? [];
-  }
-}
-
-function callOf(
-  tokens: readonly Token[],
-  { open, starts }: Frame,
-  close: number,
-  partner: ReadonlyMap<number, number>,
-): Call | undefined {
-  const last = tokens[open - 1];
-  if (last?.kind !== 'name' || /^(if|in|and|or|not|return|print|lambda|else|is|for|while)$/.test(last.text))
-    return undefined;
-  const args = starts
-    .map((from, index) => ({ from, to: (starts[index + 1] ?? close + 1) - 1 }))
-    .filter(({ from, to }) => to > from)
-    .map((span) => named(tokens, span));
-  const [from, name] = chainBefore(tokens, open - 1, partner);
-  const isMethod = tokens[open - 2]?.text === '.';
+export function readSyntax(text: string): Syntax {
+  const nodes = parsePython(text);
+  const ofKind = (...kinds: readonly string[]): PythonNode[] =>
+    nodes.filter(({ kind }) => kinds.includes(kind));
+  const aliases = new Map(ofKind('ImportStatement').flatMap(aliasesOf));
+  const calls = ofKind('CallExpression', 'Decorator').flatMap((node) => callIn(node, aliases));
+  const returns = Map.groupBy(ofKind('ReturnStatement'), ({ scope }) => scope);
+  const functions = ofKind('FunctionDefinition').map((node) => functionIn(node, returns.get(node) ?? []));
   return {
-    name,
-    from,
-    to: close + 1,
-    line: last.line,
-    args,
-    ...(isMethod && { receiver: { from, to: open - 2 } }),
-    isDefinition: tokens[from - 1]?.text === 'def',
+    nodes,
+    calls,
+    callOf: new Map(calls.map((call) => [call.node, call])),
+    functions,
+    functionOf: new Map(functions.map((one) => [one.node, one])),
+    assignments: ofKind('AssignStatement', 'NamedExpression', 'WithStatement').flatMap(assigned),
+    aliases,
   };
 }
 
-/** Where the expression that ends with the name at `at` begins, and its dotted name. */
-function chainBefore(
-  tokens: readonly Token[],
-  at: number,
-  partner: ReadonlyMap<number, number>,
-): [number, string] {
-  let [from, name, isPlain] = [at, tokens[at]?.text ?? '', true];
-  for (let steps = 0; steps < longestChain && tokens[from - 1]?.text === '.'; steps++) {
-    let before = from - 2;
-    while (partner.get(before) !== undefined && /^[)\]}]$/.test(tokens[before]?.text ?? '')) {
-      const open = partner.get(before) ?? before;
-      isPlain = false;
-      if (tokens[open - 1]?.kind !== 'name' && !/^[)\]}]$/.test(tokens[open - 1]?.text ?? ''))
-        return [open, `.${name}`];
-      before = open - 1;
-    }
-    const one = tokens[before];
-    if (one?.kind === 'string') return [before, `.${name}`];
-    if (one?.kind !== 'name') break;
-    from = before;
-    if (isPlain) name = `${one.text}.${name}`;
-  }
-  return [from, isPlain ? name : `.${name.split('.').at(-1) ?? ''}`];
+/** `a.b.c`; undefined for what is no plain name. */
+export function dottedName(node: PythonNode | undefined): string | undefined {
+  if (node?.kind === 'VariableName') return node.text;
+  const [object, dot, name] = node?.kind === 'MemberExpression' ? node.children : [];
+  const before = dot?.kind === '.' ? dottedName(object) : undefined;
+  return before === undefined || name === undefined ? undefined : `${before}.${name.text}`;
 }
 
-/** `name=value`, in a definition also `name: type = value`. */
-function named(tokens: readonly Token[], { from, to }: TokenRange): Argument {
-  const [name, next] = [tokens[from], tokens[from + 1]?.text];
-  if (name?.kind !== 'name') return { from, to };
-  if (next !== '=' && next !== ':') return { from, to, word: name.text };
-  for (let at = from + 1; at < Math.min(to - 1, from + longestChain); at++)
-    if (tokens[at]?.text === '=') return { name: name.text, from: at + 1, to };
-  return { from, to, word: name.text };
+/** The parts of a list, without its commas. */
+const listParts = (children: readonly PythonNode[]): PythonNode[][] => {
+  const parts: PythonNode[][] = [[]];
+  for (const child of children)
+    if (child.kind === ',') parts.push([]);
+    else if (!/^([()[\]{}]|Comment)$/.test(child.kind)) parts.at(-1)?.push(child);
+  return parts.filter((part) => part.length > 0);
+};
+
+/** The elements of a tuple or list; of anything else, itself. */
+export const elementsOf = (node: PythonNode): PythonNode[] =>
+  /^(Tuple|Array|Set)Expression$/.test(node.kind)
+    ? listParts(node.children).flatMap(([first]) => first ?? [])
+    : node.kind === 'ParenthesizedExpression'
+      ? node.children[1] === undefined
+        ? []
+        : elementsOf(node.children[1])
+      : [node];
+
+function callIn(node: PythonNode, aliases: ReadonlyMap<string, string>): Call[] {
+  const list = childOf(node, 'ArgList');
+  const names = node.children.filter(({ kind }) => /^(VariableName|PropertyName)$/.test(kind));
+  const called = node.kind === 'Decorator' ? node : node.children[0];
+  const last = names.at(-1) ?? called?.children.at(-1);
+  if (list === undefined || called === undefined || last === undefined) return [];
+  const plain = node.kind === 'Decorator' ? names.map(({ text }) => text).join('.') : dottedName(called);
+  const [first = '', ...rest] = (plain ?? '').split('.');
+  const isMethod = called.kind === 'MemberExpression' && called.children[1]?.kind === '.';
+  if (plain === undefined && !isMethod) return [];
+  const [receiver] = called.children;
+  return [
+    {
+      node,
+      name: plain === undefined ? `.${last.text}` : [aliases.get(first) ?? first, ...rest].join('.'),
+      shown: plain ?? last.text,
+      line: last.line,
+      args: listParts(list.children).flatMap(argumentIn),
+      ...(isMethod && receiver !== undefined && { receiver }),
+    },
+  ];
 }
 
-/** `a.b: type = value`; of `a = b = value` only the first name. */
-function assigned(tokens: readonly Token[], { from, to }: TokenRange, scope: number): PythonAssignment[] {
-  let at = from;
-  while (at + 2 < to && tokens[at]?.kind === 'name' && tokens[at + 1]?.text === '.') at += 2;
-  if (tokens[at]?.kind !== 'name') return [];
-  const name = tokens
-    .slice(from, at + 1)
-    .map(({ text }) => text)
-    .join('');
-  const line = tokens[from]?.line ?? 1;
-  if (tokens[at + 1]?.text === ':')
-    for (let next = at + 2; next < Math.min(to, at + 40); next++)
-      if (tokens[next]?.text === '=') return [{ name, line, from: next + 1, to, isParameter: false, scope }];
-  return tokens[at + 1]?.text === '=' ? [{ name, line, from: at + 2, to, isParameter: false, scope }] : [];
+function argumentIn([first, second, third]: readonly PythonNode[]): Argument[] {
+  if (first === undefined) return [];
+  if (second?.kind === 'AssignOp' && third !== undefined) return [{ name: first.text, value: third }];
+  if (first.kind.startsWith('*')) return second === undefined ? [] : [{ star: first.kind, value: second }];
+  return [{ value: first }];
 }
 
-/** All parameters: one without a default has an empty range, which has no value. */
-const parametersOf = ({ args, line, from: name }: Call): PythonAssignment[] =>
-  args.map(({ name: own, from, to, word }) => ({
-    name: own ?? word ?? '',
-    line,
-    from,
-    to: own === undefined ? from : to,
-    isParameter: true,
-    scope: name - 1,
-  }));
+function functionIn(node: PythonNode, returns: readonly PythonNode[]): PythonFunction {
+  const name = childOf(node, 'VariableName')?.text ?? '';
+  const owner = node.parent?.parent?.kind === 'ClassDefinition' ? node.parent.parent : undefined;
+  const parameters = listParts(childOf(node, 'ParamList')?.children ?? [])
+    .map((part) => part.filter(({ kind }) => !kind.startsWith('*')))
+    .flatMap((part): Parameter[] => {
+      const [own] = part;
+      if (own === undefined) return [];
+      const equals = part.findIndex(({ kind }) => kind === 'AssignOp');
+      const [standard, type] = [
+        equals < 0 ? undefined : part[equals + 1],
+        part.find(({ kind }) => kind === 'TypeDef'),
+      ];
+      return [{ name: own.text, node: own, ...(standard && { standard }), ...(type && { type }) }];
+    });
+  const [only] = returns.length === 1 ? returns : [];
+  const returned = only?.children[1];
+  return {
+    name: (name === '__init__' ? owner && childOf(owner, 'VariableName')?.text : undefined) ?? name,
+    node,
+    parameters: /^(self|cls)$/.test(parameters[0]?.name ?? '') ? parameters.slice(1) : parameters,
+    ...(returned !== undefined && { returned }),
+  };
+}
+
+/** `a.b: type = value`, `a = b = value`, `a, b = one, other`, `with value as name`. */
+function assigned(node: PythonNode): PythonAssignment[] {
+  const { children, kind } = node;
+  if (kind === 'WithStatement')
+    return children.flatMap((child, at) => {
+      const [value, target] = [children[at - 1], children[at + 1]];
+      const name = dottedName(target);
+      return child.kind !== 'as' || value === undefined || name === undefined ? [] : [{ name, value, node }];
+    });
+  const groups: PythonNode[][] = [[]];
+  for (const child of children)
+    if (child.kind === 'AssignOp') groups.push([]);
+    else if (child.kind !== ',' && child.kind !== 'TypeDef') groups.at(-1)?.push(child);
+  const values = groups.length < 2 ? [] : (groups.pop() ?? []);
+  const all = values.flatMap((value) =>
+    groups.some((names) => names.length > 1) ? elementsOf(value) : [value],
+  );
+  return groups.flatMap((names) => {
+    const targets = names.flatMap((one) =>
+      /^(Tuple|Array|Parenthesized)/.test(one.kind) ? elementsOf(one) : [one],
+    );
+    return targets.flatMap((target, at): PythonAssignment[] => {
+      const [name, value] = [dottedName(target), targets.length === all.length ? all[at] : undefined];
+      return name === undefined || value === undefined ? [] : [{ name, value, node }];
+    });
+  });
+}
+
+/** What an import names, each with the name that it gets here. */
+export function importedNames({ children }: PythonNode): {
+  module?: string;
+  names: [own: string, name: string][];
+} {
+  const at = children.findIndex(({ kind }) => kind === 'import');
+  const names = listParts(children.slice(at + 1)).map((part): [string, string] => {
+    const as = part.findIndex(({ kind }) => kind === 'as');
+    const name = joinedText(as < 0 ? part : part.slice(0, as));
+    return [as < 0 ? name : (part[as + 1]?.text ?? name), name];
+  });
+  return at === 0 ? { names } : { module: joinedText(children.slice(1, at)), names };
+}
+
+const aliasesOf = (node: PythonNode): [string, string][] => {
+  const { module, names } = importedNames(node);
+  return names.map(([own, name]) => [own, module === undefined ? name : `${module}.${name}`]);
+};
+
+const joinedText = (nodes: readonly PythonNode[]): string => nodes.map(({ text }) => text).join('');

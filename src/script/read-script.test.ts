@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { pythonLines } from './python-tokens.ts';
 import { readScript } from './read-script.ts';
 
 const argsIn = (source: string): string[] =>
@@ -96,6 +95,57 @@ def torch_save(x): pass
     'torch.save *.pt',
     'open results/log',
   ]);
+});
+
+test('what must be given for a file to be written is known, however its condition is written', () => {
+  const needs = (body: string): string | undefined => {
+    const [save] = readScript(`
+parser.add_argument("--save-model", action="store_true")
+parser.add_argument("--no-save", action="store_true")
+parser.add_argument("--keep", dest="kept", action="store_false")
+parser.add_argument("--every", type=int, default=5)
+${body}`).saves;
+    return save?.needs?.map(({ flag }) => flag).join(' ');
+  };
+  const save = 'torch.save(m, "a.pt")';
+  assert.equal(needs(`if args.save_model: ${save}`), '--save-model');
+  assert.equal(needs(`if args.save_model:\n    ${save}`), '--save-model');
+  assert.equal(needs(`if (args.save_model == True):\n  for x in y:\n    ${save}`), '--save-model');
+  assert.equal(needs(`if rank == 0 and args.save_model: ${save}`), '--save-model');
+  assert.equal(needs(`args.save_model and ${save}`), '--save-model');
+  assert.equal(needs(`${save} if args.save_model else None`), '--save-model');
+  assert.equal(needs(`if not args.save_model: pass\nelse: ${save}`), '--save-model');
+  assert.equal(needs(`wanted = args.save_model\nif wanted: ${save}`), '--save-model');
+  assert.equal(needs(`def keep(m):\n  ${save}\nif args.save_model: keep(m)`), '--save-model');
+  assert.equal(needs(`if not args.no_save and args.kept and args.every is not None: ${save}`), '');
+  assert.equal(needs(`if loss < best: ${save}`), undefined);
+  assert.equal(needs(`try: pass\nexcept KeyboardInterrupt: ${save}`), undefined);
+});
+
+test('arguments are followed through functions, classes, dictionaries and other files', () => {
+  const source = `
+parser.add_argument("--data", default="x")
+parser.add_argument("--out", default="m.pt")
+hp = parser.parse_args()
+class Set:
+    def __init__(self, root, *, train): self.root = Path(root) / "train"
+    def load(self): return datasets.ImageFolder(self.root)
+def name(folder): return os.path.join(folder, "last.pt")
+def run(target, data): torch.save(m, name(target)); np.save(CONFIG["log"], data)
+CONFIG = {"a": 1, "log": "log.npy"}
+Set(hp.data, train=True)
+run(target=hp.out, data=1)
+`;
+  assert.deepEqual(readsIn(source), ['datasets.ImageFolder x/train']);
+  assert.deepEqual(savesIn(source), ['torch.save m.pt/last.pt', 'np.save log.npy']);
+  const { passed } = readScript(
+    'from own import load\nparser.add_argument("--data")\nload(1, root=args.data)',
+  );
+  const [read] = readScript('def load(n, root): datasets.ImageFolder(root)', passed).reads;
+  assert.deepEqual(
+    read?.value.flatMap((piece) => ('arg' in piece ? [piece.arg.flag] : [])),
+    ['--data'],
+  );
 });
 
 test('the libraries that save by themselves name their folder', () => {
@@ -209,13 +259,9 @@ test('reading takes linear time', () => {
       readScript(source);
       return (process.cpuUsage().user - before) / 1000;
     };
-    took(10_000);
-    const ms = took(50_000);
-    // Below 100 ms. If it grew with the square, it would be several seconds.
-    assert.ok(ms < 1_500, `50 kB of ${JSON.stringify(piece)} took ${ms} ms`);
+    took(4_000);
+    const [short, ms] = [took(4_000), took(20_000)];
+    // Usually below 50 ms; the parser needs 0.6 s to recover from the worst. The square would be 25 times as much.
+    assert.ok(ms < 600 || ms < 12 * short, `20 kB of ${JSON.stringify(piece)} took ${ms} ms`);
   }
-});
-
-test('an overlong line is cut', () => {
-  assert.deepEqual(pythonLines('a'.repeat(1 << 20)), [{ text: 'a'.repeat(2000), line: 1 }]);
 });

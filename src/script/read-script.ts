@@ -1,15 +1,9 @@
 import { defined } from '@updraft/base';
-import {
-  type PythonImport,
-  pythonImports,
-  pythonLines,
-  pythonTokens,
-  type Token,
-  type PythonLine,
-} from './python-tokens.ts';
-import { readSyntax, type Syntax, type Argument, type Call, type TokenRange } from './python-syntax.ts';
-import { type ScriptArg, scriptArgs } from './script-args.ts';
-import { StaticValues, namePattern, type Value } from './static-value.ts';
+import { isMain, type PythonImport, pythonImports } from './python-imports.ts';
+import { childOf, isString, type PythonNode, stringParts } from './python-tree.ts';
+import { readSyntax, type Syntax, type Call } from './python-syntax.ts';
+import { literalText, type ScriptArg, scriptArgs } from './script-args.ts';
+import { isKnown, namePattern, type Passed, StaticValues, type Value } from './static-value.ts';
 
 /** What the text of a Python script shows about running it. */
 export interface ScriptFacts {
@@ -22,6 +16,8 @@ export interface ScriptFacts {
   downloads: ScriptDownload[];
   /** How it continues an interrupted training, if it does. */
   checkpoint?: ScriptCheckpoint;
+  /** What it passes to its own modules. */
+  passed: Passed;
   /** Where it first uses a GPU. */
   cuda?: { line: number };
   /** Where it first expects to be one of several processes that others start. */
@@ -45,35 +41,34 @@ export interface ScriptCheckpoint {
 }
 
 /** Larger than any script written by hand. */
-const longestScript = 1 << 20;
+const longestScript = 1 << 19;
 
-/** Reads a Python script without running it. Any text is accepted, in linear time. */
-export function readScript(source: string): ScriptFacts {
-  const text = source.slice(0, longestScript);
-  const tokens = pythonTokens(text);
-  const lines = pythonLines(text, tokens);
-  const syntax = readSyntax(tokens);
+/**
+ * Reads a Python script without running it; `passed` is what the file that imports it passes. Any text is accepted, in
+ * linear time.
+ */
+export function readScript(source: string, passed?: Passed): ScriptFacts {
+  const syntax = readSyntax(source.slice(0, longestScript));
   const args = scriptArgs(syntax);
-  const values = new StaticValues(syntax, args);
-  const conditions = enclosingConditions(text, tokens);
+  const values = new StaticValues(syntax, [...(passed?.args ?? []), ...args], passed?.calls);
+  const conditions = new Conditions(syntax, values);
   const saves = scriptSaves(syntax, values, conditions);
-  const reads = scriptReads(syntax, values);
-  const imports = pythonImports(lines);
+  const reads = scriptReads(syntax, values, conditions);
   return {
-    imports,
+    imports: pythonImports(syntax.nodes),
     args,
     saves,
     reads,
     paths: scriptPaths(syntax),
-    downloads: scriptDownloads(lines),
+    downloads: syntax.nodes.flatMap(downloadsIn),
+    passed: { calls: values.passedCalls(), args: [...(passed?.args ?? []), ...args] },
     ...defined({
-      checkpoint: checkpointOf(syntax.tokens, { args, saves, reads, conditions }),
+      checkpoint: checkpointOf(syntax, { args, saves, reads }),
       cuda: cudaOf(syntax),
       ranks: ranksOf(syntax),
     }),
     makesFolders: syntax.calls.some(({ name }) => /(^|\.)(makedirs|mkdir)$/.test(name)),
-    isProgram:
-      args.length > 0 || lines.some((line) => /^if\s+__name__\s*==/.test(line.text)) || saves.length > 0,
+    isProgram: args.length > 0 || saves.length > 0 || syntax.nodes.some(isMain),
   };
 }
 
@@ -84,37 +79,34 @@ const resumes =
 const resumesByItself = /exist|is_?file|listdir|glob|find|latest|last|rank|main|master/i;
 
 function checkpointOf(
-  tokens: readonly Token[],
-  {
-    args,
-    saves,
-    reads,
-    conditions,
-  }: Pick<ScriptFacts, 'args' | 'saves' | 'reads'> & { conditions: ReadonlyMap<number, string> },
+  { nodes }: Syntax,
+  { args, saves, reads }: Pick<ScriptFacts, 'args' | 'saves' | 'reads'>,
 ): ScriptCheckpoint | undefined {
-  const ours = tokens.find(({ kind, text }) =>
-    kind === 'string' ? text.includes('UPDRAFT_CHECKPOINT') : kind === 'name' && text === 'updraft',
+  const ours = nodes.find((node) =>
+    isString(node)
+      ? node.text.includes('UPDRAFT_CHECKPOINT')
+      : node.kind === 'VariableName' && node.text === 'updraft',
   );
   if (ours !== undefined) return { how: 'updraft', name: 'UPDRAFT_CHECKPOINT', line: ours.line };
-  const trainer = tokens.find(({ kind, text }) => kind === 'name' && text === 'get_last_checkpoint');
+  const trainer = nodes.find(({ kind, text }) => kind === 'VariableName' && text === 'get_last_checkpoint');
   if (trainer !== undefined) return { how: 'trainer', name: 'get_last_checkpoint', line: trainer.line };
   const arg = args.find(({ flag }) => resumes.test(flag));
   if (arg !== undefined) return { how: 'argument', name: arg.flag, line: arg.line };
   const loaded = reads.find(({ call, path }) => /load/.test(call) && saves.some(({ name }) => name === path));
   if (loaded === undefined) return undefined;
-  const { path, line } = loaded;
-  const wish = /^(?:el)?if (.+)/.exec(conditions.get(line) ?? '')?.[1];
+  const { path, line, under = '' } = loaded;
+  const wish = /^(?:el)?if (.+)/.exec(under)?.[1];
   return wish === undefined || resumesByItself.test(wish)
     ? { how: 'reads back', name: path, line }
     : { how: 'argument', name: wish, line };
 }
 
 /** `.cuda()`, `torch.device("cuda")`, `.to("cuda")`, `device = "cuda" if …`. */
-function cudaOf({ tokens, calls }: Syntax): { line: number } | undefined {
+function cudaOf({ nodes, calls }: Syntax): { line: number } | undefined {
   const called = calls.find(({ name }) =>
     /(^|\.)cuda$|^torch\.cuda\.\w+$|(^|\.)(Accelerator|Fabric)$|(^|\.)init_process_group$/.test(name),
   );
-  const named = tokens.find(({ kind, text }) => kind === 'string' && /^(cuda|gpu)(:\d+)?$/.test(text));
+  const named = nodes.find((node) => isString(node) && /^(cuda|gpu)(:\d+)?$/.test(stringParts(node).text));
   const lines = [called?.line, named?.line].filter((line) => line !== undefined);
   return lines.length === 0 ? undefined : { line: Math.min(...lines) };
 }
@@ -125,56 +117,85 @@ function ranksOf({ calls }: Syntax): { line: number } | undefined {
   const takesDevices = /(^|\.)(Trainer|Fabric)$/;
   const starts = /(^|\.)(spawn|start_processes|\w+_launcher)$/;
   if (calls.some(({ name }) => starts.test(name))) return undefined;
-  return calls.find(
+  const found = calls.find(
     ({ name, args }) =>
       joins.test(name) || (takesDevices.test(name) && args.some((one) => one.name === 'devices')),
   );
+  return found && { line: found.line };
 }
 
-interface Block {
-  indent: number;
-  /** Undefined: what is inside always runs, once its function is called. */
-  condition?: string;
-  isFunction: boolean;
-}
-
-const conditional = /^(if|elif|else|except|case)$/;
-const opening = /^(if|elif|else|except|case|def|class|for|while|with|try|finally|match|async)$/;
 const longestShown = 60;
+/** Functions that call each other are not followed further. */
+const deepestCalls = 3;
 
-/** The innermost condition under which each line runs, by its number; lines that always run are absent. */
-function enclosingConditions(source: string, tokens: readonly Token[]): Map<number, string> {
-  const open: Block[] = [];
-  const found = new Map<number, string>();
-  let first = 0;
-  for (const [at, { kind }] of tokens.entries()) {
-    if (kind !== 'newline' && at < tokens.length - 1) continue;
-    const start = tokens
-      .slice(first, at + 1)
-      .find((token) => token.kind !== 'comment' && token.kind !== 'newline');
-    const last = tokens[at];
-    first = at + 1;
-    if (start === undefined || last === undefined) continue;
-    const indent = start.column;
-    while ((open.at(-1)?.indent ?? -1) >= indent) open.pop();
-    const inner = open.slice(open.findLastIndex(({ isFunction }) => isFunction) + 1);
-    const condition = inner.findLast((block) => block.condition !== undefined)?.condition;
-    if (condition !== undefined)
-      for (let line = start.line; line <= last.line; line++) found.set(line, condition);
-    if (start.kind === 'name' && opening.test(start.text)) open.push(blockOf(source, start, last, indent));
-  }
-  return found;
+/** Something that must hold for code to run. */
+interface Condition {
+  /** Its statement, like `if args.save`. */
+  text: string;
+  /** What the arguments must be; undefined if the text does not show it. */
+  needs: ScriptArg[] | undefined;
 }
 
-function blockOf(source: string, start: Token, last: Token, indent: number): Block {
-  const text = source.slice(start.start, Math.min(last.start, start.start + 300));
-  const head = text.replace(/:\s*(#.*)?$/s, '').replaceAll(/\s+/g, ' ');
-  const isMain = /__name__/.test(head);
-  return {
-    indent,
-    ...(conditional.test(start.text) && !isMain && { condition: head.slice(0, longestShown) }),
-    isFunction: /^(def|class|async)$/.test(start.text),
-  };
+/** Under which conditions code runs. */
+class Conditions {
+  readonly #syntax: Syntax;
+  readonly #values: StaticValues;
+  readonly #calls: ReadonlyMap<string, Call[]>;
+
+  constructor(syntax: Syntax, values: StaticValues) {
+    [this.#syntax, this.#values] = [syntax, values];
+    this.#calls = Map.groupBy(syntax.calls, ({ shown }) => shown.slice(shown.lastIndexOf('.') + 1));
+  }
+
+  placeOf({ node, shown, line }: Call): CallPlace {
+    const around = this.#around(node);
+    const open = around.find(({ needs }) => needs === undefined);
+    const under = (open ?? around[0])?.text;
+    return {
+      ...{ call: shown, line, ...defined({ under }) },
+      ...(open === undefined && { needs: around.flatMap(({ needs = [] }) => needs) }),
+    };
+  }
+
+  /** Those around a node, innermost first, and around the only call of its function. */
+  #around(node: PythonNode, depth = 0): Condition[] {
+    const found: Condition[] = [];
+    let inner = node;
+    for (; inner.parent !== undefined && inner !== node.scope; inner = inner.parent)
+      found.push(...this.#between(inner.parent, inner));
+    const own = node.scope && this.#syntax.functionOf.get(node.scope);
+    const [call, ...others] = (own && this.#calls.get(own.name)) ?? [];
+    return call === undefined || others.length > 0 || depth >= deepestCalls
+      ? found
+      : [...found, ...this.#around(call.node, depth + 1)];
+  }
+
+  #between({ kind, children }: PythonNode, inner: PythonNode): Condition[] {
+    const at = children.indexOf(inner);
+    const needed = (node: PythonNode | undefined, wanted = true): Condition['needs'] =>
+      this.#values.needed(node, wanted);
+    const shown = (word: string, node: PythonNode | undefined): string =>
+      `${word} ${(node?.text ?? '').replaceAll(/\s+/g, ' ')}`.slice(0, longestShown);
+    if (kind === 'BinaryExpression' && children[1]?.text === 'and' && at === 2)
+      return [{ text: shown('if', children[0]), needs: needed(children[0]) }];
+    if (kind === 'ConditionalExpression' && at !== 2)
+      return [{ text: shown('if', children[2]), needs: needed(children[2], at === 0) }];
+    if (kind === 'TryStatement' && children.slice(0, at).some((one) => one.kind === 'except'))
+      return children[at - 1]?.kind === 'finally' ? [] : [{ text: 'except', needs: undefined }];
+    if (kind === 'MatchClause') return [{ text: 'case', needs: undefined }];
+    if (kind !== 'IfStatement' || inner.kind !== 'Body') return [];
+    const tests = children
+      .slice(0, at)
+      .filter((_, index) => /^(if|elif)$/.test(children[index - 1]?.kind ?? ''));
+    const isElse = children[at - 1]?.kind === 'else';
+    const own = isElse ? undefined : tests.at(-1);
+    if (own !== undefined && /__name__/.test(own.text)) return [];
+    const before = isElse ? tests : tests.slice(0, -1);
+    const all = [...(own === undefined ? [] : [needed(own)]), ...before.map((test) => needed(test, false))];
+    const needs = all.every((one) => one !== undefined) ? all.flat() : undefined;
+    const word = isElse ? 'else' : tests.length > 1 ? 'elif' : 'if';
+    return [{ text: isElse ? word : shown(word, own), needs }];
+  }
 }
 
 /** A path of one machine in a string literal. */
@@ -192,41 +213,48 @@ const comparing =
   /(^|\.)(startswith|endswith|split|rsplit|strip|replace|find|index|route|get|post|sub|match|compile|count)$/;
 
 /** Absolute paths and those below `~` that stand at the start of a string. */
-function scriptPaths({ tokens, callAt }: Syntax): ScriptPath[] {
-  const open: number[] = [];
-  return tokens.flatMap(({ kind, text, line, quote = '', prefix = '' }, at) => {
-    if (kind === 'op' && '([{'.includes(text)) open.push(at);
-    if (kind === 'op' && ')]}'.includes(text)) open.pop();
-    if (kind !== 'string' || quote.length === 3 || prefix.includes('b') || text.length > 300) return [];
+function scriptPaths({ nodes, callOf }: Syntax): ScriptPath[] {
+  return nodes.flatMap((node) => {
+    if (!isString(node)) return [];
+    const { text, prefix, quote } = stringParts(node);
+    if (quote.length === 3 || prefix.includes('b') || text.length > 300) return [];
     if (!machinePath.test(text) || text === '~' || everywhere.test(text)) return [];
-    const before = tokens[at - 1]?.text ?? '';
+    const { parent } = node;
     // `folder + "/name"` is not absolute; a comparison opens nothing.
-    if (/^(\+|==|!=|in)$/.test(before) || tokens[at - 1]?.kind === 'string') return [];
-    const call = callAt.get(open.at(-1) ?? -1);
-    return call !== undefined && comparing.test(call.name) ? [] : [{ text, line }];
+    const isLater = parent?.children[0] !== node;
+    if (isLater && /^(Binary|ContinuedString)/.test(parent?.kind ?? '') && parent?.children[1]?.text !== 'or')
+      return [];
+    if (/^CompareOp|^in$/.test(parent?.children[1]?.kind ?? '')) return [];
+    const call =
+      parent?.kind === 'ArgList' && parent.parent !== undefined ? callOf.get(parent.parent) : undefined;
+    return call !== undefined && comparing.test(call.name) ? [] : [{ text, line: node.line }];
   });
 }
 
+/** Where a call is, and when it runs. */
+interface CallPlace {
+  /** As written, like `torch.save`. */
+  call: string;
+  line: number;
+  /** The condition under which it runs, like `if epoch % 10 == 0`. */
+  under?: string;
+  /** The arguments that must be given for that; undefined if the text does not show what must. */
+  needs?: ScriptArg[];
+}
+
 /** A file or folder that a script writes. */
-export interface ScriptSave {
+export interface ScriptSave extends CallPlace {
   /** Its path, with `*` for what is not known and arguments at their defaults. */
   name: string;
   value: Value;
-  /** The call that writes it, like `torch.save`. */
-  call: string;
   isFolder: boolean;
-  line: number;
-  /** The condition under which it is written, like `if epoch % 10 == 0`. */
-  under?: string;
 }
 
 /** A file or folder that a script reads. */
-interface ScriptRead {
+interface ScriptRead extends CallPlace {
   /** As `name` of a save. */
   path: string;
   value: Value;
-  call: string;
-  line: number;
 }
 
 /** Where a call names its file: the position of the argument, then its keywords; -1 is what the method is called on. */
@@ -304,43 +332,45 @@ const readers: Shape[] = [
 ];
 
 /** What a script writes, as far as its text shows. */
-function scriptSaves(
-  syntax: Syntax,
-  values: StaticValues,
-  conditions: ReadonlyMap<number, string>,
-): ScriptSave[] {
-  return syntax.calls.flatMap((call) => {
-    const shape = shapeOf(syntax, call, 'w') ?? writers.find(({ name }) => name.test(call.name));
+function scriptSaves({ calls }: Syntax, values: StaticValues, conditions: Conditions): ScriptSave[] {
+  return calls.flatMap((call) => {
+    const shape = shapeOf(call, 'w') ?? writers.find(({ name }) => name.test(call.name));
     const value = fileOf(call, shape, values);
-    if (call.isDefinition || shape === undefined || value === undefined) return [];
+    if (shape === undefined || value === undefined) return [];
     const ending =
       shape.suffix !== undefined && !namePattern(value).endsWith(shape.suffix) ? shape.suffix : '';
     const whole = ending === '' ? value : [...value, { text: ending }];
-    return [
-      {
-        name: namePattern(whole),
-        value: whole,
-        call: call.name.replace(/^\./, ''),
-        isFolder: shape.isFolder === true,
-        line: call.line,
-        ...defined({ under: conditions.get(call.line) }),
-      },
-    ];
+    const isFolder = shape.isFolder === true;
+    return [{ name: namePattern(whole), value: whole, isFolder, ...conditions.placeOf(call) }];
   });
 }
 
-/** What a script reads, as far as its text shows. */
-function scriptReads(syntax: Syntax, values: StaticValues): ScriptRead[] {
-  return syntax.calls.flatMap((call) => {
-    const shape = shapeOf(syntax, call, 'r') ?? readers.find(({ name }) => name.test(call.name));
-    const value = fileOf(call, shape, values);
-    if (call.isDefinition || value === undefined || /^[\d.]*$/.test(namePattern(value))) return [];
-    return [{ path: namePattern(value), value, call: call.name.replace(/^\./, ''), line: call.line }];
+/** Names of folders that only hold data. */
+const dataFolder = /^(\.{0,2}\/)*(data|datasets?|inputs?|images?)\//;
+
+/** What a script reads, as far as its text shows: in calls, and in constants that name a folder for data. */
+function scriptReads(
+  { calls, assignments }: Syntax,
+  values: StaticValues,
+  conditions: Conditions,
+): ScriptRead[] {
+  const constants = assignments.flatMap(({ name, value: node }): ScriptRead[] => {
+    const value = node.scope === undefined ? values.of(node) : [];
+    const path = namePattern(value);
+    const isData = value.length === 1 && dataFolder.test(path) && !/\.\w+$/.test(path);
+    return isData ? [{ path, value, call: name, line: node.line }] : [];
   });
+  const called = calls.flatMap((call) => {
+    const shape = shapeOf(call, 'r') ?? readers.find(({ name }) => name.test(call.name));
+    const value = fileOf(call, shape, values);
+    if (value === undefined || /^[\d.]*$/.test(namePattern(value))) return [];
+    return [{ path: namePattern(value), value, ...conditions.placeOf(call) }];
+  });
+  return [...called, ...constants];
 }
 
 /** `open` and its like, which read or write by their mode. */
-function shapeOf({ tokens }: Syntax, { name, args, receiver }: Call, wanted: 'r' | 'w'): Shape | undefined {
+function shapeOf({ name, args, receiver }: Call, wanted: 'r' | 'w'): Shape | undefined {
   const isMethod =
     receiver !== undefined &&
     /\.open$/.test(name) &&
@@ -348,7 +378,7 @@ function shapeOf({ tokens }: Syntax, { name, args, receiver }: Call, wanted: 'r'
   if (!isMethod && !/^(io\.|gzip\.|bz2\.|lzma\.|codecs\.)?open$|^h5py\.File$/.test(name)) return undefined;
   const plain = args.filter((one) => one.name === undefined);
   const given = args.find((one) => one.name === 'mode') ?? plain[isMethod ? 0 : 1];
-  const mode = given === undefined ? 'r' : (tokens[given.from]?.text ?? 'r');
+  const mode = given === undefined ? 'r' : (literalText(given.value) ?? 'r');
   if (!/^[rwaxbt+]{1,3}$/.test(mode)) return undefined;
   return (/[wax]/.test(mode) ? 'w' : 'r') === wanted
     ? { name: /./, at: isMethod ? -1 : 0, keywords: ['file'] }
@@ -358,15 +388,13 @@ function shapeOf({ tokens }: Syntax, { name, args, receiver }: Call, wanted: 'r'
 /** The value of the file's name, unless nothing of it is known. */
 function fileOf({ args, receiver }: Call, shape: Shape | undefined, values: StaticValues): Value | undefined {
   if (shape === undefined) return undefined;
-  const plain = args.filter((one): one is Argument => one.name === undefined);
-  const span: TokenRange | undefined =
-    shape.at < 0
-      ? receiver
-      : (args.find(({ name }) => name !== undefined && shape.keywords?.includes(name) === true) ??
-        plain[shape.at]);
-  if (span === undefined) return shape.otherwise === undefined ? undefined : [{ text: shape.otherwise }];
-  const value = values.of(span);
-  return value.some((piece) => !('unknown' in piece)) ? value : undefined;
+  const plain = args.filter(({ name }) => name === undefined);
+  const given =
+    args.find(({ name }) => name !== undefined && shape.keywords?.includes(name) === true) ?? plain[shape.at];
+  const node = shape.at < 0 ? receiver : given?.value;
+  if (node === undefined) return shape.otherwise === undefined ? undefined : [{ text: shape.otherwise }];
+  const value = values.of(node);
+  return isKnown(value) ? value : undefined;
 }
 
 export type ScriptFetch = 'weights' | 'dataset' | 'hub' | 'hugging face' | 'file' | 'packages';
@@ -398,18 +426,21 @@ const patterns: [RegExp, ScriptFetch][] = [
   [/\b(os\.system|subprocess\.\w+)\(.*\b(wget|curl|git["',\s]+clone)\b/, 'file'],
 ];
 
-/** What the lines of a script would download, if recognizable. */
-function scriptDownloads(lines: readonly PythonLine[]): ScriptDownload[] {
-  return lines.flatMap(({ text, line }) => {
-    const found = downloadIn(text);
-    return found === undefined ? [] : [{ ...found, line }];
-  });
+/** What a statement would download, if recognizable. */
+function downloadsIn(node: PythonNode): ScriptDownload[] {
+  if (!/^(?!Import|Raise|Assert).*Statement$/.test(node.kind) || node.children.some(isString)) return [];
+  const end = childOf(node, 'Body')?.from ?? node.to;
+  const head = node.text.slice(0, Math.min(end - node.from, longestStatement));
+  const found = downloadIn(head.replaceAll(/#[^"'\n]*$/gm, '').replaceAll(/\s+/g, ' '));
+  return found === undefined ? [] : [{ ...found, line: node.line }];
 }
 
+/** Longer statements are data. */
+const longestStatement = 2000;
+
 function downloadIn(text: string): Omit<ScriptDownload, 'line'> | undefined {
-  if (/^\s*(import|from|def|class)\b/.test(text) || /add_argument\(/.test(text)) return undefined;
   // A hint for people, such as "please pip install it", installs nothing.
-  if (/^\s*(raise|print|assert|warnings\.warn|(_?logger|logging|log)\.\w+)\b/.test(text)) return undefined;
+  if (/add_argument\(|^(print|warnings\.warn|(_?logger|logging|log)\.\w+)\b/.test(text)) return undefined;
   if (/local_files_only\s*=\s*True/.test(text)) return undefined;
   for (const [pattern, what] of patterns) {
     const found = pattern.exec(text)?.[0];

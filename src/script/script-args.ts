@@ -1,10 +1,13 @@
 import { defined } from '@updraft/base';
-import type { Argument, Call, TokenRange, Syntax } from './python-syntax.ts';
+import { type Call, dottedName, elementsOf, type Syntax } from './python-syntax.ts';
+import { isString, type PythonNode, stringParts } from './python-tree.ts';
 
 /** An argument that a script takes on its command line. */
 export interface ScriptArg {
   /** As it is typed: `--data`, or `data` for one without a flag. */
   flag: string;
+  /** All its spellings. */
+  flags: string[];
   /** The name by which the script reads it. */
   dest: string;
   /** As on a command line; undefined if there is none, or it is not written as a literal. */
@@ -17,6 +20,8 @@ export interface ScriptArg {
   isRequired: boolean;
   /** Takes no value: `--fast`. */
   isSwitch: boolean;
+  /** A switch that turns something off, or a value that is true unless it is given. */
+  isOn?: true;
   /** Whether its default or type is a number. */
   isNumber: boolean;
   /** Its literal choices. */
@@ -31,15 +36,11 @@ const number = /^-?(\d+\.?\d*|\.\d+)(e-?\d+)?$/;
 
 /** The arguments of a script: argparse, click, `sys.argv`, Hugging Face's parser. */
 export function scriptArgs(syntax: Syntax): ScriptArg[] {
-  const found = syntax.calls.flatMap((call): (ScriptArg & { parser?: string })[] =>
-    argsOf(syntax, call).map((arg) => ({ ...arg, parser: call.name.replace(/\.?[^.]*$/, '') })),
-  );
   const commands = subcommands(syntax);
-  for (const arg of found) {
-    const own = commands.get(arg.parser ?? '');
-    delete arg.parser;
-    if (own !== undefined) arg.command = own;
-  }
+  const found = syntax.calls.flatMap((call): ScriptArg[] => {
+    const command = commands.get(dottedName(call.receiver) ?? '');
+    return argsOf(syntax, call).map((arg) => ({ ...arg, ...defined({ command }) }));
+  });
   const fields = found.some(({ by }) => by === 'hugging face') ? fieldsOf(syntax) : [];
   return [
     ...new Map(
@@ -49,56 +50,49 @@ export function scriptArgs(syntax: Syntax): ScriptArg[] {
 }
 
 /** `train = subparsers.add_parser("train")`: the subcommand of each parser's name. */
-function subcommands(syntax: Syntax): Map<string, string> {
-  const named = syntax.assignments.flatMap(({ name, from }): [string, string][] => {
-    let at = from;
-    while (at < from + 6 && syntax.tokens[at]?.text !== '(') at++;
-    const call = syntax.callAt.get(at);
-    const [first] = call?.name.endsWith('.add_parser') === true ? call.args : [];
-    const word = literal(syntax, first);
-    return word === undefined ? [] : [[name, word]];
-  });
-  return new Map(named);
-}
+const subcommands = ({ assignments, callOf }: Syntax): Map<string, string> =>
+  new Map(
+    assignments.flatMap(({ name, value }): [string, string][] => {
+      const call = callOf.get(value);
+      const word = call?.name.endsWith('.add_parser') === true ? literalText(call.args[0]?.value) : undefined;
+      return word === undefined ? [] : [[name, word]];
+    }),
+  );
 
 function argsOf(syntax: Syntax, call: Call): ScriptArg[] {
   const last = call.name.split('.').at(-1) ?? '';
-  if (call.isDefinition) return [];
-  if (last === 'add_argument') return [fromFlags(syntax, call, 'argparse')];
-  if (/^(click\.)?option$|^click\.argument$/.test(call.name)) return [fromFlags(syntax, call, 'click')];
+  if (last === 'add_argument') return [fromFlags(call, 'argparse')];
+  if (/^(click\.)?option$|^click\.argument$/.test(call.name)) return [fromFlags(call, 'click')];
   return last === 'HfArgumentParser' ? huggingFace(syntax, call) : [];
 }
 
 /** Hugging Face's TrainingArguments on the command line need a folder, and many scripts a switch to train. */
-function huggingFace({ tokens }: Syntax, { line }: Call): ScriptArg[] {
-  const isAsked = tokens.some(({ kind, text }) => kind === 'name' && text === 'do_train');
-  const common = { isNumber: false, line, by: 'hugging face' as const };
-  return [
-    { flag: '--output_dir', dest: 'output_dir', isRequired: true, isSwitch: false, ...common },
-    ...(isAsked
-      ? [{ flag: '--do_train', dest: 'do_train', isRequired: true, isSwitch: true, ...common }]
-      : []),
-  ];
+function huggingFace({ nodes }: Syntax, { line }: Call): ScriptArg[] {
+  const isAsked = nodes.some(({ kind, text }) => kind === 'PropertyName' && text === 'do_train');
+  const common = { isRequired: true, isNumber: false, line, by: 'hugging face' as const };
+  const of = (dest: string, isSwitch: boolean): ScriptArg => ({
+    ...{ flag: `--${dest}`, flags: [`--${dest}`], dest, isSwitch, ...common },
+  });
+  return [of('output_dir', false), ...(isAsked ? [of('do_train', true)] : [])];
 }
 
 /** `name: type = field(default=…)` of the dataclasses that Hugging Face's parser makes arguments of. */
-function fieldsOf(syntax: Syntax): ScriptArg[] {
-  return syntax.assignments.flatMap(({ name, from, line }) => {
-    const call = syntax.callAt.get(from + 1);
-    if (call?.name !== 'field' || name.includes('.')) return [];
-    const value = keyword(call, 'default');
-    const isRequired = value === undefined && keyword(call, 'default_factory') === undefined;
-    const text = literal(syntax, value);
-    const isSwitch = /^(True|False)$/.test(wordOf(syntax, value) ?? '');
-    const isNumber = number.test(text ?? '');
+function fieldsOf({ assignments, callOf }: Syntax): ScriptArg[] {
+  return assignments.flatMap(({ name, value, node: { line } }) => {
+    const call = callOf.get(value);
+    if (call?.shown !== 'field' || name.includes('.')) return [];
+    const standard = keyword(call, 'default');
+    const text = literalText(standard);
     return [
       {
         flag: `--${name}`,
+        flags: [`--${name}`],
         dest: name,
         ...defined({ default: text }),
-        isRequired,
-        isSwitch,
-        isNumber,
+        isRequired: standard === undefined && keyword(call, 'default_factory') === undefined,
+        isSwitch: standard?.kind === 'Boolean',
+        ...(standard?.text === 'True' && { isOn: true as const }),
+        isNumber: number.test(text ?? ''),
         line,
         by: 'hugging face' as const,
       },
@@ -106,92 +100,87 @@ function fieldsOf(syntax: Syntax): ScriptArg[] {
   });
 }
 
-const keyword = ({ args }: Call, name: string): Argument | undefined => args.find((one) => one.name === name);
-const isGiven = (syntax: Syntax, span: TokenRange | undefined): boolean =>
-  span !== undefined && !/^(None|True|False)$/.test(wordOf(syntax, span) ?? '');
-const isTrue = (syntax: Syntax, span: TokenRange | undefined): boolean => wordOf(syntax, span) === 'True';
-const wordOf = ({ tokens }: Syntax, span: TokenRange | undefined): string | undefined =>
-  span !== undefined && span.to === span.from + 1 ? tokens[span.from]?.text : undefined;
+const keyword = ({ args }: Call, name: string): PythonNode | undefined =>
+  args.find((one) => one.name === name)?.value;
+const isTrue = (node: PythonNode | undefined): boolean => node?.text === 'True';
 
 /** A literal as it would be typed: a string, a number, a tuple or list of them. */
-function literal({ tokens }: Syntax, span: TokenRange | undefined): string | undefined {
-  if (span === undefined || span.to - span.from > 60) return undefined;
-  const all = tokens.slice(span.from, span.to);
-  const words = all.filter(({ text, kind }) => kind !== 'op' || text === '-' || text === '*');
-  if (words.length === 0 || words.some(({ kind }) => kind === 'name')) return undefined;
-  if (all.some(({ prefix }) => prefix?.includes('f'))) return undefined;
-  if (all.length > 1 && words.every(({ kind }) => kind === 'string') && all.length === words.length)
-    return words.map(({ text }) => text).join('');
-  if (words[0]?.text === '-' && words.length === 2) return `-${words[1]?.text ?? ''}`;
-  if (words.some(({ text, kind }) => kind === 'op' && text === '*')) return undefined;
-  return words.map(({ text }) => text).join(' ');
+export function literalText(node: PythonNode | undefined): string | undefined {
+  if (node === undefined) return undefined;
+  const { kind, children, text } = node;
+  if (kind === 'String') return stringParts(node).text;
+  if (kind === 'Number') return text;
+  if (kind === 'UnaryExpression' && children[0]?.text === '-' && children[1]?.kind === 'Number') return text;
+  const isList = /^(Tuple|Array|Parenthesized)Expression$/.test(kind);
+  const parts = isList ? elementsOf(node) : kind === 'ContinuedString' ? children : [];
+  const words = parts.map((part) => (part === node ? undefined : literalText(part)));
+  if (words.length === 0 || words.some((word) => word === undefined)) return undefined;
+  return words.join(isList ? ' ' : '');
 }
 
-const stringsIn = ({ tokens }: Syntax, { from, to }: TokenRange): string[] =>
-  tokens.slice(from, Math.min(to, from + 200)).flatMap(({ kind, text }) => (kind === 'string' ? [text] : []));
+/** The strings in an expression. */
+const stringsIn = (node: PythonNode | undefined): string[] =>
+  node === undefined
+    ? []
+    : isString(node)
+      ? [stringParts(node).text]
+      : node.children.flatMap((child) => stringsIn(child));
 
-function fromFlags(syntax: Syntax, call: Call, by: 'argparse' | 'click'): ScriptArg {
-  const names = call.args.filter(({ name }) => name === undefined).flatMap((one) => stringsIn(syntax, one));
-  const flags = names.filter((name) => name.startsWith('-'));
+function fromFlags(call: Call, by: 'argparse' | 'click'): ScriptArg {
+  const names = call.args.flatMap(({ name, value }) =>
+    name === undefined ? (literalText(value) ?? []) : [],
+  );
   // `--cache/--no-cache` of click is one switch.
-  const flag =
-    (flags.find((name) => name.startsWith('--')) ?? flags[0] ?? names[0] ?? '?').split('/')[0] ?? '?';
-  const action = stringsIn(syntax, keyword(call, 'action') ?? { from: 0, to: 0 })[0] ?? '';
+  const flags = names.filter((name) => name.startsWith('-')).flatMap((name) => name.split('/'));
+  const flag = flags.find((name) => name.startsWith('--')) ?? flags[0] ?? names[0] ?? '?';
+  const action = literalText(keyword(call, 'action')) ?? keyword(call, 'action')?.text ?? '';
   const isOptional = flag.startsWith('-');
-  const value = literal(syntax, keyword(call, 'default'));
+  const given = keyword(call, 'default');
+  const value = literalText(given);
   const named =
-    stringsIn(syntax, keyword(call, 'dest') ?? { from: 0, to: 0 })[0] ??
-    names.find((name) => by === 'click' && !name.startsWith('-'));
-  const nargs = literal(syntax, keyword(call, 'nargs'));
+    literalText(keyword(call, 'dest')) ?? names.find((name) => by === 'click' && !name.startsWith('-'));
   const choices = keyword(call, 'choices');
+  const isSwitch =
+    /^(store_(true|false|const)|count|append_const|version|help)$|BooleanOptionalAction/.test(action) ||
+    isTrue(keyword(call, 'is_flag'));
   return {
     flag,
+    flags: flags.length === 0 ? [flag] : flags,
     dest: (isOptional ? (named ?? flag.replace(/^-+/, '')) : flag).replaceAll('-', '_'),
-    ...defined({ default: value, help: literal(syntax, keyword(call, 'help')) }),
-    ...(value === undefined && isGiven(syntax, keyword(call, 'default')) && { isComputed: true as const }),
+    ...defined({ default: value ?? (isSwitch || given?.kind !== 'Boolean' ? undefined : given.text) }),
+    ...defined({ help: literalText(keyword(call, 'help')) }),
+    ...(value === undefined &&
+      given !== undefined &&
+      !/^(None|Boolean)$/.test(given.kind) && { isComputed: true as const }),
     isRequired:
-      isTrue(syntax, keyword(call, 'required')) ||
-      (!isOptional && value === undefined && !/^[?*]$/.test(nargs ?? '')),
-    isSwitch:
-      /^(store_(true|false|const)|count|append_const|version|help)$/.test(action) ||
-      isTrue(syntax, keyword(call, 'is_flag')) ||
-      /BooleanOptionalAction/.test(wordsOf(syntax, keyword(call, 'action'))),
-    isNumber: /^(int|float)$/.test(wordOf(syntax, keyword(call, 'type')) ?? '') || number.test(value ?? ''),
-    ...defined({ choices: choices && stringsIn(syntax, choices) }),
+      isTrue(keyword(call, 'required')) ||
+      (!isOptional && value === undefined && !/^[?*]$/.test(literalText(keyword(call, 'nargs')) ?? '')),
+    isSwitch,
+    ...((action === 'store_false' || (isSwitch && isTrue(given))) && { isOn: true as const }),
+    isNumber: /^(int|float)$/.test(keyword(call, 'type')?.text ?? '') || number.test(value ?? ''),
+    ...defined({ choices: choices && stringsIn(choices) }),
     line: call.line,
     by,
     ...(by === 'click' && { isVariable: true as const }),
   };
 }
 
-const wordsOf = ({ tokens }: Syntax, span: TokenRange | undefined): string =>
-  span === undefined
-    ? ''
-    : tokens
-        .slice(span.from, Math.min(span.to, span.from + 10))
-        .map(({ text }) => text)
-        .join('');
-
 /** `data = sys.argv[1]`: positional arguments without declaration. */
-function argvOf({ tokens, assignments }: Syntax): ScriptArg[] {
-  return assignments.flatMap(({ name, from, to, line }) => {
-    const text = tokens
-      .slice(from, Math.min(to, from + 12))
-      .map((token) => token.text)
-      .join('');
-    const index = /^(?:\w+\()?sys\.argv\[(\d+)\]/.exec(text)?.[1];
+function argvOf({ assignments }: Syntax): ScriptArg[] {
+  return assignments.flatMap(({ name, value: { text }, node: { line } }): ScriptArg[] => {
+    const index = /^(?:\w+\()?sys\.argv\[(\d+)\]/.exec(text.slice(0, 40))?.[1];
     if (index === undefined || index === '0' || name.includes('.')) return [];
-    const by = 'argv' as const;
     return [
       {
         flag: name,
+        flags: [name],
         dest: name,
         isRequired: true,
         isSwitch: false,
         isNumber: /^(int|float)\(/.test(text),
         line,
-        by,
-        isVariable: true as const,
+        by: 'argv',
+        isVariable: true,
       },
     ];
   });

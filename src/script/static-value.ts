@@ -1,6 +1,14 @@
 import { anyOf } from '@updraft/base';
-import type { PythonAssignment, Call, TokenRange, Syntax } from './python-syntax.ts';
-import type { Token } from './python-tokens.ts';
+import {
+  type Argument,
+  type Call,
+  dottedName,
+  elementsOf,
+  type PythonAssignment,
+  type PythonFunction,
+  type Syntax,
+} from './python-syntax.ts';
+import { isString, type PythonNode, stringParts } from './python-tree.ts';
 import type { ScriptArg } from './script-args.ts';
 
 /**
@@ -10,14 +18,29 @@ import type { ScriptArg } from './script-args.ts';
 export type Value = readonly Piece[];
 export type Piece = { text: string } | { arg: ScriptArg } | { unknown: true };
 
+interface PassedValue {
+  /** Of a keyword argument. */
+  name: string | undefined;
+  value: Value;
+}
+
+/** What a file passes to the files that it imports. */
+export interface Passed {
+  /** Calls of functions, with the values of their arguments. */
+  calls: ReadonlyMap<string, PassedValue[][]>;
+  /** The arguments of the command line. */
+  args: ScriptArg[];
+}
+
 const unknown: Value = [{ unknown: true }];
 const textOf = (text: string): Value => (text === '' ? [] : [{ text }]);
+export const isKnown = (value: Value): boolean => value.some((piece) => !('unknown' in piece));
 
-/** Longer expressions are data. */
-const longestExpression = 300;
-const deepest = 12;
-/** A name that is assigned more often has no value worth knowing. */
-const maxAssignments = 50;
+/** Longer chains of names and functions are not followed. */
+const deepest = 30;
+const deepestCondition = 10;
+/** A name that is assigned more often, or a function that is called more often, has no value worth knowing. */
+const maxPlaces = 50;
 
 /** Names that scripts give to their parsed arguments. */
 const namespaces =
@@ -39,128 +62,107 @@ const sameText =
 export class StaticValues {
   readonly #syntax: Syntax;
   readonly #byDest: ReadonlyMap<string, ScriptArg>;
-  readonly #assigned = new Map<string, PythonAssignment[]>();
-  readonly #known = new Map<number, Value>();
+  readonly #assigned: ReadonlyMap<string, PythonAssignment[]>;
+  readonly #functions: ReadonlyMap<string, PythonFunction[]>;
+  readonly #calls: ReadonlyMap<string, Call[]>;
+  readonly #passed: Passed['calls'];
+  readonly #known = new Map<PythonNode, Value>();
+  #depth = 0;
 
-  constructor(syntax: Syntax, args: readonly ScriptArg[]) {
+  constructor(syntax: Syntax, args: readonly ScriptArg[], passed: Passed['calls'] = new Map()) {
     this.#syntax = syntax;
+    this.#passed = passed;
     this.#byDest = new Map(args.map((arg) => [arg.dest, arg]));
-    for (const one of syntax.assignments) {
-      const list = this.#assigned.get(one.name) ?? [];
-      this.#assigned.set(one.name, list);
-      if (list.length < maxAssignments) list.push(one);
-    }
+    this.#assigned = Map.groupBy(syntax.assignments, ({ name }) => name);
+    this.#functions = Map.groupBy(syntax.functions, ({ name }) => name);
+    this.#calls = Map.groupBy(syntax.calls, ({ name }) => lastOf(name));
   }
 
-  of(span: TokenRange, depth = 0): Value {
-    if (depth > deepest || span.to - span.from > longestExpression || span.to <= span.from) return unknown;
-    const key = span.from * 2 ** 26 + span.to;
-    const known = this.#known.get(key);
-    if (known !== undefined) return known;
+  of(node: PythonNode | undefined): Value {
+    const known = node && this.#known.get(node);
+    if (node === undefined || known !== undefined || this.#depth > deepest) return known ?? unknown;
     // A name that is assigned from itself meets this value.
-    this.#known.set(key, unknown);
-    const value = this.#expression(span, depth);
-    this.#known.set(key, value);
+    this.#known.set(node, unknown);
+    this.#depth += 1;
+    const found = this.#expression(node);
+    this.#depth -= 1;
+    const value = found.length > maxPlaces ? unknown : found;
+    this.#known.set(node, value);
     return value;
   }
 
-  #expression(span: TokenRange, depth: number): Value {
-    const { from, to } = this.#unwrapped(span);
-    const at = (text: string): number => this.#topLevel({ from, to }, text);
-    const [condition, or] = [at('if'), at('or')];
-    if (condition > from) return this.of({ from, to: condition }, depth + 1);
-    if (or > from) {
-      const first = this.of({ from, to: or }, depth + 1);
-      return isNothing(first) ? this.of({ from: or + 1, to }, depth + 1) : first;
-    }
-    const plus = at('+');
-    if (plus > from)
-      return [...this.of({ from, to: plus }, depth + 1), ...this.of({ from: plus + 1, to }, depth + 1)];
-    const percent = at('%');
-    if (percent > from) return this.#filled({ from, to: percent }, { from: percent + 1, to }, depth);
-    const slash = this.#topLevel({ from, to }, '/', true);
-    if (slash > from)
-      return joined([this.of({ from, to: slash }, depth + 1), this.of({ from: slash + 1, to }, depth + 1)]);
-    return this.#primary({ from, to }, depth);
+  #expression(node: PythonNode): Value {
+    const { kind, children, text } = node;
+    const [first, second, third] = children;
+    if (isString(node)) return this.#string(node);
+    if (kind === 'ContinuedString') return children.flatMap((part) => this.#string(part));
+    if (kind === 'Number') return textOf(text);
+    if (kind === 'None') return [];
+    if (kind === 'ParenthesizedExpression' || kind === 'AwaitExpression') return this.of(second);
+    if (kind === 'NamedExpression') return this.of(third);
+    if (kind === 'ConditionalExpression') return this.#either(first, children[4]);
+    if (kind === 'BinaryExpression') return this.#binary(node);
+    if (kind === 'CallExpression') return this.#call(node);
+    if (second?.text === '[') return this.#element(node);
+    const name = dottedName(node);
+    return name === undefined ? unknown : this.#named(name, node);
   }
 
-  #unwrapped({ from, to }: TokenRange): TokenRange {
-    const { tokens, partner } = this.#syntax;
-    let span = { from, to };
-    while (
-      tokens[span.from]?.text === '(' &&
-      tokens[span.from]?.kind === 'op' &&
-      partner.get(span.from) === span.to - 1
-    )
-      span = { from: span.from + 1, to: span.to - 1 };
-    return span;
+  #either(first: PythonNode | undefined, second: PythonNode | undefined): Value {
+    const value = this.of(first);
+    return isNothing(value) ? this.of(second) : value;
   }
 
-  /** The first (or last) place of an operator outside brackets, or -1. */
-  #topLevel({ from, to }: TokenRange, text: string, last = false): number {
-    const { tokens, partner } = this.#syntax;
-    let found = -1;
-    for (let at = from; at < to; at++) {
-      const token = tokens[at];
-      if (token?.kind === 'string') continue;
-      if (token?.text === text) {
-        found = at;
-        if (!last) return found;
-      }
-      const close = partner.get(at);
-      if (close !== undefined && close > at) at = close;
-    }
-    return found;
+  #binary({ children: [left, operator, right] }: PythonNode): Value {
+    const sign = operator?.text;
+    if (sign === 'or') return this.#either(left, right);
+    if (sign === '+') return [...this.of(left), ...this.of(right)];
+    if (sign === '/') return joined([this.of(left), this.of(right)]);
+    if (sign !== '%' || right === undefined) return unknown;
+    const filling = elementsOf(right);
+    return this.#formatted(this.of(left), /(%[-+ #0-9.]*[a-zA-Z])/, (index) =>
+      inText(this.of(filling[index])),
+    );
   }
 
-  #primary({ from, to }: TokenRange, depth: number): Value {
-    const { tokens, callAt } = this.#syntax;
-    const first = tokens[from];
-    const last = tokens[to - 1];
-    if (first === undefined || last === undefined) return unknown;
-    if (last.kind === 'string') return this.#strings({ from, to }, depth);
-    if (first.kind === 'number' && to === from + 1) return textOf(first.text);
-    if (last.text === ')') {
-      const open = this.#syntax.partner.get(to - 1);
-      const call = open === undefined ? undefined : callAt.get(open);
-      return call !== undefined && call.from === from ? this.#call(call, depth) : unknown;
-    }
-    const words = tokens.slice(from, to);
-    if (!words.every(({ kind, text }) => kind === 'name' || text === '.')) return unknown;
-    return this.named(words.map(({ text }) => text).join(''), from, depth);
+  /** `config["out"]`: an argument, or what a dictionary of the file has. */
+  #element({ children: [object, , key] }: PythonNode): Value {
+    const name = dottedName(object);
+    if (name === undefined || key?.kind !== 'String') return unknown;
+    const word = stringParts(key).text;
+    const arg = namespaces.test(lastOf(name)) ? this.#byDest.get(word) : undefined;
+    if (arg !== undefined) return [{ arg }];
+    const pairs = this.#visible(name, key)?.children ?? [];
+    const at = pairs.findIndex((pair) => pair.kind === 'String' && stringParts(pair).text === word);
+    return at < 0 || pairs[at + 1]?.kind !== ':' ? unknown : this.of(pairs[at + 2]);
   }
 
-  /** Adjacent literals are one string. */
-  #strings({ from, to }: TokenRange, depth: number): Value {
-    const parts = this.#syntax.tokens.slice(from, to);
-    if (!parts.every(({ kind }) => kind === 'string')) return unknown;
-    return parts.flatMap((part) => this.#string(part, from, depth));
-  }
-
-  #string({ text, prefix = '' }: Token, at: number, depth: number): Value {
+  #string(node: PythonNode): Value {
+    const { text, prefix, quote } = stringParts(node);
     if (prefix.includes('b')) return unknown;
-    const plain = prefix.includes('r')
-      ? text
-      : text.replaceAll(/\\(\r?\n|.)/g, (_, one: string) => escaped(one));
-    if (!prefix.includes('f')) return textOf(plain);
-    const pieces = plain.split(/(\{\{|\}\}|\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\})/);
-    return pieces.flatMap((piece): Value => {
-      if (piece === '{{' || piece === '}}') return textOf(piece.slice(1));
-      if (!piece.startsWith('{')) return textOf(piece);
-      const name = /^\{\s*([\w.]+)\s*(?:![rsa])?(?::[^{}]*)?=?\}$/.exec(piece)?.[1];
-      return name === undefined ? unknown : this.named(name, at, depth + 1);
-    });
+    const plain = (one: string): Value =>
+      textOf(prefix.includes('r') ? one : one.replaceAll(/\\(\r?\n|.)/g, (_, mark: string) => escaped(mark)));
+    if (node.kind === 'String') return plain(text);
+    const start = node.from + prefix.length + quote.length;
+    let at = 0;
+    const pieces: Piece[] = [];
+    const until = (end: number): void => {
+      pieces.push(...plain(text.slice(at, end).replaceAll(/\{\{|\}\}/g, (two) => two.slice(1))));
+    };
+    for (const place of node.children) {
+      if (place.kind !== 'FormatReplacement') continue;
+      until(place.from - start);
+      pieces.push(...inText(this.of(place.children[1])));
+      at = place.to - start;
+    }
+    until(text.length);
+    return pieces;
   }
 
   /** A string with places for values, like `"%s.pt"` or `"{}.pt".format`; `fill` gives the value for each. */
-  #formatted(
-    span: TokenRange,
-    place: RegExp,
-    depth: number,
-    fill: (index: number, name: string) => Value,
-  ): Value {
+  #formatted(format: Value, place: RegExp, fill: (index: number, name: string) => Value): Value {
     let count = 0;
-    return this.of(span, depth + 1).flatMap((piece): Value => {
+    return format.flatMap((piece): Value => {
       if (!('text' in piece)) return [piece];
       return piece.text
         .split(place)
@@ -168,82 +170,169 @@ export class StaticValues {
     });
   }
 
-  /** `"%s.pt" % name`, `"%s-%d" % (name, number)`. */
-  #filled(text: TokenRange, right: TokenRange, depth: number): Value {
-    const { from, to } = this.#unwrapped(right);
-    const spans: TokenRange[] = [];
-    let [start, comma] = [from, this.#topLevel({ from, to }, ',')];
-    for (; comma >= 0; comma = this.#topLevel({ from: start, to }, ',')) {
-      spans.push({ from: start, to: comma });
-      start = comma + 1;
-    }
-    spans.push({ from: start, to });
-    return this.#formatted(text, /(%[-+ #0-9.]*[a-zA-Z])/, depth, (index) => {
-      const span = spans[index];
-      return span === undefined ? unknown : this.#inText(this.of(span, depth + 1));
-    });
-  }
-
-  /** A number in a name is a counter, unless it is an argument. */
-  #inText(value: Value): Value {
-    return value.length === 1 && /^\d/.test(textIn(value[0])) ? unknown : value;
-  }
-
-  #call({ name, args, receiver }: Call, depth: number): Value {
-    const plain = args.filter((one) => one.name === undefined);
-    const [first] = plain;
-    if (joins.test(name) && plain.length > 1) return joined(plain.map((one) => this.of(one, depth + 1)));
-    if (transparent.test(name) && first !== undefined) return this.of(first, depth + 1);
-    const second = plain[1];
-    if (withDefault.test(name)) return second === undefined ? unknown : this.of(second, depth + 1);
-    const method = name.split('.').at(-1) ?? '';
-    if (receiver === undefined || !sameText.test(method)) {
-      if (receiver !== undefined && method === 'joinpath')
-        return joined([receiver, ...plain].map((one) => this.of(one, depth + 1)));
-      return unknown;
-    }
-    return method === 'format'
-      ? this.#formatted(receiver, /(\{[^{}]*\})/, depth, (index, place) => {
-          const word = /^\{(\w*)/.exec(place)?.[1] ?? '';
-          const span = /^\d*$/.test(word)
-            ? plain[word === '' ? index : Number(word)]
-            : args.find((one) => one.name === word);
-          return span === undefined ? unknown : this.#inText(this.of(span, depth + 1));
-        })
-      : this.of(receiver, depth + 1);
+  #call(node: PythonNode): Value {
+    const call = this.#syntax.callOf.get(node);
+    if (call === undefined) return unknown;
+    const { name, args, receiver } = call;
+    const plain = args.filter((one) => one.name === undefined).map(({ value }) => value);
+    const [first, second] = plain;
+    if (joins.test(name) && plain.length > 1) return joined(plain.map((one) => this.of(one)));
+    if (transparent.test(name) && first !== undefined) return this.of(first);
+    if (withDefault.test(name)) return this.of(second);
+    const method = lastOf(name);
+    if (receiver !== undefined && method === 'joinpath')
+      return joined([receiver, ...plain].map((one) => this.of(one)));
+    if (receiver !== undefined && method === 'format')
+      return this.#formatted(this.of(receiver), /(\{[^{}]*\})/, (index, place) => {
+        const word = /^\{(\w*)/.exec(place)?.[1] ?? '';
+        const value = /^\d*$/.test(word)
+          ? plain[word === '' ? index : Number(word)]
+          : args.find((one) => one.name === word)?.value;
+        return inText(this.of(value));
+      });
+    if (receiver !== undefined && sameText.test(method)) return this.of(receiver);
+    const [own, ...others] = this.#functions.get(method) ?? [];
+    return others.length > 0 ? unknown : this.of(own?.returned);
   }
 
   /** What a name was last assigned: in the function that uses it, then in those around it, then in the file. */
-  #visible(name: string, at: number): PythonAssignment | undefined {
+  #visible(name: string, node: PythonNode): PythonNode | undefined {
     const all = this.#assigned.get(name) ?? [];
-    for (const scope of [...this.#syntax.scopesAt(at), -1]) {
-      const inside = all.filter((one) => one.scope === scope);
-      const written = inside.filter(({ isParameter }) => !isParameter);
-      const found =
-        written.findLast(({ from }) => from < at) ?? inside.find((one) => one.isParameter) ?? written[0];
-      if (found !== undefined) return found;
+    if (all.length > maxPlaces) return undefined;
+    for (const scope of scopesAround(node)) {
+      const inside = all.filter((one) => one.node.scope === scope);
+      const found = inside.findLast((one) => one.node.from < node.from) ?? inside[0];
+      if (found !== undefined) return found.value;
     }
     // An attribute of an object is set in another method.
-    return name.includes('.') ? all[0] : undefined;
+    return name.includes('.') ? all[0]?.value : undefined;
   }
 
-  /** The value of a name where the token at `at` stands: an argument, or what was last assigned before. */
-  named(name: string, at: number, depth = 0): Value {
+  /** What the calls of a function pass to one of its parameters, or its default. */
+  #parameter(name: string, node: PythonNode): Value | undefined {
+    for (const scope of scopesAround(node)) {
+      const own = scope && this.#syntax.functionOf.get(scope);
+      const at = own?.parameters.findIndex((one) => one.name === name) ?? -1;
+      if (own === undefined || at < 0) continue;
+      const calls = (this.#calls.get(own.name) ?? []).slice(0, maxPlaces);
+      const all = [...calls.map(({ args }) => this.#valuesOf(args)), ...(this.#passed.get(own.name) ?? [])];
+      for (const values of all) {
+        const plain = values.filter((one) => one.name === undefined);
+        const { value = unknown } = values.find((one) => one.name === name) ?? plain[at] ?? {};
+        if (isKnown(value)) return value;
+      }
+      const arg = this.#byDest.get(name);
+      if (arg !== undefined && calls.some(({ args }) => args.some(({ star }) => star === '**')))
+        return [{ arg }];
+      return this.of(own.parameters[at]?.standard);
+    }
+    return undefined;
+  }
+
+  #named(name: string, node: PythonNode): Value {
     const parts = name.split('.');
     const [last = '', space = ''] = [parts.at(-1), parts.at(-2)];
     const arg = this.#byDest.get(last);
-    if (arg !== undefined && (namespaces.test(space) || (parts.length === 1 && arg.isVariable === true)))
+    if (
+      arg !== undefined &&
+      (this.#isNamespace(space, node) || (parts.length === 1 && arg.isVariable === true))
+    )
       return [{ arg }];
-    if (/^(None|True|False)$/.test(name)) return last === 'None' ? [] : unknown;
-    const chosen = this.#visible(name, at);
-    if (chosen === undefined) return unknown;
-    const value = this.of(chosen, depth + 1);
+    const chosen = this.#visible(name, node);
+    if (chosen === undefined) return this.#parameter(name, node) ?? unknown;
+    const value = this.of(chosen);
     // A number that is assigned may change; only constants and arguments keep theirs.
     const isNumber = value.length === 1 && /^\d/.test(textIn(value[0])) && !/^[A-Z_\d]+$/.test(last);
     return isNumber ? unknown : value;
   }
+
+  #isNamespace(name: string, node: PythonNode): boolean {
+    if (namespaces.test(name)) return true;
+    const call = this.#syntax.callOf.get(this.#visible(name, node) ?? node);
+    return call !== undefined && /(^|\.)(parse|get)_(known_)?args$/.test(call.name);
+  }
+
+  #valuesOf(args: readonly Argument[]): PassedValue[] {
+    const plain = args.filter(({ star }) => star === undefined).slice(0, maxPlaces);
+    return plain.map(({ name, value }) => ({ name, value: this.of(value) }));
+  }
+
+  /** What the file passes to functions that it imports, by their names. */
+  passedCalls(): Passed['calls'] {
+    const { calls, aliases } = this.#syntax;
+    const outer = calls.filter(({ shown }) => aliases.has(shown.split('.')[0] ?? ''));
+    const all = outer.map(({ name, args }) => ({ name: lastOf(name), values: this.#valuesOf(args) }));
+    const known = all.filter(({ values }) => values.some(({ value }) => isKnown(value)));
+    return new Map(known.map(({ name, values }) => [name, [values]]));
+  }
+
+  /**
+   * The arguments that must be given for a condition to hold; undefined if the text does not show it. Whether it
+   * concerns one process of several, or the first start, does not matter: some process does it.
+   */
+  needed(node: PythonNode | undefined, wanted = true, depth = 0): ScriptArg[] | undefined {
+    if (node === undefined || depth > deepestCondition) return undefined;
+    const { kind, children, text } = node;
+    const [left, operator, right] = children;
+    if (kind === 'ParenthesizedExpression') return this.needed(operator, wanted, depth + 1);
+    if (kind === 'UnaryExpression' && left?.text === 'not') return this.needed(operator, !wanted, depth + 1);
+    if (kind === 'Boolean' || kind === 'Number')
+      return /^(True|[1-9].*)$/.test(text) === wanted ? [] : undefined;
+    if (kind === 'BinaryExpression' && /^(and|or)$/.test(operator?.text ?? '')) {
+      const [one, other] = [left, right].map((part) => this.needed(part, wanted, depth + 1));
+      if ((operator?.text === 'and') !== wanted) return one ?? other;
+      return one === undefined || other === undefined ? undefined : [...one, ...other];
+    }
+    if (someProcess.test(text.slice(0, 200))) return [];
+    if (kind === 'BinaryExpression' && left !== undefined) return this.#compared(node, wanted, depth);
+    const name = dottedName(node);
+    const value = name === undefined && kind !== 'MemberExpression' ? unknown : this.of(node);
+    const [piece] = value;
+    if (piece !== undefined && 'arg' in piece) return given(piece.arg, wanted);
+    const chosen = name === undefined ? undefined : this.#visible(name, node);
+    return isKnown(value) ? (wanted ? [] : undefined) : this.needed(chosen, wanted, depth + 1);
+  }
+
+  /** `args.x is not None`, `args.mode == "train"`, `args.interval > 0`. */
+  #compared({ children }: PythonNode, wanted: boolean, depth: number): ScriptArg[] | undefined {
+    const [left, right] = [children[0], children.at(-1)];
+    const sign = children
+      .slice(1, -1)
+      .map(({ text }) => text)
+      .join(' ');
+    const isSame = /^(is|==)$/.test(sign) === wanted;
+    if (!/^(is|==|is not|!=)$/.test(sign) || right === undefined) return undefined;
+    if (right.kind === 'Boolean') return this.needed(left, (right.text === 'True') === isSame, depth + 1);
+    const [[piece], [other]] = [this.of(left), this.of(right)];
+    if (piece === undefined || !('arg' in piece)) return undefined;
+    if (right.kind === 'None') return given(piece.arg, !isSame);
+    return (piece.arg.default === textIn(other)) === isSame ? [] : undefined;
+  }
 }
 
+/** Conditions that hold in some process of every training. */
+const someProcess = /rank|is_main|main_process|is_master|master|local_process|is_world/i;
+
+const off = /^(|None|False|false|0|0\.0)$/;
+
+/** The argument itself if its default does not have the truth that is wanted. */
+function given(arg: ScriptArg, wanted: boolean): ScriptArg[] | undefined {
+  const isOn = arg.isSwitch ? arg.isOn === true : arg.isComputed === true || !off.test(arg.default ?? '');
+  return isOn === wanted || arg.isRequired ? [] : wanted || arg.isSwitch ? [arg] : undefined;
+}
+
+const lastOf = (name: string): string => name.slice(name.lastIndexOf('.') + 1);
+
+/** The functions around a node, innermost first, and then the file. */
+function* scopesAround(node: PythonNode): Generator<PythonNode | undefined> {
+  let scope = node.scope;
+  for (; scope !== undefined; scope = scope.scope) yield scope;
+  yield undefined;
+}
+
+/** A number in a name is a counter, unless it is an argument. */
+const inText = (value: Value): Value =>
+  value.length === 1 && /^\d/.test(textIn(value[0])) ? unknown : value;
 const textIn = (piece: Piece | undefined): string =>
   piece !== undefined && 'text' in piece ? piece.text : '';
 const isNothing = (value: Value): boolean =>

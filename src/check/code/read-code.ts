@@ -1,7 +1,7 @@
 import { anyOf, type SourceLine } from '@updraft/base';
 import path from 'node:path';
 import { shellCommands, type ShellCommand } from '@updraft/htcondor/lint';
-import { localModules, isLocalModule } from '../../script/python-tokens.ts';
+import { localModules, isLocalModule } from '../../script/python-imports.ts';
 import { readScript, type ScriptFacts } from '../../script/read-script.ts';
 
 /** Follows a job's commands through the scripts and Python files that they run and import. */

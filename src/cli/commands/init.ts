@@ -1,4 +1,5 @@
 import { access, mkdir, writeFile } from 'node:fs/promises';
+import os from 'node:os';
 import path from 'node:path';
 import { type Command, Option } from 'commander';
 import { defined, errorReason, firstFew, isThere, shellQuote } from '@updraft/base';
@@ -85,6 +86,10 @@ async function scriptAt(cli: Cli, word: string): Promise<{ folder: string; scrip
     if (!below.startsWith('..')) return { folder: cli.cwd, script: below.split(path.sep).join('/') };
     return { folder: path.dirname(place), script: path.basename(place) };
   }
+  if (word.endsWith('.ipynb'))
+    throw new Fault('usage', `${word} is a notebook, which jobs cannot run`, {
+      fix: `convert it: jupyter nbconvert --to script ${shellQuote(word)}; then init the .py`,
+    });
   const [only, ...others] = await findScripts(place);
   if (only === undefined) return undefined;
   if (others.length === 0) {
@@ -188,9 +193,10 @@ interface ScriptStart {
 async function initScript(cli: Cli, { folder, script, more, pool, schema }: ScriptStart): Promise<void> {
   await refuseUnreadable(path.join(folder, script));
   const project = await readProject(folder, script, cli.env['HOME'] ?? '~');
-  const draft = await draftJob(project, more);
-  const environment = await environmentCommand(cli, folder, draft);
   const isRemote = !poolTraits[pool].runsHere;
+  const draft = await draftJob(project, more);
+  if (!isRemote) draft.cpus = Math.min(draft.cpus, os.availableParallelism());
+  const environment = await environmentCommand(cli, folder, draft);
   const text = renderJob(draft, { script, pool, schema, isRemote, ...defined({ environment }) });
   const file = path.join(folder, jobFileName);
   await writeJobFile(file, text);
