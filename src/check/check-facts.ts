@@ -5,6 +5,7 @@ import { diskRules, folderRules, secretRules, limitRules } from './rules/limits.
 import { downloadRules, type DownloadFacts } from './rules/downloads.ts';
 import { localPathRules, scriptFileRules, parameterRules } from './rules/scripts.ts';
 import { objectRules, tokenRules } from './rules/objects.ts';
+import { commandRules } from './rules/commands.ts';
 import { resultRules, scriptFindings, timeRules } from './rules/results.ts';
 import { slotRules } from './rules/slots.ts';
 
@@ -17,7 +18,7 @@ const families: readonly (readonly [title: string, rules: readonly Rule<AllFacts
   ['pool', [...limitRules, ...slotRules]],
   ['disk', [...diskRules, ...folderRules]],
   ['software', [...imageRules, ...softwareRules, ...cudaRules, ...downloadRules]],
-  ['scripts and paths', [...scriptFileRules, ...localPathRules, ...parameterRules]],
+  ['scripts and paths', [...commandRules, ...scriptFileRules, ...localPathRules, ...parameterRules]],
   ['time and results', [...timeRules, ...resultRules]],
 ];
 

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { applyRules } from '@updraft/base';
+import { someFacts } from '../../../test/check/facts.ts';
+import { commandRules } from './commands.ts';
+
+const script =
+  'import argparse\np = argparse.ArgumentParser()\np.add_argument("--lr")\np.add_argument("-b", "--batch-size")\n' +
+  'p.add_argument("--seed")\np.parse_args()\n';
+
+/** The rules that a command breaks, with the files that are sent. */
+function broken(command: string, sent: Record<string, string> = {}, more = ''): string[] {
+  const text = `name = "x"\n[train]\ncommand = ${JSON.stringify(command)}\noutputs = ["model.pt"]\n${more}`;
+  return applyRules(commandRules, someFacts(text, { 'train.py': script, ...sent })).map(({ rule }) => rule);
+}
+
+test('an argument that the script does not take is an error, and the nearest is named', () => {
+  const text = 'name = "x"\n[train]\ncommand = "python3 train.py --learning-rate 1"\noutputs = ["m"]\n';
+  const [found] = applyRules(commandRules, someFacts(text, { 'train.py': script }));
+  assert.equal(found?.rule, 'unknown-argument');
+  assert.match(found.message, /train\.py takes no `--learning-rate`/);
+  for (const command of ['--lr=1', '--batch 3', '-b 3', '--help', '--seed 1 && echo --other', ''])
+    assert.deepEqual(broken(`python3 train.py ${command}`), [], command);
+});
+
+test('arguments of parsers that are not read are no error', () => {
+  for (const more of [
+    'p.parse_known_args()',
+    'import hydra',
+    'import fire',
+    'import click',
+    'p.add_argument(f"--{x}")',
+  ])
+    assert.deepEqual(broken('python3 train.py --other 1', { 'train.py': `${script}${more}\n` }), [], more);
+  assert.deepEqual(broken('torchrun --nproc-per-node 2 train.py --lr 1'), []);
+});
+
+test('what init left open, virtual environments, `&` and notebooks are errors', () => {
+  assert.deepEqual(broken('python3 train.py --lr CHANGE-ME'), ['placeholder']);
+  assert.deepEqual(broken('source venv/bin/activate && python3 train.py'), ['activate']);
+  assert.deepEqual(broken('. env/bin/activate; python3 train.py'), ['activate']);
+  assert.deepEqual(broken('python3 train.py &'), ['background']);
+  assert.deepEqual(broken('python3 train.py 2>&1'), []);
+  assert.deepEqual(broken('python3 a.ipynb', { 'a.ipynb': '{}' }), ['notebook']);
+});
+
+test('a file that hides a package, keys, one seed for several jobs, and a GPU that nobody requests are found', () => {
+  assert.deepEqual(broken('python3 train.py', { 'torch.py': '' }), ['own-module']);
+  assert.deepEqual(broken('python3 train.py', { 'models/torch.py': '' }), []);
+  assert.deepEqual(broken('python3 train.py', { '.env': 'KEY=1' }), ['key-file']);
+  assert.deepEqual(broken('python3 train.py --seed 1', {}, '[run]\njobs = 3\n'), ['same-seed']);
+  assert.deepEqual(broken('python3 train.py --seed {index}', {}, '[run]\njobs = 3\n'), []);
+  const gpu = { 'train.py': 'model.cuda()\n' };
+  assert.deepEqual(broken('python3 train.py', gpu), ['no-gpu']);
+  assert.deepEqual(broken('python3 train.py', gpu, '[resources]\ngpus = 1\n'), []);
+  assert.deepEqual(
+    broken('python3 train.py', { 'train.py': 'if torch.cuda.is_available(): model.cuda()\n' }),
+    [],
+  );
+});

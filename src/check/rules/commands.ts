@@ -1,0 +1,152 @@
+import path from 'node:path';
+import { type Found, nearest, type Rule } from '@updraft/base';
+import type { CodeFacts, PlanFacts } from '../facts.ts';
+
+type CommandFacts = PlanFacts & CodeFacts;
+type Said = readonly [message: string, fix: string];
+
+/** A rule about the command as a whole. */
+const rule = (
+  name: string,
+  level: 'error' | 'warning',
+  about: string,
+  check: (facts: CommandFacts) => readonly Said[],
+): Rule<CommandFacts> => ({
+  ...{ name, level, about },
+  check: (facts): Found[] =>
+    check(facts).map(([message, fix]) => ({ message, fix, place: facts.where('train', 'command') })),
+});
+
+/** Rules about the command of a job: what is written in it, and what its script takes. */
+export const commandRules: Rule<CommandFacts>[] = [
+  rule(
+    'placeholder',
+    'error',
+    'A place that `init` left open is not filled in.',
+    ({ plan: { spec, data } }) =>
+      [spec.train.command, ...spec.train.outputs, ...data.map(({ url }) => url)]
+        .filter((text) => /CHANGE-ME|FILL IN/.test(text))
+        .map((text) => [`\`${text}\` is not filled in`, 'write what it stands for']),
+  ),
+  rule(
+    'unknown-argument',
+    'error',
+    'The command has an argument that the script does not take.',
+    unknownArguments,
+  ),
+  rule(
+    'activate',
+    'error',
+    'The command activates a virtual environment, which does not travel with the job.',
+    ({ code: { commands } }) =>
+      commands
+        .filter(({ words: [word, file = ''] }) => /^(source|\.)$/.test(word ?? '') && /activate$/.test(file))
+        .map(({ words }) => [
+          `\`${words.join(' ')}\` needs a virtual environment, which does not travel with the job`,
+          'remove it: `updraft env make requirements.txt` makes an environment that does',
+        ]),
+  ),
+  rule('background', 'error', 'The command goes on in the background, so the job ends at once.', ({ plan }) =>
+    /[^&|>]&\s*$/.test(plan.spec.train.command)
+      ? [['the command ends with `&`: the job ends at once, and the training with it', 'remove the `&`']]
+      : [],
+  ),
+  rule('notebook', 'error', 'The command runs a notebook as a script.', ({ code: { commands } }) =>
+    commands
+      .filter(({ words }) => /^python/.test(words[0] ?? ''))
+      .flatMap(({ words }) => words.filter((word) => word.endsWith('.ipynb')))
+      .map((file) => [
+        `${file} is a notebook, which Python cannot run`,
+        `convert it with \`jupyter nbconvert --to script ${file}\`, and name the script`,
+      ]),
+  ),
+  rule(
+    'own-module',
+    'error',
+    'A file of the job has the name of a module that its script imports from a package.',
+    ({ plan, code }) => {
+      const beside = new Set(
+        code.commands.flatMap(({ words }) => words).map((word) => path.posix.dirname(word)),
+      );
+      return plan.files
+        .filter(
+          ({ path: file }) =>
+            packages.test(path.posix.basename(file)) && beside.has(path.posix.dirname(file)),
+        )
+        .map(({ path: file }) => [`${file} hides the package of the same name`, 'give it another name']);
+    },
+  ),
+  rule(
+    'same-seed',
+    'warning',
+    'Several jobs have one seed, so they compute the same.',
+    ({ plan: { jobs, spec } }) => {
+      const [seed] = /--?(?:manual[-_]?)?seed[= ]\d+/i.exec(spec.train.command) ?? [];
+      return seed === undefined || jobs.length < 2 || Object.keys(spec.run.matrix).length > 0
+        ? []
+        : [[`${jobs.length} jobs have \`${seed}\` and compute the same`, `write \`--seed {index}\``]];
+    },
+  ),
+  rule('key-file', 'warning', 'A file that usually holds keys is sent with the job.', ({ plan }) =>
+    plan.files
+      .filter(({ path: file }) => /(^|\/)(\.env|\.netrc|id_\w+|.*\.pem)$/.test(file))
+      .map(({ path: file }) => [
+        `${file} is sent with every job, and may hold keys`,
+        'leave it out of `files`, and name what the job needs in [train.secrets]',
+      ]),
+  ),
+  rule(
+    'no-gpu',
+    'warning',
+    'The script uses a GPU in any case, and none is requested.',
+    ({ plan, code: { files } }) =>
+      plan.spec.resources.gpus > 0 || files.some(({ text }) => /is_available|device_count/.test(text))
+        ? []
+        : files.flatMap((file): Said[] =>
+            file.kind === 'python' && /\.cuda\(\)/.test(file.text) && file.script.cuda !== undefined
+              ? [
+                  [
+                    `${file.file}:${file.script.cuda.line} uses a GPU, and none is requested`,
+                    'write `gpus = 1`',
+                  ],
+                ]
+              : [],
+          ),
+  ),
+];
+
+/** Packages that every training imports. */
+const packages = /^(torch|torchvision|numpy|transformers|datasets|random|typing|logging)\.py$/;
+
+/** Parsers that take arguments that no `add_argument` names. */
+const otherParser = new RegExp(
+  'parse_known_args|HfArgumentParser|ArgumentParser\\([^)]*parents|set_defaults|argparse_args|configargparse|' +
+    'jsonargparse|LightningCLI|absl|fire\\b|hydra|typer|tyro|sys\\.argv|DEFINE_|optparse|fromfile_prefix|' +
+    'deepspeed|click',
+);
+
+function unknownArguments({ code: { commands, files } }: CommandFacts): Said[] {
+  const scripts = files.flatMap((file) => (file.kind === 'python' ? [file] : []));
+  const args = scripts.flatMap(({ script }) => script.args);
+  const isOpen = args.some(
+    ({ by, flag, command }) => by !== 'argparse' || flag === '?' || command !== undefined,
+  );
+  if (args.length === 0 || isOpen || scripts.some(({ text }) => otherParser.test(text))) return [];
+  const known = ['-h', '--help', ...args.flatMap(({ flags }) => flags)];
+  return commands.flatMap(({ words }): Said[] => {
+    const [program = '', ...rest] = words;
+    const at = rest.findIndex((word) => scripts.some(({ file }) => path.posix.normalize(word) === file));
+    if (!/^python[\d.]*$/.test(program) || at < 0) return [];
+    return rest
+      .slice(at + 1)
+      .map((word) => word.replace(/=.*$/s, ''))
+      .filter((word) => /^--[A-Za-z]/.test(word) && !known.some((flag) => flag.startsWith(word)))
+      .map((word) => {
+        const close = nearest(word, known);
+        return [
+          `${rest[at] ?? ''} takes no \`${word}\`${close === undefined ? '' : `; did you mean \`${close}\`?`}`,
+          `write one of its arguments: ${known.slice(2, 12).join(', ')}`,
+        ];
+      });
+  });
+}
