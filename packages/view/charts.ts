@@ -1,4 +1,3 @@
-export { heatMap } from './charts/heat-map.ts';
 export { type DrawnLines, type Line, lineChart, pathOf } from './charts/line-chart.ts';
 export { meanLine, smoothed, heightAt } from './charts/line-values.ts';
 export { type ChartPart } from './charts/palette.ts';

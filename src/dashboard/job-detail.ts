@@ -7,6 +7,7 @@ import {
   type JobState,
   type RunState,
 } from '@updraft/account/journal';
+import { jobLanes } from './job-lanes.ts';
 import { partsOf } from './job-row.ts';
 import type { JobDetail } from './page-data.ts';
 import { actionOn, canRetry, type RunSource } from './run-source.ts';
@@ -21,7 +22,11 @@ export const explainJobs = async (
 ): Promise<Explanation[]> =>
   (await source.explain?.(state, jobs)) ?? jobs.map((job) => explainRunJob({ job, entries: [] }));
 
-export function jobDetail(source: RunSource, job: JobState, explanation: Explanation): JobDetail {
+export async function jobDetail(
+  source: RunSource,
+  job: JobState,
+  explanation: Explanation,
+): Promise<JobDetail> {
   const { argument } = source;
   return {
     id: job.id,
@@ -39,6 +44,7 @@ export function jobDetail(source: RunSource, job: JobState, explanation: Explana
         parts: partsOf(attempt),
       };
     }),
+    lanes: await jobLanes(source.folder, job),
     commands: [
       { what: 'what it printed', command: `updraft logs ${argument} ${job.id}` },
       { what: 'what it printed on stderr', command: `updraft logs ${argument} ${job.id} --err` },

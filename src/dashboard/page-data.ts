@@ -1,6 +1,8 @@
+import type { BarRow } from '@updraft/view/charts';
+
 /**
- * What the server sends to the page. Imports nothing: the page is compiled against it with the types of a browser, the
- * server with those of Node.
+ * What the server sends to the page. Imports nothing of either: the page is compiled against it with the types of a
+ * browser, the server with those of Node.
  */
 
 /** The page shows each by colour and by a mark. */
@@ -117,6 +119,8 @@ export interface JobDetail {
     notes: string[];
     parts: Part[];
   }[];
+  /** What it did over the seconds since its first attempt. */
+  lanes: BarRow[];
   commands: { what: string; command: string }[];
   stop: Action | null;
   retry: Action | null;

@@ -97,7 +97,7 @@ export async function staticPage(
   const explanations = new Map((await explainJobs(source, state, jobs)).map((one) => [one.job, one]));
   for (const job of jobs) {
     const explanation = explanations.get(job.id);
-    if (explanation) details[job.id] = jobDetail(source, job, explanation);
+    if (explanation) details[job.id] = await jobDetail(source, job, explanation);
   }
   const rows = state.jobs.map((job) => jobRow(job, describe, now));
   const board = boardOf(state, { place: source.place, trouble: null, stop: null, retry: null }, now);

@@ -94,7 +94,7 @@ async function sendJob({ source, state }: RunHub, url: URL, response: ServerResp
   const [explanation] =
     state === undefined || job === undefined ? [] : await explainJobs(source, state, [job]);
   if (job === undefined || explanation === undefined) sendText(response, 404, 'The run has no such job.');
-  else sendJson(response, jobDetail(source, job, explanation));
+  else sendJson(response, await jobDetail(source, job, explanation));
 }
 
 async function sendLog(hub: RunHub, url: URL, response: ServerResponse): Promise<void> {

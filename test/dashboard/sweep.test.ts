@@ -44,7 +44,7 @@ async function openedSweep(t: TestContext, width = 1280): Promise<Tab | undefine
   const tab = await browser.open(width, 900);
   await tab.go((await served(t, withHydraNames(source))).url);
   await tab.untilText('.found', '60 jobs');
-  await tab.until(`document.querySelector('#curves svg') && document.querySelector('#parameters svg')`);
+  await tab.until(`document.querySelector('#curves svg') && document.querySelector('#parameters td')`);
   return tab;
 }
 
@@ -57,11 +57,14 @@ for (const width of [1280, 390])
     const tab = await openedSweep(t, width);
     if (tab === undefined) return;
     const labels = await tab.read<[number, number, number][]>(
-      all('#parameters text', '(({ left, right, top }) => [left, right, top])(one.getBoundingClientRect())'),
+      all(
+        '#parameters :is(th, td)',
+        '(({ left, right, top }) => [left, right, top])(one.getBoundingClientRect())',
+      ),
     );
     for (const [index, [left, right, top]] of labels.entries())
       for (const [other, otherRight, otherTop] of labels.slice(index + 1))
-        assert.ok(top !== otherTop || right <= other || left >= otherRight, `${index} is over another label`);
+        assert.ok(top !== otherTop || right <= other || left >= otherRight, `${index} is over another cell`);
     assert.deepEqual(await tab.read<string[]>(all('th.parameter', 'one.innerText')), shortNames);
     assert.deepEqual(await tab.read<string[]>(all('th.parameter', 'one.title')), Object.values(hydraNames));
     const cut = `.filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.innerText)`;
@@ -98,6 +101,26 @@ test('each parameter has a column to sort by', async (t) => {
     ),
     ['optimizer.params.learning_ratedescending'],
   );
+});
+
+test('columns are shown and hidden as the reader chooses', async (t) => {
+  const tab = await openedSweep(t);
+  if (tab === undefined) return;
+  const titles = all('table.jobs th', 'one.innerText');
+  const [cells, before] = [
+    `document.querySelector('tr[data-job]').cells.length`,
+    await tab.read<string[]>(titles),
+  ];
+  assert.ok(before.includes('num_heads'));
+  await tab.click('#columns summary');
+  await tab.click('[id="column parameter model.encoder.num_heads"]');
+  await tab.until(`${cells} === ${before.length - 1}`);
+  assert.deepEqual(
+    await tab.read<string[]>(titles),
+    before.filter((title) => title !== 'num_heads'),
+  );
+  await tab.click('[id="column parameter model.encoder.num_heads"]');
+  await tab.until(`${cells} === ${before.length}`);
 });
 
 test('jobs are ranked by the last or the best value of a metric, in charts and table', async (t) => {

@@ -50,6 +50,6 @@ test('a report by cache also says which cache served which site, and no other re
   assert.ok(idsBy('cache').includes('cache-sites'));
   assert.ok(idsBy('method,warmth').includes('cache-sites'));
   assert.ok(!idsBy('site,cache_size').includes('cache-sites'));
-  assert.match(pageBy('cache').page, /id="cache-sites-map/);
-  assert.doesNotMatch(pageBy('site').page, /cache-sites-map/);
+  assert.match(pageBy('cache').page, /<section id="cache-sites"/);
+  assert.doesNotMatch(pageBy('site').page, /<section id="cache-sites"/);
 });

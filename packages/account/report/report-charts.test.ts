@@ -101,13 +101,3 @@ test('groups that a chart does not draw are counted, and long names of others st
   assert.equal(new Set(marks).size, 32);
   assert.doesNotMatch(stripChart(strips.slice(0, 3), style), /first 12/);
 });
-
-test('the box of the middle half is explained where there is one', () => {
-  const style = { id: 's', title: 't', axis: 'a', unit: timeUnit, show: String };
-  const drawn = (count: number) => {
-    const values = Array.from({ length: count }, (_, value) => ({ name: 'job', value }));
-    return stripChart([strip('sgd', values)], style);
-  };
-  assert.match(drawn(4), />middle half</);
-  assert.doesNotMatch(drawn(3), />middle half</);
-});

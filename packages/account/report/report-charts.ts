@@ -4,7 +4,6 @@ import { ascending, mean, quantile } from '../statistics/describe.ts';
 import {
   type BarRow,
   barChart,
-  heatMap,
   rateUnit,
   stacked,
   type Strip,
@@ -19,7 +18,7 @@ import { historyLabel, rowLabel } from './job-names.ts';
 import type { Chart } from '@updraft/view/document';
 import { lostMillis } from './losses.ts';
 import { secondsOf, siteNames, transferRate } from './sites.ts';
-import { formatBytesPerSecond, formatSeconds } from '@updraft/view/format';
+import { formatSeconds } from '@updraft/view/format';
 
 const maxRows = 40;
 
@@ -35,7 +34,6 @@ export function reportCharts(jobs: readonly JobHistory[], { rows }: Ledger, repo
     ...timeline(jobs, wasteful),
     ...dotChart('sites', rates, 'rates', 'Input transfer rate per site', strips(sure, transferRate)),
     ...cacheRates(jobs),
-    ...cacheSiteCharts(report),
   ];
 }
 
@@ -87,8 +85,7 @@ function compute(jobs: readonly JobHistory[]): Chart[] {
 
 export function strip(name: string, values: Strip['values']): Strip {
   const sorted = ascending(values.map(({ value }) => value));
-  const at = (share: number): number => quantile(sorted, share) ?? 0;
-  return { name, values, mean: mean(sorted) ?? 0, quartiles: [at(0.25), at(0.5), at(0.75)] };
+  return { name, values, mean: mean(sorted) ?? 0, median: quantile(sorted, 0.5) ?? 0 };
 }
 
 const times = { axis: 'time', unit: timeUnit, show: formatSeconds };
@@ -117,23 +114,6 @@ function cacheRates(jobs: readonly JobHistory[]): Chart[] {
     ),
   );
   return dotChart('caches', rates, 'cache-rates', 'Transfer rate per cache', found);
-}
-
-/** For the section of `cacheSiteSection`. */
-export function cacheSiteCharts({ cacheSites: pairs }: Pick<LogReport, 'cacheSites'>): Chart[] {
-  if (new Set(pairs.map(({ site }) => site)).size < 2) return [];
-  const title = 'Rate by cache and site';
-  const cells = pairs.map(({ name, site, bytesPerSecond, setbacks, coldShare }) => ({
-    row: name,
-    column: site,
-    value: bytesPerSecond ?? 0,
-    text: formatBytesPerSecond(bytesPerSecond),
-    small: [
-      ...(coldShare === null ? [] : [`${Math.round(coldShare * 100)} % cold`]),
-      ...(setbacks > 0 ? [`${setbacks} × given up`] : []),
-    ].join(', '),
-  }));
-  return [{ section: 'cache-sites', title, svg: heatMap(cells, { id: 'cache-sites-map', title }) }];
 }
 
 function losses(wasteful: readonly JobRow[]): Chart[] {

@@ -5,7 +5,7 @@ import { groupedSection } from './group-section.ts';
 import { jobTable } from './job-table.ts';
 import type { LogReport } from './log-report.ts';
 import type { ReadLogs } from './read-logs.ts';
-import { cacheSiteCharts, reportCharts } from './report-charts.ts';
+import { reportCharts } from './report-charts.ts';
 import { reportHtml } from '@updraft/view/html';
 import type { Section } from '@updraft/view/document';
 import { cacheSiteSection, sections, type SectionChoice } from './sections.ts';
@@ -48,10 +48,9 @@ export function groupedSections({ report, jobs }: ReadLogs, grouped: GroupedRepo
 export function comparisonPage(
   title: string,
   grouped: GroupedReport,
-  report: Pick<LogReport, 'verdict' | 'cacheSites'>,
+  report: Pick<LogReport, 'verdict'>,
   parts: readonly Section[],
 ): string {
-  const served = cacheSiteCharts(report).filter(({ section }) => parts.some(({ id }) => id === section));
-  const charts = [...comparisonCharts(grouped), ...served];
+  const charts = comparisonCharts(grouped);
   return reportHtml({ title, sections: parts, charts, report: { ...report, notes: grouped.notes } });
 }

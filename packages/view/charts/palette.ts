@@ -28,6 +28,7 @@ export function chartLegend(
         width: 11,
         height: 11,
         fill: colour,
+        'data-phase': words,
         stroke: 'currentColor',
         'stroke-opacity': 0.3,
       }) + label(x + 16, y + 10, words);

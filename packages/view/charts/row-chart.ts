@@ -5,9 +5,9 @@ import { linearScale, type Scale, timeUnit, type Unit } from './scale.ts';
 import { dots, element, escapeMarkup, label, nameRoom, picture } from './svg.ts';
 
 interface RowPlot {
-  /** Unique on its page. */
-  id: string;
-  title: string;
+  /** Unique on its page, if it has a title. */
+  id?: string;
+  title?: string;
   /** The name of the axis. */
   axis: string;
   description?: string;
@@ -21,7 +21,7 @@ function rowChart(
   names: readonly string[],
   scale: Scale,
   rowHeight: number,
-  { id, title, axis, description = '', width = 720 }: RowPlot,
+  { axis, description = '', width = 720, ...named }: RowPlot,
   draw: (row: number) => Drawing,
   { markup, height: top }: { markup: string; height: number },
 ): string {
@@ -34,7 +34,7 @@ function rowChart(
     return drawName(middle + 4, name) + draw(row)(middle, x);
   });
   return picture(
-    { id, title, description, width, height: edges.bottom + 44 },
+    { ...named, description, width, height: edges.bottom + 44 },
     markup,
     keys === '' ? '' : label(8, begin - 8, keys),
     horizontalAxis(scale, edges, axis),
@@ -124,8 +124,7 @@ export interface Strip {
   /** Each is a dot. */
   values: { name: string; value: number }[];
   mean: number;
-  /** The first quartile, the median and the third quartile. */
-  quartiles: readonly [number, number, number];
+  median: number;
 }
 
 interface StripPlot extends RowPlot {
@@ -137,7 +136,7 @@ interface StripPlot extends RowPlot {
   show: (value: number) => string;
 }
 
-/** A row per name: every value a dot, the middle half as a box, the mean as a diamond and the median as a line. */
+/** A row per name: every value a dot, the mean as a diamond and the median as a line. */
 export function stripChart(all: readonly Strip[], plot: StripPlot): string {
   const { unit, show, from = 0, max: maxStrips = 12 } = plot;
   const filled = all.filter(({ values }) => values.length > 0);
@@ -147,27 +146,18 @@ export function stripChart(all: readonly Strip[], plot: StripPlot): string {
     0,
   );
   const drawStrip =
-    ({ values, mean, quartiles: [low, median, high] }: Strip): Drawing =>
+    ({ values, mean, median }: Strip): Drawing =>
     (middle, x) => {
       const places = values.map(({ value }, index) => ({ x: x(value), y: middle + scatter(index) }));
       const titleOf = (index: number) => `${values[index]?.name ?? ''}: ${show(values[index]?.value ?? 0)}`;
-      const box = { x: x(low), y: middle - 17, width: x(high) - x(low), height: 34, ...boxStyle };
-      return (
-        (values.length < minBoxed ? '' : element('rect', box)) +
-        dots(places, markColour, titleOf) +
-        medianLine(x(median), middle, 17) +
-        diamond(x(mean), middle)
-      );
+      return dots(places, markColour, titleOf) + medianLine(x(median), middle, 17) + diamond(x(mean), middle);
     };
   const described = strips.map(
-    ({ name, values, mean, quartiles }) =>
-      `${name}: ${values.length}, mean ${show(mean)}, median ${show(quartiles[1])}`,
+    ({ name, values, mean, median }) =>
+      `${name}: ${values.length}, mean ${show(mean)}, median ${show(median)}`,
   );
   const markup = [
     strips.length < filled.length ? label(8, 14, `the first ${maxStrips} of ${filled.length}`) : '',
-    strips.some(({ values }) => values.length >= minBoxed)
-      ? element('rect', { x: 428, y: 3, width: 14, height: 14, ...boxStyle }) + label(447, 14, 'middle half')
-      : '',
     diamond(536, 10) + label(546, 14, 'mean'),
     medianLine(600, 10, 7) + label(606, 14, 'median'),
   ].join('');
@@ -176,15 +166,10 @@ export function stripChart(all: readonly Strip[], plot: StripPlot): string {
     linearScale(from, max, unit(max), true),
     46,
     { ...plot, description: described.join('; ') },
-    (row) => drawStrip(strips[row] ?? { name: '', values: [], mean: 0, quartiles: [0, 0, 0] }),
+    (row) => drawStrip(strips[row] ?? { name: '', values: [], mean: 0, median: 0 }),
     { markup, height: 12 },
   );
 }
-
-const boxStyle = { fill: markColour, 'fill-opacity': 0.15 };
-
-/** Fewer values have no quartiles to speak of. */
-const minBoxed = 4;
 
 /** A deterministic jitter around the middle. */
 const scatter = (index: number): number => ((index * 7) % 11) * 2.4 - 12;

@@ -1,6 +1,6 @@
 import type { Action, JobDetail, LogPart, ResultFile } from '../page-data.ts';
 import { html, prose, show } from '@updraft/view/dom';
-import { describeParts } from './pictures.ts';
+import { describeParts, lanesOf } from './pictures.ts';
 import type { ActionName } from './server.ts';
 import { downloads } from './sweep.ts';
 
@@ -10,6 +10,8 @@ interface JobPanelContext {
   logOf: ((id: string, stream: string) => Promise<LogPart>) | undefined;
   resultsOf: ((id: string) => Promise<ResultFile[]>) | undefined;
   hrefOf: (id: string, file: string) => string;
+  /** What it is doing, in one line. */
+  nowOf: (id: string) => string;
   /** The chosen metric, if the job has it. */
   curveOf: (id: string) => Promise<Element | undefined>;
   ask: Record<ActionName, (command: string, jobs: string[]) => void>;
@@ -25,6 +27,8 @@ export class JobPanel {
   #title = html('h2', { id: 'job-title', tabindex: '-1' });
   #explanation = html('div', { id: 'explanation' });
   #actions = html('div', { class: 'actions' });
+  #now = html('p', { id: 'now' });
+  #lanes = html('div', { id: 'lanes', class: 'chart-box' });
   #attempts = html('div');
   #results = html('p', { id: 'results' });
   #curve = html('div', { id: 'curve' });
@@ -51,9 +55,11 @@ export class JobPanel {
       'section',
       { class: 'panel job', 'aria-labelledby': 'job-title', hidden: '' },
       html('div', { class: 'row' }, this.#title, close),
+      this.#now,
       this.#explanation,
       this.#actions,
       html('h3', {}, 'Attempts'),
+      this.#lanes,
       this.#attempts,
       this.#results,
       html('h3', {}, 'What it measured'),
@@ -128,7 +134,9 @@ export class JobPanel {
   }
 
   #showDetail(detail: JobDetail) {
-    const { id, explanation, attempts, commands, stop, retry } = detail;
+    const { id, explanation, attempts, lanes, commands, stop, retry } = detail;
+    this.#now.textContent = this.#context.nowOf(id);
+    show(this.#lanes, lanesOf(lanes));
     show(this.#explanation, ...explanationOf(explanation));
     show(this.#attempts, html('ol', { class: 'attempts' }, ...attempts.map(attemptOf)));
     const list = commands.map(({ what, command }) => html('li', {}, `${what}: `, html('code', {}, command)));

@@ -23,13 +23,19 @@ import { phaseLegend, symbolOf, timeline } from './pictures.ts';
 /** As in the style. A fixed height lets the scroll position determine the visible rows. */
 const rowHeight = 36;
 const spareRows = 6;
-/** The metric and parameters are between them. */
-const columns = {
-  before: ['Job', 'State'],
-  after: ['Attempts', 'Where', 'Figures', 'Note'],
-} as const;
-/** Pixels around the text of a column, and of the mark of the one that is sorted by. */
-const [columnSpace, sortMark] = [18, 18];
+/** Where there is less room than for these, a table does not begin with the last columns. */
+const [roomForAll, roomForSome] = [900, 560];
+
+interface Column {
+  of: RowOrder['of'];
+  name: string;
+  title: string;
+  kind: string;
+  /** It begins hidden in a narrower table. */
+  from?: number;
+  hintOf?: (row: BoardRow) => string;
+  fill: (row: BoardRow) => (Node | string)[];
+}
 
 interface TableContext {
   openJob: (id: string) => void;
@@ -52,6 +58,10 @@ export class JobTable {
   /** Undefined before the first is reported. */
   #measured: Measured | undefined;
   #parameters: ParameterColumn[] = [];
+  #columns: Column[] = [];
+  /** What the reader chose to see or not. */
+  #wanted = new Map<string, boolean>();
+  #menu = html('div', { class: 'menu' });
   #headRow = html('tr');
   #found = html('span', { class: 'found', role: 'status' });
   #body = html('tbody');
@@ -70,16 +80,22 @@ export class JobTable {
 
   constructor(context: TableContext, phases: readonly string[]) {
     this.#context = context;
-    this.#showHeadings();
     this.#search.addEventListener('input', () => this.#filter());
     this.#states.addEventListener('change', () => this.#filter());
     this.#port.addEventListener('scroll', () => this.#scheduleDraw());
-    new ResizeObserver(() => this.#scheduleDraw()).observe(this.#port);
+    new ResizeObserver(() => this.#showHeadings()).observe(this.#port);
     this.element = html(
       'section',
       { class: 'panel', 'aria-labelledby': 'jobs-title' },
       html('h2', { id: 'jobs-title' }, 'Jobs'),
-      html('div', { class: 'tools' }, tool('Find', this.#search), tool('State', this.#states), this.#found),
+      html(
+        'div',
+        { class: 'tools' },
+        tool('Find', this.#search),
+        tool('State', this.#states),
+        html('details', { id: 'columns' }, html('summary', {}, 'Columns'), this.#menu),
+        this.#found,
+      ),
       phaseLegend(phases),
       this.#port,
     );
@@ -117,36 +133,71 @@ export class JobTable {
     this.#showHeadings();
   }
 
-  /** Columns of the metric and of parameters are as wide as they need; a wider table scrolls. */
-  #showHeadings() {
-    const widthOf = textMeasure(this.#table);
-    let needed = 0;
-    const fixed = (title: string) =>
-      this.#heading(title, { class: title.toLowerCase() }, 'column', title.toLowerCase());
-    const fitted = (heading: HTMLElement, texts: readonly string[]) => {
-      const width = Math.max(widthOf(heading.innerText) + sortMark, ...texts.map(widthOf)) + columnSpace;
-      heading.style.width = `${Math.ceil(width)}px`;
-      needed += width;
-      return heading;
-    };
+  #allColumns(): Column[] {
+    const column = (
+      name: string,
+      title: string,
+      fill: Column['fill'],
+      more: Partial<Column> = {},
+    ): Column => ({
+      ...{ of: 'column', name, title, kind: name, fill, ...more },
+    });
+    const text = (name: 'where' | 'figures' | 'note', title: string, from: number) =>
+      column(name, title, (row) => [row[name]], { from, hintOf: (row) => row[name] });
+    const measured = this.#measured;
     const metric =
-      this.#measured && this.#heading(titleOf(this.#measured), { class: 'metric' }, 'metric', '');
-    this.#headRow.replaceChildren(
-      ...columns.before.map(fixed),
-      ...(metric === undefined ? [] : [fitted(metric, ['-0.0000'])]),
-      ...this.#parameters.map(({ name, title, isNumber, texts }) =>
-        fitted(this.#heading(title, { class: kindOf(isNumber), title: name }, 'parameter', name), texts),
-      ),
-      ...columns.after.map(fixed),
+      measured &&
+      column('', titleOf(measured), (row) => [metricOf(row, measured)], { of: 'metric', kind: 'metric' });
+    const parameters = this.#parameters.map(({ name, title, isNumber, textOf }) =>
+      column(name, title, ({ parameters: { [name]: value = '' } }) => [textOf(value)], {
+        ...{ of: 'parameter', kind: isNumber ? 'parameter number' : 'parameter' },
+        hintOf: ({ parameters: cell }) => `${name}=${showValue(cell[name] ?? '')}`,
+      }),
     );
-    this.#table.style.setProperty('--needed', `${Math.ceil(needed)}px`);
-    this.#markSorted();
+    const stateOf = ({ tone, state }: BoardRow) =>
+      html('span', { 'data-tone': tone }, symbolOf(tone), html('span', { class: 'word' }, state));
+    return [
+      column('job', 'Job', (row) => [this.#button(row)]),
+      column('state', 'State', (row) => [stateOf(row)], { hintOf: ({ state }) => state }),
+      ...(metric === undefined ? [] : [metric]),
+      ...parameters,
+      column('attempts', 'Attempts', ({ bars }) => [timeline(bars, this.#span)], { from: roomForSome }),
+      text('where', 'Where', roomForAll),
+      text('figures', 'Figures', roomForAll),
+      text('note', 'Note', roomForSome),
+    ];
   }
 
-  #heading(title: string, attributes: Record<string, string>, of: RowOrder['of'], name: string) {
+  #showHeadings() {
+    const all = this.#allColumns();
+    const room = this.#port.clientWidth;
+    const isShown = ({ name, from = 0 }: Column) => this.#wanted.get(name) ?? room >= from;
+    this.#columns = all.filter(isShown);
+    this.#headRow.replaceChildren(...this.#columns.map((column) => this.#heading(column)));
+    this.#offerColumns(all.slice(1), isShown);
+    this.#markSorted();
+    this.#scheduleDraw();
+  }
+
+  #offerColumns(columns: readonly Column[], isShown: (column: Column) => boolean) {
+    const boxes = columns.map((column) => {
+      const box = html('input', { type: 'checkbox', id: `column ${column.of} ${column.name}` });
+      box.checked = isShown(column);
+      box.addEventListener('change', () => {
+        this.#wanted.set(column.name, box.checked);
+        this.#showHeadings();
+      });
+      return tool(column.title, box);
+    });
+    const textOf = (items: Iterable<Node>) => [...items].map((item) => item.textContent).join('\n');
+    if (textOf(this.#menu.children) !== textOf(boxes)) this.#menu.replaceChildren(...boxes);
+  }
+
+  #heading({ of, name, title, kind }: Column) {
     const click = () => this.#sortBy(of, name);
     const button = html('button', { type: 'button', class: 'sort', click }, title);
-    return html('th', { scope: 'col', 'data-sort': `${of} ${name}`, ...attributes }, button);
+    const hint = of === 'parameter' ? { title: name } : {};
+    return html('th', { scope: 'col', 'data-sort': `${of} ${name}`, class: kind, ...hint }, button);
   }
 
   /** The same again reverses it. */
@@ -168,6 +219,12 @@ export class JobTable {
   /** The job as people read it. */
   labelOf(id: string): string {
     return jobLabel(id, this.#rows.get(id)?.name);
+  }
+
+  /** What it is doing, in one line. */
+  nowOf(id: string): string {
+    const { state = '', where = '', figures = '', note = '' } = this.#rows.get(id) ?? {};
+    return [state, where, figures, note].filter((text) => text !== '').join(' · ');
   }
 
   /** An empty id means none. */
@@ -219,54 +276,28 @@ export class JobTable {
     button?.focus({ preventScroll: true });
   }
 
-  #rowElement(row: BoardRow, index: number) {
-    const isChosen = row.id === this.#chosen;
-    const open = () => this.#context.openJob(row.id);
-    const measured = this.#measured && measuredBy(row, this.#measured);
-    const button = { type: 'button', class: 'link', click: open, 'aria-pressed': String(isChosen) };
-    return html(
-      'tr',
-      { 'aria-rowindex': index + 2, 'data-job': row.id, ...(isChosen ? { class: 'chosen' } : {}) },
-      html('td', { class: 'job' }, html('button', button, row.id)),
-      html(
-        'td',
-        { class: 'state', 'data-tone': row.tone, title: row.state },
-        symbolOf(row.tone),
-        html('span', { class: 'word' }, row.state),
-      ),
-      this.#measured === undefined
-        ? null
-        : html(
-            'td',
-            { class: 'metric' },
-            measured === undefined ? (divergedBy(row, this.#measured) ?? '') : shortNumber(measured),
-          ),
-      ...this.#parameters.map(({ name, isNumber, textOf }) => {
-        const value = row.parameters[name];
-        if (value === undefined) return html('td', { class: 'parameter' });
-        const title = `${name}=${showValue(value)}`;
-        return html('td', { class: kindOf(isNumber), title }, textOf(value));
-      }),
-      html('td', { class: 'attempts' }, timeline(row.bars, this.#span)),
-      html('td', { class: 'where', title: row.where }, row.where),
-      html('td', { class: 'figures', title: row.figures }, row.figures),
-      html('td', { class: 'note', title: row.note }, row.note),
-    );
+  #button({ id }: BoardRow) {
+    const click = () => this.#context.openJob(id);
+    const isChosen = String(id === this.#chosen);
+    return html('button', { type: 'button', class: 'link', click, 'aria-pressed': isChosen }, id);
   }
+
+  #rowElement(row: BoardRow, index: number) {
+    const cells = this.#columns.map(({ kind, hintOf, fill }) =>
+      html('td', { class: kind, ...(hintOf && { title: hintOf(row) }) }, ...fill(row)),
+    );
+    const chosen = row.id === this.#chosen ? { class: 'chosen' } : {};
+    return html('tr', { 'aria-rowindex': index + 2, 'data-job': row.id, ...chosen }, ...cells);
+  }
+}
+
+function metricOf(row: BoardRow, measured: Measured): string {
+  const value = measuredBy(row, measured);
+  return value === undefined ? (divergedBy(row, measured) ?? '') : shortNumber(value);
 }
 
 const searchTextOf = ({ id, parameters, name = '', state, where, note }: BoardRow) =>
   `${id} ${describeParameters(parameters)} ${name} ${state} ${where} ${note}`.toLowerCase();
-
-const kindOf = (isNumber: boolean) => (isNumber ? 'parameter number' : 'parameter');
-
-/** How wide a text is in this element. */
-function textMeasure(element: Element): (text: string) => number {
-  const canvas = document.createElement('canvas').getContext('2d');
-  if (canvas === null) return (text) => 9 * text.length;
-  canvas.font = getComputedStyle(element).font;
-  return (text) => canvas.measureText(text).width;
-}
 
 function spacer(rows: number) {
   const row = html('tr', { 'aria-hidden': 'true', class: 'gap' }, html('td'));

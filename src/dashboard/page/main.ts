@@ -25,6 +25,7 @@ const panel = new JobPanel({
   logOf: live?.logOf,
   resultsOf: live?.resultsOf,
   hrefOf: (id, file) => live?.hrefOf(id, file) ?? '',
+  nowOf: (id) => table.nowOf(id),
   curveOf: (id) => sweep.curveOf(id),
   ask: { stop: dialogs.stop.ask, retry: dialogs.retry.ask },
   onClose: () => table.choose(''),

@@ -1,6 +1,6 @@
 import { formatMillis } from '@updraft/view/format';
-import type { AttemptBar, Tone } from '../page-data.ts';
-import { element, picture } from '@updraft/view/charts';
+import type { AttemptBar, JobDetail, Tone } from '../page-data.ts';
+import { barChart, element, picture } from '@updraft/view/charts';
 import { fromMarkup, html } from '@updraft/view/dom';
 
 export const phaseLegend = (phases: readonly string[]) =>
@@ -33,6 +33,15 @@ export function timeline(bars: AttemptBar[], { from, to }: { from: number; to: n
   line.setAttribute('preserveAspectRatio', 'none');
   line.classList.add('timeline');
   return line;
+}
+
+/** What a job did over time; its style has the colours. */
+export function lanesOf(lanes: JobDetail['lanes']) {
+  const parts = lanes.flatMap(({ bars }) =>
+    bars.map(({ part }) => [part, { label: part, colour: '' }] as const),
+  );
+  const plot = { width: 560, axis: 'since its first attempt' };
+  return fromMarkup(barChart(lanes, Object.fromEntries(parts), plot));
 }
 
 export const describeParts = (parts: AttemptBar['parts']) =>

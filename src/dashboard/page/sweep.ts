@@ -15,7 +15,7 @@ import {
   titleOf,
 } from '../row-order.ts';
 import { curveChart } from './curve-chart.ts';
-import { parameterChoices, parameterMap } from './parameter-map.ts';
+import { parameterChoices, parameterTable } from './parameter-table.ts';
 import { pickable, type PickableChart } from './pickable.ts';
 
 interface SweepContext {
@@ -69,7 +69,7 @@ export class Sweep {
   #log = html('input', { type: 'checkbox', id: 'logarithmic' });
   #smoothing = html('input', { type: 'range', id: 'smoothing', min: 0, max: 0.95, step: 0.05, value: 0 });
   #grouped = html('input', { type: 'checkbox', id: 'grouped', checked: '' });
-  #groupedTool = tool('Mean of repetitions', this.#grouped);
+  #groupedTool = tool('Repetitions as mean and range', this.#grouped);
   #by = html('select', { id: 'by' });
   #readout = html('p', { class: 'readout', role: 'status' });
   #curveBox = html('div', {
@@ -80,7 +80,7 @@ export class Sweep {
     'aria-label':
       'Curves: up and down go through them, the best first; left and right along one; Enter opens a job',
   });
-  #map = html('div', { id: 'parameters', class: 'chart-box' });
+  #map = html('div', { id: 'parameters' });
   #mapFigure = html(
     'figure',
     { hidden: '' },
@@ -95,6 +95,7 @@ export class Sweep {
     this.#context = context;
     this.#metric.addEventListener('change', () => this.#onMetric());
     this.#of.addEventListener('change', () => this.#onMetric(false));
+    this.#groupedTool.hidden = true;
     for (const input of [this.#across, this.#log, this.#smoothing, this.#grouped, this.#by])
       input.addEventListener('input', () => {
         this.#draw();
@@ -250,9 +251,8 @@ export class Sweep {
       this.#choices.map((names) => names.map(({ short }) => short).join(' × ')),
     );
     const chosen = this.#choices[this.#by.selectedIndex] ?? [];
-    const map = parameterMap(this.#rows, measured, chosen, this.#map.clientWidth);
     this.#map.replaceChildren(
-      fromMarkup(map),
+      parameterTable(this.#rows, measured, chosen),
       html('p', { class: 'what' }, `Mean ${directionOf(measured)}; the better, the darker.`),
     );
   }
@@ -262,14 +262,10 @@ export class Sweep {
       this.#ordered.reduce((sum, { members }) => sum + members.length, 0),
       'job',
     );
-    const isGrouped = this.#ordered.some(({ members }) => members.length > 1);
-    const groups = isGrouped
-      ? `: means of ${counted(this.#ordered.length, 'group')} of repetitions, bands from the lowest to the highest`
-      : '';
     const diverged = divergedText(this.#rows, this.#measured);
     const reading = this.#curves?.isComplete === false ? '; reading the journals …' : '';
     const best = this.#ranked.length > inColour ? `, the best ${inColour} in colour` : '';
-    return `${titleOf(this.#measured)} of ${jobs}${groups}${best}${diverged && `; ${diverged}`}${reading}`;
+    return `${titleOf(this.#measured)} of ${jobs}${best}${diverged && `; ${diverged}`}${reading}`;
   }
 
   /** Why there are no curves. */
