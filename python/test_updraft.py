@@ -1125,9 +1125,9 @@ class WithTorch(AttemptTest):
             files.paths = [(f"/scratch/{os.getpid()}/{one}.png", one) for one in range(30)]
             if is_shuffled:
                 random.Random().shuffle(files.paths)
-            return self.loader(files)()
+            return self.loader(torch.utils.data.Subset(files, range(30)) if is_subset else files)()
 
-        is_shuffled = False
+        is_shuffled = is_subset = False
         self.same(make_loader)
         self.assertNotIn("Noisy has another", self.said() if os.path.exists("stderr.txt") else "")
         shutil.rmtree("saved")
@@ -1135,6 +1135,11 @@ class WithTorch(AttemptTest):
         self.attempt(lambda end: learn(end, make_loader), (2, signal.SIGKILL))
         self.attempt(lambda end: learn(end, make_loader), NEVER)
         self.assertIn("Noisy has another paths than in the checkpoint", self.said())
+        shutil.rmtree("checkpoints")
+        is_subset = True
+        self.attempt(lambda end: learn(end, make_loader), (2, signal.SIGKILL))
+        self.attempt(lambda end: learn(end, make_loader), NEVER)
+        self.assertIn("Subset has another dataset.paths than in the checkpoint", self.said())
 
     def test_marks_of_long_lists_and_arrays_are_made_of_some_items(self) -> None:
         class Long(list):

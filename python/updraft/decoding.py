@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import glob
 import importlib
 import importlib.util
 import io
@@ -75,7 +76,9 @@ def _nvjpeg(device: Any) -> Any:
     with contextlib.suppress(AttributeError, OSError, TypeError):
         if "torchvision" not in sys.modules:
             [folder] = importlib.util.find_spec("torchvision").submodule_search_locations  # type: ignore[union-attr, misc]
-            torch.ops.load_library(os.path.join(folder, "image.so"))
+            # `image.so`, and `image_stable.so` since 0.29.
+            for library in glob.glob(os.path.join(folder, "image*.so")):
+                torch.ops.load_library(library)
             decode, rgb = torch.ops.image.decode_jpegs_cuda, 3
             return lambda files: decode(files, rgb, device)
     whole = importlib.import_module("torchvision.io").decode_jpeg

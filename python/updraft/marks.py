@@ -36,7 +36,9 @@ def marks_of(sampler: Any) -> dict[str, Any]:
 
 def lists_of(dataset: Any) -> dict[str, int]:
     """What distinguishes one order of a dataset's names or places, of which no two are alike, from another."""
-    marks = {}
+    # A subset's samples are those of another.
+    inner = getattr(dataset, "dataset", None)
+    marks = {f"dataset.{name}": mark for name, mark in (lists_of(inner) if hasattr(inner, "__dict__") else {}).items()}
     for name, value in vars(dataset).items():
         is_array = type(value).__name__ in ("ndarray", "Tensor") and value.ndim == 1
         with contextlib.suppress(Exception):
