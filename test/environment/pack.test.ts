@@ -89,9 +89,15 @@ for (const form of ['sh', 'tar'])
     }
     const folder = await temporaryFolder(t);
     await makeChannel(folder, [tinyPackage()]);
-    const words = ['pack', '-p', condaPlatform(os.arch()), '--pixi-unpack', unpacker, '--json'];
+    const words = ['pack', '-p', condaPlatform(os.arch()), '--json'];
     const ways = form === 'tar' ? ['--tar'] : [];
-    const where = { cwd: folder, env: { ...process.env, HOME: folder } };
+    // Otherwise pixi-pack downloads the program that goes into the script.
+    const local = form === 'tar' ? '' : ` --pixi-unpack-source '${unpacker}'`;
+    await mkdir(path.join(folder, 'bin'));
+    const script = `#!/bin/sh\nexec '${packer}'${local} "$@"\n`;
+    await writeFile(path.join(folder, 'bin/pixi-pack'), script, { mode: 0o755 });
+    const PATH = `${folder}/bin:${process.env['PATH'] ?? ''}`;
+    const where = { cwd: folder, env: { ...process.env, HOME: folder, PATH } };
     const { out } = await runCommand(env, [...words, ...ways], where);
     const made = JSON.parse(out) as { file: string; sha256: string; packages: number };
     assert.equal(made.packages, 1);

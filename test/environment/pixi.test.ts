@@ -73,8 +73,8 @@ const factsOf = async ({ run }: PixiHarness, ...words: string[]): Promise<Facts>
 test('a lock written by pixi is read: builds, needs and packages as pixi lists them', async (t) => {
   const harness = await pixiHarness(t, features);
   if (harness === undefined) return;
-  const { out } = await harness.run('lock');
-  assert.match(out, /pixi\.lock: version \d, 3 environments on their platforms; pixi agrees/);
+  await harness.run('lock');
+  assert.match(await harness.lock(), /^version: \d$/m);
   const [cpu, gpu] = [await factsOf(harness, '-e', 'cpu'), await factsOf(harness, '-e', 'gpu')];
   assert.deepEqual([cpu.torch.build, gpu.torch.build], ['cpu', 'gpu']);
   assert.deepEqual([gpu.torch.cuda, gpu.needs.cuda], ['12.6', '12.4']);
