@@ -340,14 +340,15 @@ class WithoutTorch(AttemptTest):
 
         def train(interruption: Interruption) -> list[Any]:
             kept, scheduler, stats, found = Steps(), Steps(), {"n": 0}, {}
-            wrapper = types.SimpleNamespace(inner=kept, step=kept.step, state_dict=kept.state_dict, load_state_dict=None)
+            # As PyTorch's have their optimizer.
+            scheduler.optimizer = kept
             with updraft.training(kept=kept, every=0) as run:
                 for epoch in run.epochs(1):
                     step(run, kept, stats)
                     for number in run.batches(range(3)):
                         found = {"now": number}
                         found["then"] = number
-                    wrapper.step()
+                    kept.step()
                     scheduler.step()
             return []
 

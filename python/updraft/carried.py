@@ -52,8 +52,8 @@ def _left_out(loop: ast.For, variables: dict[str, Any], handed: set[int]) -> Ite
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in ("step", "update"):
             name = _name(call.func.value) or ""
             one = _value_of(name, variables)
-            # What wraps one that is handed over, as accelerate's do, has nothing of its own.
-            is_saved = any(id(part) in handed for part in (one, *getattr(one, "__dict__", {}).values()))
+            # accelerate's have nothing of their own, beside one that is handed over.
+            is_saved = id(one) in handed or type(one).__module__.startswith("accelerate.")
             if not is_saved and hasattr(one, "load_state_dict") and one.state_dict():
                 yield f"{call.lineno}: {name} starts over when the training is resumed: hand it to updraft.training, too"
 
