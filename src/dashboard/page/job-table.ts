@@ -176,7 +176,7 @@ export class JobTable {
     this.#headRow.replaceChildren(...this.#columns.map((column) => this.#heading(column)));
     this.#offerColumns(all.slice(1), isShown);
     this.#markSorted();
-    this.#scheduleDraw();
+    this.#draw();
   }
 
   #offerColumns(columns: readonly Column[], isShown: (column: Column) => boolean) {
