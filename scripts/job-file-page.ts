@@ -281,7 +281,7 @@ way = [
 /** The page. */
 export const jobFilePage = (): string => `# The job file
 
-Every key of \`updraft.toml\`. \`updraft init\` writes a commented one; \`updraft plan\` shows what it means; \`updraft check\` finds what is wrong in it. On the command line, \`--set KEY=VALUE\` and \`--with FILE\` override values.
+Every key of \`updraft.toml\` (or \`updraft.yaml\`, with the same keys). \`updraft init\` writes a commented one; \`updraft plan\` shows what it means; \`updraft check\` finds what is wrong in it. On the command line, \`--set KEY=VALUE\` and \`--with FILE\` override values.
 
 - A **size** is a number with a unit: \`"16 GB"\`, \`"512 MiB"\`. A **duration** is one like \`"90s"\`, \`"1h30m"\` or \`"2d"\`.
 - NAME stands for a name of your choice: \`[data.train]\`, \`[data.labels]\`.

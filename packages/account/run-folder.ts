@@ -5,6 +5,7 @@ export {
   attemptFolder,
   deliveredName,
   jobFileName,
+  jobFileNames,
   jobId,
   keptFolder,
   liveMark,

@@ -30,29 +30,30 @@ const scraps = [
   '__proto__',
 ];
 
-test(`a damaged job file is read, or its problems have places inside it`, () => {
-  const good = readFileSync(path.join(templates, 'cifar10', 'updraft.toml'), 'utf8');
-  const damage = fc.record({
-    at: fc.nat(good.length),
-    cut: fc.nat(12),
-    put: fc.oneof(fc.constantFrom(...scraps), fc.string({ maxLength: 6 })),
+for (const file of ['updraft.toml', 'updraft.yaml'])
+  test(`a damaged ${file} is read, or its problems have places inside it`, () => {
+    const good = readFileSync(path.join(templates, 'cifar10', file), 'utf8');
+    const damage = fc.record({
+      at: fc.nat(good.length),
+      cut: fc.nat(12),
+      put: fc.oneof(fc.constantFrom(...scraps), fc.string({ maxLength: 6 })),
+    });
+    fc.assert(
+      fc.property(fc.array(damage, { minLength: 1, maxLength: 3 }), (damages) => {
+        let text = good;
+        for (const { at, cut, put } of damages) text = text.slice(0, at) + put + text.slice(at + cut);
+        const reading = checkSpec(text, file);
+        if ('spec' in reading) return;
+        const lines = text.split('\n');
+        for (const { line, column, message } of reading.problems) {
+          assert.ok(line >= 1 && line <= lines.length, `line ${line} of ${lines.length}: ${message}`);
+          assert.ok(
+            column >= 1 && column <= (lines[line - 1] ?? '').length + 1,
+            `${line}:${column} ${message}`,
+          );
+          assert.notEqual(message, '');
+        }
+      }),
+      { numRuns: 200 },
+    );
   });
-  fc.assert(
-    fc.property(fc.array(damage, { minLength: 1, maxLength: 3 }), (damages) => {
-      let text = good;
-      for (const { at, cut, put } of damages) text = text.slice(0, at) + put + text.slice(at + cut);
-      const reading = checkSpec(text, 'updraft.toml');
-      if ('spec' in reading) return;
-      const lines = text.split('\n');
-      for (const { line, column, message } of reading.problems) {
-        assert.ok(line >= 1 && line <= lines.length, `line ${line} of ${lines.length}: ${message}`);
-        assert.ok(
-          column >= 1 && column <= (lines[line - 1] ?? '').length + 1,
-          `${line}:${column} ${message}`,
-        );
-        assert.notEqual(message, '');
-      }
-    }),
-    { numRuns: 200 },
-  );
-});

@@ -95,13 +95,9 @@ test('sockets and dangling links are refused by name', async (t) => {
   });
 });
 
-test('no job file, one in YAML, or no folder: each message says what to do', async (t) => {
-  await assertRefused(t, {}, / has no updraft\.toml/);
-  await assertRefused(
-    t,
-    { 'updraft.yaml': '' },
-    /updraft\.yaml is not a job file: its name does not end in \.toml/,
-  );
+test('no job file, two of them, or no folder: each message says what to do', async (t) => {
+  await assertRefused(t, {}, / has no updraft\.toml or updraft\.yaml or updraft\.yml/);
+  await assertRefused(t, { 'updraft.toml': '', 'updraft.yaml': '' }, /updraft\.toml and updraft\.yaml/);
   const folder = await temporaryFolder(t);
   await assert.rejects(loadPlan('nowhere', { cwd: folder }), { kind: 'file-invalid', fix: /updraft init/ });
   await assert.rejects(loadPlan('.', { cwd: folder }), { fix: /updraft init/ });

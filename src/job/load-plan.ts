@@ -18,7 +18,7 @@ import { Fault } from '@updraft/account/fault';
 import type { JobValues } from './expand.ts';
 import { isInside, isLocal, isPath } from './inside.ts';
 import { type Layer, layerOfSetting } from './layers.ts';
-import { jobFileName } from '@updraft/account/run-folder';
+import { jobFileNames } from '@updraft/account/run-folder';
 import { FileProblem, listFiles, statIfExists } from './list-files.ts';
 import {
   makePlan,
@@ -31,7 +31,7 @@ import {
   packName,
   type PlannedEnvironment,
 } from './plan.ts';
-import { checkSpec, matrixPlaces, notToml, type SpecVariant } from './read-spec.ts';
+import { checkSpec, matrixPlaces, type SpecVariant } from './read-spec.ts';
 import {
   type KeyPath,
   problemAt,
@@ -213,13 +213,19 @@ async function findJobFile(folderOrFile: string): Promise<string> {
     });
   if (!info.isDirectory()) return folderOrFile;
   const names = await readdir(folderOrFile);
-  if (names.includes(jobFileName)) return path.join(folderOrFile, jobFileName);
-  const yaml = names.find((name) => /^updraft\.ya?ml$/.test(name));
-  if (yaml !== undefined) throw notToml(path.join(folderOrFile, yaml));
-  throw new Fault('file-invalid', `${folderOrFile} has no ${jobFileName}`, {
-    about: folderOrFile,
-    fix: 'write one with: updraft init',
-  });
+  const found = jobFileNames.filter((name) => names.includes(name));
+  const [only, second] = found;
+  if (only === undefined)
+    throw new Fault('file-invalid', `${folderOrFile} has no ${jobFileNames.join(' or ')}`, {
+      about: folderOrFile,
+      fix: 'write one with: updraft init',
+    });
+  if (second !== undefined)
+    throw new Fault('file-invalid', `${folderOrFile} has more than one job file: ${found.join(' and ')}`, {
+      about: folderOrFile,
+      fix: `keep one of them, or name it: updraft check ${path.join(folderOrFile, only)}`,
+    });
+  return path.join(folderOrFile, only);
 }
 
 /** Reads what `[environment]` names; adds what is wrong with it to `problems`. */

@@ -100,6 +100,20 @@ test('omitted keys get their defaults, and optional ones stay absent', () => {
   });
 });
 
+test('the same file as YAML reads as the same spec', () => {
+  const yaml = `name: x
+train:
+  command: train {lr}
+  outputs: [m.pt]
+  quiet_limit: 90s
+run:
+  matrix: { lr: [0.1, 0.01] }
+`;
+  const toml = `${good.replace('train"', 'train {lr}"')}quiet_limit = "90s"\n[run]\nmatrix = { lr = [0.1, 0.01] }\n`;
+  assert.deepEqual(readSpec(yaml, 'updraft.yaml'), readSpec(toml, 'updraft.toml'));
+  assert.deepEqual(readSpec(yaml, 'updraft.yml'), readSpec(toml, 'updraft.toml'));
+});
+
 test('byte order marks and Windows line ends are read, dotted and quoted keys too', () => {
   const text = `\uFEFFname = "x"\r\ntrain.command = "a"\r\n"train".outputs = ["b"]\r\n`;
   assert.equal(readSpec(text, 'updraft.toml').train.command, 'a');
@@ -145,11 +159,12 @@ test('the message for missing outputs says why a job needs them', () => {
   );
 });
 
-test('an empty file reports the missing keys', () => {
-  assert.deepEqual(
-    problemsOf('', 'updraft.toml').map((problem) => problem.replace(/;.*/, '')),
-    ['1:1 name: is missing', '1:1 train: is missing'],
-  );
+test('an empty TOML or YAML file reports the missing keys', () => {
+  for (const file of ['updraft.toml', 'updraft.yaml'])
+    assert.deepEqual(
+      problemsOf('', file).map((problem) => problem.replace(/;.*/, '')),
+      ['1:1 name: is missing', '1:1 train: is missing'],
+    );
 });
 
 test('a key of another table or of another tool gets a hint', () => {
@@ -356,22 +371,42 @@ test('a key that is defined twice is reported together with all other problems',
       '8:1 train.foo: no such key',
     ],
   );
+  const yaml = problemsOf(
+    'name: x\nname: y\ntrain:\n  command: a\n  outputs: [b]\n  foo: 1\n',
+    'updraft.yaml',
+  );
+  assert.deepEqual(
+    yaml.map((problem) => problem.replace(/;.*/, '')),
+    ['2:1 name: is defined twice', '6:3 train.foo: no such key'],
+  );
+});
+
+test('invalid YAML, and YAML that is more than data, is refused with its place', () => {
+  assert.match(problemsOf('name: [x\n', 'u.yaml')[0] ?? '', /^2:1 : this is not valid YAML/);
+  assert.match(problemsOf('name: x\n---\nname: y\n', 'u.yaml')[0] ?? '', /^2:1 : this is not valid YAML/);
+  assert.match(problemsOf('name: !!js/function x\n', 'u.yaml').join('\n'), /^1:7 : this is not valid YAML/m);
+  assert.match(problemsOf('- x\n', 'u.yaml')[0] ?? '', /is a list; expected/);
+  assert.match(problemsOf('name: *missing\n', 'u.yaml')[0] ?? '', /not valid YAML/);
+  const bomb = [
+    'a: &a [x,x,x,x,x,x,x,x,x,x]',
+    ...'bcdefgh'.split('').map((c, i) => `${c}: &${c} [${`*${'abcdefg'.charAt(i)},`.repeat(10)}]`),
+  ];
+  assert.match(problemsOf(bomb.join('\n'), 'u.yaml')[0] ?? '', /not valid YAML/);
 });
 
 test('names such as __proto__ cannot pollute prototypes', () => {
   assert.match(problemsOf('__proto__.polluted = 1\n')[0] ?? '', /cannot be used as a key/);
   assert.match(problemsOf(`${good}[__proto__]\npolluted = 1\n`)[0] ?? '', /cannot be used as a key/);
+  problemsOf('__proto__: { polluted: 1 }\nconstructor: 1\n', 'u.yaml');
   assert.match(problemsOf(`constructor = 1\n${good}`)[0] ?? '', /^1:1 constructor: no such key/);
   assert.equal(({} as Record<string, unknown>)['polluted'], undefined);
 });
 
-test('a file that is not TOML by its name is refused, also one in YAML', () => {
-  for (const name of ['job.sub', 'updraft.yaml'])
-    assert.throws(() => readSpec('name: x', name), {
-      kind: 'file-invalid',
-      message: /does not end in \.toml/,
-      fix: /write it as TOML/,
-    });
+test('a file that is neither TOML nor YAML by its name is refused', () => {
+  assert.throws(() => readSpec('', 'job.sub'), {
+    kind: 'file-invalid',
+    message: /neither in \.toml nor in \.yaml/,
+  });
 });
 
 test('slow_limit is 0 or above 1', () => {
@@ -709,16 +744,29 @@ lr = [0.0, 1.0, 1e-05, 0.5, 3, 1_000, 0x10, +2]
 seed = [9007199254740993, 9007199254740992]
 case = [{ w = 2.50 }]
 `;
-  const { run, train } = readSpec(toml, 'updraft.toml');
-  const { matrix } = run;
-  assert.equal(train.env['SCALE'], '0.50');
-  const rates = matrix['lr'] ?? [];
-  assert.deepEqual(rates.map(String), ['0.0', '1.0', '1e-05', '0.5', '3', '1000', '16', '2']);
-  assert.deepEqual(rates.slice(3, 5), [0.5, 3]);
-  assert.deepEqual(
-    [matrix['seed'], matrix['case']],
-    [['9007199254740993', 9007199254740992], [{ w: '2.50' }]],
-  );
+  const yaml = `name: x
+train: { command: "t {lr} {seed} {w}", outputs: [m], env: { SCALE: 0.50 } }
+run:
+  matrix:
+    lr: [0.0, 1.0, 1e-05, 0.5, 3, "1000", 0x10, 2]
+    seed: [9007199254740993, 9007199254740992]
+    case: [{ w: 2.50 }]
+`;
+  for (const [text, file] of [
+    [toml, 'updraft.toml'],
+    [yaml, 'updraft.yaml'],
+  ] as const) {
+    const { run, train } = readSpec(text, file);
+    const { matrix } = run;
+    assert.equal(train.env['SCALE'], '0.50');
+    const rates = matrix['lr'] ?? [];
+    assert.deepEqual(rates.map(String), ['0.0', '1.0', '1e-05', '0.5', '3', '1000', '16', '2'], file);
+    assert.deepEqual(rates.slice(3, 5), [0.5, 3]);
+    assert.deepEqual(
+      [matrix['seed'], matrix['case']],
+      [['9007199254740993', 9007199254740992], [{ w: '2.50' }]],
+    );
+  }
 });
 
 test('a metric cannot be better both ways', () => {

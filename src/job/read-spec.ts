@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { z } from 'zod';
 import { nearest } from '@updraft/base';
+import { yaml } from '../environment/pixi-lock.ts';
 import { Fault } from '@updraft/account/fault';
 import { distinguishingParameters } from '@updraft/account/parameters';
 import { checkConsistency, checkParameters, writtenMatrix } from './check-consistency.ts';
@@ -12,6 +13,8 @@ import { entryPath } from './matrix.ts';
 import { readToml } from './read-toml.ts';
 import {
   type KeyPath,
+  type TextPosition,
+  placeKey,
   problemAt,
   problemAtKey,
   showKey,
@@ -19,6 +22,7 @@ import {
   SpecFault,
   type SpecProblem,
   valueAt,
+  withWritten,
 } from './source-file.ts';
 import type { Spec } from './spec.ts';
 
@@ -33,7 +37,7 @@ export type SpecReading =
   | { spec: Spec; variants: [SpecVariant, ...SpecVariant[]]; variedBy: string[]; source: SourceFile }
   | { problems: [SpecProblem, ...SpecProblem[]]; source: SourceFile };
 
-/** Reads a job file; throws one `SpecFault` that lists every problem with its place. */
+/** Reads TOML or YAML, by the file's ending; throws one `SpecFault` that lists every problem with its place. */
 export function readSpec(text: string, file: string): Spec {
   const reading = checkSpec(text, file);
   if ('problems' in reading) throw new SpecFault(reading.problems);
@@ -160,21 +164,87 @@ export function matrixPlaces(
 const readLayer = ({ text, file }: Layer): SourceFile =>
   file.startsWith('--set ') ? readToml(text, file) : readSource(text, file);
 
-/** Also of one in YAML, which earlier versions read. */
-export const notToml = (file: string): Fault =>
-  new Fault('file-invalid', `${file} is not a job file: its name does not end in .toml`, {
-    about: file,
-    fix: 'write it as TOML, in updraft.toml: `updraft docs job-file` has every key, `updraft init` writes one',
-  });
-
 function readSource(text: string, file: string): SourceFile {
-  if (path.extname(file).toLowerCase() === '.toml') return readToml(text, file);
-  throw notToml(file);
+  switch (path.extname(file).toLowerCase()) {
+    case '.toml':
+      return readToml(text, file);
+    case '.yaml':
+    case '.yml':
+      return readYaml(text, file);
+    default:
+      throw new Fault(
+        'file-invalid',
+        `${file} is not a job file: its name ends neither in .toml nor in .yaml`,
+        { about: file, fix: 'name it updraft.toml or updraft.yaml; updraft init writes one' },
+      );
+  }
 }
 
 function failed(source: SourceFile, problems: SpecProblem[]): SpecReading {
   const [first, ...rest] = problems.toSorted((a, b) => a.line - b.line || a.column - b.column);
   return { problems: [first ?? problemAt(source, [], 'cannot be read'), ...rest], source };
+}
+
+/** Reads YAML into values and their places; syntax errors become located problems. */
+function readYaml(text: string, file: string): SourceFile {
+  const document = yaml().parseDocument(text, { prettyErrors: false, stringKeys: true });
+  // The parser's own line counter stops where the parser stops.
+  const placeOf = (offset: number): TextPosition => {
+    const before = text.slice(0, offset).split('\n');
+    return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
+  };
+  const problems: SpecProblem[] = [...document.errors, ...document.warnings].map((error) => {
+    const twice = error.code === 'DUPLICATE_KEY';
+    const message = twice ? 'is defined twice; remove one of them' : notYaml(error.message);
+    return {
+      file,
+      ...placeOf(error.pos[0]),
+      key: twice ? (/^[^:\n]*/.exec(text.slice(error.pos[0]))?.[0] ?? '') : '',
+      message,
+    };
+  });
+  const places: SourceFile['places'] = new Map();
+  recordPlaces(document.contents, [], places, placeOf);
+  const readable = document.errors.every((error) => error.code === 'DUPLICATE_KEY');
+  try {
+    return withWritten({ file, value: readable ? (document.toJS() ?? {}) : undefined, places, problems });
+  } catch (error) {
+    const message = notYaml(error instanceof Error ? error.message : String(error));
+    return { file, value: undefined, places, problems: [{ file, line: 1, column: 1, key: '', message }] };
+  }
+}
+
+const notYaml = (reason: string): string =>
+  `this is not valid YAML (${reason.charAt(0).toLowerCase()}${reason.slice(1)})`;
+
+function recordPlaces(
+  node: unknown,
+  path: KeyPath,
+  places: SourceFile['places'],
+  placeOf: (offset: number) => TextPosition,
+): void {
+  const { isMap, isNode, isScalar, isSeq } = yaml();
+  if (isMap(node))
+    for (const { key, value } of node.items) {
+      if (!isScalar(key) || !key.range) continue;
+      const inner = [...path, String(key.value)];
+      const at = placeOf(key.range[0]);
+      const range = isNode(value) && !isMap(value) ? value.range : undefined;
+      const text = isScalar(value) ? value.source : undefined;
+      places.set(placeKey(inner), { key: at, value: range ? placeOf(range[0]) : at, text });
+      recordPlaces(value, inner, places, placeOf);
+    }
+  if (!isSeq(node)) return;
+  for (const [index, item] of node.items.entries()) {
+    if (!isNode(item) || !item.range) continue;
+    const at = placeOf(item.range[0]);
+    places.set(placeKey([...path, index]), {
+      key: at,
+      value: at,
+      text: isScalar(item) ? item.source : undefined,
+    });
+    recordPlaces(item, [...path, index], places, placeOf);
+  }
 }
 
 /** Names that users know from submit files, with our keys for them. */
@@ -252,6 +322,6 @@ function sectionWithKey(table: KeyPath, key: string): string | undefined {
   return keysAt([]).includes(key) ? key : undefined;
 }
 
-/** The JSON Schema of the user's file, in the dialect that editors know for TOML. */
+/** The JSON Schema of the user's file, in the dialect that editors know for TOML and for YAML. */
 export const fileJsonSchema = (): Record<string, unknown> =>
   z.toJSONSchema(fileSchema, { io: 'input', target: 'draft-7' });

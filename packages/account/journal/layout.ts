@@ -2,6 +2,7 @@ import path from 'node:path';
 
 /** Every file and folder name that access point and agent share. They are spelled out nowhere else. */
 export const jobFileName = 'updraft.toml';
+export const jobFileNames = [jobFileName, 'updraft.yaml', 'updraft.yml'] as const;
 export const runsFolder = 'runs';
 
 export const runFiles = {

@@ -92,7 +92,7 @@ test('a bad file gives exit code 3 and every problem on stderr, nothing on stdou
 
 test('with --json every problem of a bad file is an object with its place', async (t) => {
   const cwd = await temporaryFolder(t, {
-    'updraft.toml': 'name = "x"\ntrain = { command = "a", outputs = ["b"], foo = 1 }\n',
+    'updraft.yaml': 'name: x\ntrain: { command: a, outputs: [b], foo: 1 }\n',
   });
   const { status, stdout } = program(cwd, 'check', '--json');
   assert.equal(status, 3);
@@ -101,6 +101,6 @@ test('with --json every problem of a bad file is an object with its place', asyn
   const [problem] = error.problems;
   assert.deepEqual(
     [problem?.file, problem?.line, problem?.column, problem?.key],
-    ['updraft.toml', 2, 43, 'train.foo'],
+    ['updraft.yaml', 2, 36, 'train.foo'],
   );
 });
