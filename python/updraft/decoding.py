@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import collections
 import contextlib
-import glob
 import importlib
-import importlib.util
 import io
-import os
 import sys
 from typing import Any
 
@@ -22,10 +19,9 @@ class Decoder:
     def __init__(self, device: Any) -> None:
         self._device = device
         self.nvjpeg: Any = None
-        """Of a list of files, the pixels."""
         if device.type == "cuda":
             try:
-                self.nvjpeg = _nvjpeg(device)
+                self.nvjpeg = importlib.import_module("torchvision.io").decode_jpeg
             except (ImportError, AttributeError):
                 say("torchvision is missing, so images are decoded on the CPU; with it, the GPU decodes them")
 
@@ -57,37 +53,17 @@ class Decoder:
         if not data:
             return {}
         try:
-            return dict(zip(numbers, self.nvjpeg(data)))
+            return dict(zip(numbers, self.nvjpeg(data, mode=_rgb(), device=self._device)))
         except (RuntimeError, TypeError, ValueError) as error:
-            # One that it refuses.
+            # One that it refuses, or a torchvision that takes one at a time.
             said, found = str(error).strip().split("\n")[0], {}
             for nth, one in zip(numbers, data):
                 with contextlib.suppress(RuntimeError):
-                    [found[nth]] = self.nvjpeg([one])
+                    found[nth] = self.nvjpeg(one, mode=_rgb(), device=self._device)
             if not found:
                 self.nvjpeg = None
                 say(f"images are decoded on the CPU, because nvJPEG does not work here: {said}")
             return found
-
-
-def _nvjpeg(device: Any) -> Any:
-    """torchvision's decoder. To import all of torchvision would take over a second of each start."""
-    torch = get_torch()
-    with contextlib.suppress(AttributeError, OSError, TypeError):
-        if "torchvision" not in sys.modules:
-            [folder] = importlib.util.find_spec("torchvision").submodule_search_locations  # type: ignore[union-attr, misc]
-            # `image.so`, and `image_stable.so` since 0.29.
-            for library in glob.glob(os.path.join(folder, "image*.so")):
-                torch.ops.load_library(library)
-            decode, rgb = torch.ops.image.decode_jpegs_cuda, 3
-            return lambda files: decode(files, rgb, device)
-    whole = importlib.import_module("torchvision.io").decode_jpeg
-
-    def decode_with_all_of_it(files: list[Any]) -> Any:
-        # Before 0.19 it takes one at a time.
-        return whole(files, mode=_rgb(), device=device) if len(files) > 1 else [whole(files[0], mode=_rgb(), device=device)]
-
-    return decode_with_all_of_it
 
 
 def decode_on_cpu(data: bytes, kind: str) -> Any:

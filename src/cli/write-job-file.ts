@@ -1,20 +1,20 @@
-import { lstat } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { readAsset } from '../job/assets.ts';
-import { type Env, unlessGone } from '@updraft/base';
+import type { Env } from '@updraft/base';
 import { replaceFile } from '@updraft/base/disk';
 import { Fault } from '@updraft/account/fault';
-import { jobFileName } from '@updraft/account/run-folder';
+import { jobFileNames } from '@updraft/account/run-folder';
 import { withSchemaHere } from './text/schema-line.ts';
 import { cannotWrite } from './write-named.ts';
 
 /** Throws a Fault where the folder has a job file already. */
 export async function refuseSecondFile(folder: string): Promise<void> {
-  const file = path.join(folder, jobFileName);
-  // Also where it is a link that leads nowhere.
-  if ((await unlessGone(lstat(file))) === undefined) return;
-  throw new Fault('file-invalid', `${file} already exists`, {
-    about: jobFileName,
+  const present = await readdir(folder).catch((): string[] => []);
+  const found = jobFileNames.find((name) => present.includes(name));
+  if (found === undefined) return;
+  throw new Fault('file-invalid', `${path.join(folder, found)} already exists`, {
+    about: found,
     fix: 'keep it and run: updraft check; or replace it with: updraft init --force',
   });
 }

@@ -193,7 +193,7 @@ function condorLines({ asked, why, version, accepted, confined, messages }: Cond
 /** Writes `updraft.toml` beside a submit file, and says what it could not carry over. Never replaces a job file. */
 async function writeAdopted(cli: Cli, file: string, facts: SubmitFacts): Promise<void> {
   const { folder = path.dirname(file) } = facts;
-  await refuseSecondFile(folder, undefined);
+  await refuseSecondFile(folder);
   const draft = draftSubmitted(file, facts);
   if (draft === undefined)
     throw new Fault('file-invalid', `${path.basename(file)} has no job with an executable`, {
