@@ -213,17 +213,17 @@ async function findJobFile(folderOrFile: string): Promise<string> {
     });
   if (!info.isDirectory()) return folderOrFile;
   const names = await readdir(folderOrFile);
-  const found = jobFileNames.filter((name) => names.includes(name));
-  const [only, second] = found;
+  const [only, second] = jobFileNames.filter((name) => names.includes(name));
+  const about = folderOrFile;
   if (only === undefined)
-    throw new Fault('file-invalid', `${folderOrFile} has no ${jobFileNames.join(' or ')}`, {
-      about: folderOrFile,
+    throw new Fault('file-invalid', `${about} has no ${jobFileNames.join(' or ')}`, {
+      about,
       fix: 'write one with: updraft init',
     });
   if (second !== undefined)
-    throw new Fault('file-invalid', `${folderOrFile} has more than one job file: ${found.join(' and ')}`, {
-      about: folderOrFile,
-      fix: `keep one of them, or name it: updraft check ${path.join(folderOrFile, only)}`,
+    throw new Fault('file-invalid', `${about} has more than one job file: ${only} and ${second}`, {
+      about,
+      fix: 'keep one of them, or name it',
     });
   return path.join(folderOrFile, only);
 }

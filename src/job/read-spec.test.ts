@@ -371,17 +371,10 @@ test('a key that is defined twice is reported together with all other problems',
       '8:1 train.foo: no such key',
     ],
   );
-  const yaml = problemsOf(
-    'name: x\nname: y\ntrain:\n  command: a\n  outputs: [b]\n  foo: 1\n',
-    'updraft.yaml',
-  );
-  assert.deepEqual(
-    yaml.map((problem) => problem.replace(/;.*/, '')),
-    ['2:1 name: is defined twice', '6:3 train.foo: no such key'],
-  );
 });
 
 test('invalid YAML, and YAML that is more than data, is refused with its place', () => {
+  assert.match(problemsOf('name: x\nname: y\n', 'u.yaml')[0] ?? '', /^2:1 : this is not valid YAML .*unique/);
   assert.match(problemsOf('name: [x\n', 'u.yaml')[0] ?? '', /^2:1 : this is not valid YAML/);
   assert.match(problemsOf('name: x\n---\nname: y\n', 'u.yaml')[0] ?? '', /^2:1 : this is not valid YAML/);
   assert.match(problemsOf('name: !!js/function x\n', 'u.yaml').join('\n'), /^1:7 : this is not valid YAML/m);

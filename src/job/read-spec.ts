@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { z } from 'zod';
-import { nearest } from '@updraft/base';
+import { errorReason, nearest } from '@updraft/base';
 import { yaml } from '../environment/pixi-lock.ts';
 import { Fault } from '@updraft/account/fault';
 import { distinguishingParameters } from '@updraft/account/parameters';
@@ -165,19 +165,13 @@ const readLayer = ({ text, file }: Layer): SourceFile =>
   file.startsWith('--set ') ? readToml(text, file) : readSource(text, file);
 
 function readSource(text: string, file: string): SourceFile {
-  switch (path.extname(file).toLowerCase()) {
-    case '.toml':
-      return readToml(text, file);
-    case '.yaml':
-    case '.yml':
-      return readYaml(text, file);
-    default:
-      throw new Fault(
-        'file-invalid',
-        `${file} is not a job file: its name ends neither in .toml nor in .yaml`,
-        { about: file, fix: 'name it updraft.toml or updraft.yaml; updraft init writes one' },
-      );
-  }
+  const ending = path.extname(file).toLowerCase();
+  if (ending === '.toml') return readToml(text, file);
+  if (ending === '.yaml' || ending === '.yml') return readYaml(text, file);
+  throw new Fault('file-invalid', `${file} is not a job file: its name ends neither in .toml nor in .yaml`, {
+    about: file,
+    fix: 'name it updraft.toml or updraft.yaml; updraft init writes one',
+  });
 }
 
 function failed(source: SourceFile, problems: SpecProblem[]): SpecReading {
@@ -185,65 +179,44 @@ function failed(source: SourceFile, problems: SpecProblem[]): SpecReading {
   return { problems: [first ?? problemAt(source, [], 'cannot be read'), ...rest], source };
 }
 
-/** Reads YAML into values and their places; syntax errors become located problems. */
+/** Reads YAML into values and their places; what is not valid becomes located problems. */
 function readYaml(text: string, file: string): SourceFile {
-  const document = yaml().parseDocument(text, { prettyErrors: false, stringKeys: true });
+  const { isMap, isNode, isPair, isScalar, isSeq, parseDocument } = yaml();
+  const document = parseDocument(text, { prettyErrors: false, stringKeys: true });
   // The parser's own line counter stops where the parser stops.
   const placeOf = (offset: number): TextPosition => {
     const before = text.slice(0, offset).split('\n');
     return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
   };
-  const problems: SpecProblem[] = [...document.errors, ...document.warnings].map((error) => {
-    const twice = error.code === 'DUPLICATE_KEY';
-    const message = twice ? 'is defined twice; remove one of them' : notYaml(error.message);
-    return {
-      file,
-      ...placeOf(error.pos[0]),
-      key: twice ? (/^[^:\n]*/.exec(text.slice(error.pos[0]))?.[0] ?? '') : '',
-      message,
-    };
+  const invalid = (offset: number, reason: string): SpecProblem => ({
+    file,
+    ...placeOf(offset),
+    key: '',
+    message: `this is not valid YAML (${reason})`,
   });
   const places: SourceFile['places'] = new Map();
-  recordPlaces(document.contents, [], places, placeOf);
-  const readable = document.errors.every((error) => error.code === 'DUPLICATE_KEY');
-  try {
-    return withWritten({ file, value: readable ? (document.toJS() ?? {}) : undefined, places, problems });
-  } catch (error) {
-    const message = notYaml(error instanceof Error ? error.message : String(error));
-    return { file, value: undefined, places, problems: [{ file, line: 1, column: 1, key: '', message }] };
-  }
-}
-
-const notYaml = (reason: string): string =>
-  `this is not valid YAML (${reason.charAt(0).toLowerCase()}${reason.slice(1)})`;
-
-function recordPlaces(
-  node: unknown,
-  path: KeyPath,
-  places: SourceFile['places'],
-  placeOf: (offset: number) => TextPosition,
-): void {
-  const { isMap, isNode, isScalar, isSeq } = yaml();
-  if (isMap(node))
-    for (const { key, value } of node.items) {
-      if (!isScalar(key) || !key.range) continue;
-      const inner = [...path, String(key.value)];
-      const at = placeOf(key.range[0]);
+  const record = (node: unknown, at: KeyPath): void => {
+    if (!isMap(node) && !isSeq(node)) return;
+    for (const [index, item] of node.items.entries()) {
+      const [key, value] = isPair(item) ? [item.key, item.value] : [item, item];
+      if (!isNode(key) || !key.range) continue;
+      const inner = [...at, isSeq(node) ? index : String(key)];
       const range = isNode(value) && !isMap(value) ? value.range : undefined;
-      const text = isScalar(value) ? value.source : undefined;
-      places.set(placeKey(inner), { key: at, value: range ? placeOf(range[0]) : at, text });
-      recordPlaces(value, inner, places, placeOf);
+      places.set(placeKey(inner), {
+        key: placeOf(key.range[0]),
+        value: placeOf((range ?? key.range)[0]),
+        text: isScalar(value) ? value.source : undefined,
+      });
+      record(value, inner);
     }
-  if (!isSeq(node)) return;
-  for (const [index, item] of node.items.entries()) {
-    if (!isNode(item) || !item.range) continue;
-    const at = placeOf(item.range[0]);
-    places.set(placeKey([...path, index]), {
-      key: at,
-      value: at,
-      text: isScalar(item) ? item.source : undefined,
-    });
-    recordPlaces(item, [...path, index], places, placeOf);
+  };
+  record(document.contents, []);
+  const problems = [...document.errors, ...document.warnings].map((one) => invalid(one.pos[0], one.message));
+  try {
+    const value: unknown = problems.length > 0 ? undefined : (document.toJS() ?? {});
+    return withWritten({ file, value, places, problems });
+  } catch (error) {
+    return { file, value: undefined, places, problems: [invalid(0, errorReason(error))] };
   }
 }
 
