@@ -85,7 +85,7 @@ export const rulesOf = ({ findings }: Checked, level = 'error'): string[] =>
 
 /** How each attempt at a job ended, for assertion messages. */
 export const endsOf = ({ outcome, attempts }: JobState): string =>
-  JSON.stringify([outcome, ...attempts.map((one) => [one.ending, one.exit, one.pool?.site, one.fault])]);
+  JSON.stringify([outcome, ...attempts.map((one) => [one.ending, one.exit, one.site, one.fault])]);
 
 export const constraint = (run: string): [string, string] => [
   '-constraint',

@@ -70,7 +70,7 @@ describe('a training that dies on a real pool', { concurrency: 3 }, () => {
     );
     const [first = 0, second = 0, third = 0] = requests.map(([, disk]) => disk);
     assert.deepEqual([second / first, third / first], [2, 4]);
-    assert.equal(new Set(state.attempts.map(({ pool }) => pool?.site)).size, 3);
+    assert.equal(new Set(state.attempts.map(({ site }) => site)).size, 3);
   });
 
   test('with an empty output on a full disk is retried elsewhere with more disk', async (t) => {
@@ -99,6 +99,6 @@ describe('a training that dies on a real pool', { concurrency: 3 }, () => {
       [87, 0],
       JSON.stringify(state),
     );
-    assert.equal(new Set(state.attempts.map(({ pool }) => pool?.site)).size, 2);
+    assert.equal(new Set(state.attempts.map(({ site }) => site)).size, 2);
   });
 });

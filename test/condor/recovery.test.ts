@@ -39,7 +39,7 @@ const longer = hangMs / 1000;
 /** Uses more memory than its slot has, and waits until the pool notices. */
 const takingTooMuch = `exec python3 -c 'import sys, time; x = b"x" * (int(sys.argv[1]) + 120 << 20); time.sleep(${longer})' $memory`;
 
-const sitesOf = ({ attempts }: JobState): (string | undefined)[] => attempts.map(({ pool }) => pool?.site);
+const sitesOf = ({ attempts }: JobState): string[] => attempts.map(({ site }) => site);
 const exitsOf = ({ attempts }: JobState): unknown[] => attempts.map(({ exit }) => exit);
 
 describe('the schedd recovers jobs with no user logged in', { concurrency: 4 }, () => {
