@@ -99,7 +99,7 @@ urllib.request.urlretrieve("http://203.0.113.1/resnet50.pth", "out")
     const ofRun = `UpdraftRun == "${path.basename(run)}"`;
     const [asked = ''] = await harness.ask(ofRun, 'RequestMemory', 'RequestDisk');
     const [memory = 0, disk = 0] = asked.split(' ').map(Number);
-    assert.ok(memory >= 3800, `${memory} MB`);
+    assert.ok(memory >= 1900, `${memory} MB`);
     assert.ok(disk >= 900_000, `${disk} kB`);
     const small = ['--set', 'environment.pack.bytes=2000000000', '--set', 'resources.disk="2 GB"'];
     const { findings } = await harness.check('--quick', ...small);
