@@ -1,57 +1,26 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
-import { promisify } from 'node:util';
-import { findPython } from '../../src/environment/find-python.ts';
 import { readRunState } from '../../src/run/run-states.ts';
 import { carriedLibrary, readLibrary } from '../../scripts/agent-bundle.ts';
 import { pythonPackages } from '../../scripts/python-packages.ts';
 import { RunHarness } from '../run/run-harness.ts';
-import { hangMs } from '../hang-limit.ts';
+import { env, findWith, passInPython, run } from './in-python.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
-const run = promisify(execFile);
 const cwd = path.resolve(import.meta.dirname, '../../python');
 
-const suites = [
-  'test_updraft',
-  'test_stream',
-  'test_images',
-  'test_random',
-  'test_trust',
-  'test_private',
-  'test_ranks',
-];
-
-/** With what the set-up has installed from PyPI. */
-const env = { ...process.env, PYTHONPATH: pythonPackages };
-
-/** Only installed, not imported: PyTorch takes seconds, and the tests say soon enough if it does not work. */
-const findWith = async (modules: string[]): Promise<string | undefined> =>
-  (await findPython(modules, env, { signal: AbortSignal.timeout(hangMs), isQuick: true })).found;
-
 test('a training with updraft resumes at the very next batch', async (t) => {
-  const withTorch = await findWith(['torch', 'numpy']);
-  const python = withTorch ?? (await findWith([]));
-  if (python === undefined) {
-    t.skip('no Python on this machine');
-    return;
-  }
-  const { stderr } = await run(python, ['-B', '-m', 'unittest', ...suites], { cwd });
-  const ended = /^OK(?: \(skipped=(\d+)\))?$/m.exec(stderr);
-  assert.ok(ended, stderr);
-  // A test of its own: only those are counted as skipped, by name.
-  const lacks =
-    withTorch === undefined
-      ? 'no Python on this machine has torch, numpy'
-      : 'its PyTorch is too old, or it has no Pillow or torchvision';
-  if (ended[1] !== undefined)
-    await t.test(`${ended[1]} of its tests in Python`, (part) => {
-      part.skip(lacks);
-    });
+  await passInPython(t, [
+    'test_updraft',
+    'test_stream',
+    'test_images',
+    'test_random',
+    'test_trust',
+    'test_private',
+  ]);
 });
 
 for (const [framework, modules, suite] of [
