@@ -47,6 +47,7 @@ function report(tally: Tally, { name, passed, output }: StepResult): void {
 const longest = [
   'examples/pool',
   'python/updraft',
+  'python/ranks',
   'docs/guides',
   'adopt/advised-jobs',
   'adopt/advice',
