@@ -74,6 +74,9 @@ class RanksTest(unittest.TestCase):
             if codes[child] not in (0, updraft.SAVED):
                 for one in children:
                     os.kill(one, signal.SIGKILL)
+        if -signal.SIGSEGV in codes.values() and torch.__version__.startswith("1."):
+            # Pure Python cannot cause it: DistributedDataParallel of Debian's 1.13, on a Python that it was not made for.
+            self.skipTest("PyTorch 1 crashed by itself")
         return list(codes.values())
 
     def _start(self, rank: int, count: int, port: int, train: Any, killed: Killed, env: dict[str, str]) -> int:
