@@ -107,7 +107,9 @@ describe('the schedd recovers jobs with no user logged in', { concurrency: 4 }, 
     const harness = await scripted(t, 'exit 96', 'attempts = 50\n[recovery]\ngive_up_after = "8s"\n');
     if (harness === undefined) return;
     const job = onlyJob(await harness.finish(await harness.submit()));
-    assert.equal(job.outcome, 'failed');
+    // Where the pool is slow, the job waits for a match when its time is over: then it is held, for good.
+    if (job.outcome === 'held') assert.match(job.held?.message ?? '', /given up/);
+    else assert.equal(job.outcome, 'failed');
     assert.ok(job.attempts.length < 6, `${job.attempts.length} attempts`);
   });
 
