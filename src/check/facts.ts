@@ -109,7 +109,7 @@ export interface SoftwareFact {
   isImage: boolean;
   tools: ReadonlySet<string>;
   /** The interpreter that was asked; undefined if there is none. */
-  python?: { path: string; has: ReadonlySet<string> };
+  python?: { path: string; has: ReadonlySet<string>; versions: ReadonlyMap<string, string> };
   /** CUDA version of PyTorch, or `none` for a build without CUDA. */
   cuda?: string;
 }
@@ -124,6 +124,16 @@ export interface SoftwareFacts {
   /** What the job needs but does not send. */
   uses: Uses;
   software: SoftwareFact | undefined;
+  versions?: VersionFact | undefined;
+}
+
+/** Where the folder's description of its software asks for other versions than the job will have. */
+export interface VersionFact {
+  /** `requirements.txt` */
+  file: string;
+  /** `on this machine (/usr/bin/python3)`, `in pixi.lock` */
+  where: string;
+  unmet: readonly { name: string; spec: string; has: string }[];
 }
 
 export interface SecretFacts {

@@ -32,14 +32,27 @@ test('a real Python reports its modules', (t) => {
   assert.deepEqual([...answer.pythons[0].has], ['json']);
 });
 
+test('a Python reports its version and those of packages, however they are called', () => {
+  const answer = readProbe(
+    'updraft-probe python /a\nupdraft-probe version python 3.11.2\nupdraft-probe version torch 2.1.0+cpu\nupdraft-probe end\n',
+  );
+  assert.deepEqual(
+    [...(answer?.pythons[0]?.versions ?? [])],
+    [
+      ['python', '3.11.2'],
+      ['torch', '2.1.0+cpu'],
+    ],
+  );
+});
+
 test('a truncated answer is ignored', () => {
   assert.equal(readProbe('updraft-probe tool cat\nFATAL: no such image\n'), undefined);
 });
 
 test('the interpreter with the declared modules is chosen', () => {
   const pythons = [
-    { path: '/a/python3', has: new Set(['json']) },
-    { path: '/b/python3', has: new Set(['json', 'torch']) },
+    { path: '/a/python3', has: new Set(['json']), versions: new Map<string, string>() },
+    { path: '/b/python3', has: new Set(['json', 'torch']), versions: new Map<string, string>() },
   ];
   const choose = (declared: string[]) => choosePython({ tools: new Set(), pythons }, declared)?.path;
   assert.deepEqual(

@@ -4,7 +4,7 @@ import type { Uses } from './code/read-code.ts';
 /** What a probe found, interpreter by interpreter. */
 export interface ProbeAnswer {
   tools: Set<string>;
-  pythons: { path: string; has: Set<string>; cuda?: string }[];
+  pythons: { path: string; has: Set<string>; versions: Map<string, string>; cuda?: string }[];
 }
 
 /** Marks our lines among what the image's startup may print. */
@@ -12,7 +12,14 @@ const mark = 'updraft-probe';
 
 const askPython = [
   'import importlib.util, sys',
-  'for name in sys.argv[2:]:',
+  'try:',
+  `    print("${mark} version python", "%d.%d.%d" % sys.version_info[:3])`,
+  '    if sys.argv[2]: from importlib.metadata import version',
+  '    for name in sys.argv[2].split(","):',
+  `        try: print("${mark} version", name, version(name))`,
+  '        except Exception: pass',
+  'except Exception: pass',
+  'for name in sys.argv[3:]:',
   '    try: found = importlib.util.find_spec(name) is not None',
   '    except Exception: found = False',
   `    if found: print("${mark} has", name)`,
@@ -26,8 +33,15 @@ const askPython = [
 /** Interpreters to try besides those that the commands name, as the agent does. */
 const defaultPythons = ['python3', 'python', '/usr/bin/python3', '/usr/local/bin/python3'];
 
-/** A script for `/bin/sh` that prints which tools and modules exist. It changes nothing and needs no network. */
-export function probeScript({ tools, modules, pythons }: Uses, wantCuda: boolean): string {
+/**
+ * A script for `/bin/sh` that prints which tools and modules exist, and the versions of packages. It changes nothing
+ * and needs no network.
+ */
+export function probeScript(
+  { tools, modules, pythons }: Uses,
+  wantCuda: boolean,
+  packages: readonly string[] = [],
+): string {
   const quoted = (names: readonly string[]): string => names.map(shellQuote).join(' ');
   const isNeeded = modules.length > 0 || pythons.length > 0;
   const asked = isNeeded ? [...new Set([...pythons, ...defaultPythons])] : [];
@@ -45,7 +59,7 @@ export function probeScript({ tools, modules, pythons }: Uses, wantCuda: boolean
     modules.length === 0
       ? '  continue'
       : `  "$python" -c ${shellQuote(askPython)} ${wantCuda ? 'cuda' : 'no'} ` +
-        `${quoted(modules.map(({ name }) => name))} 2>/dev/null`,
+        `${quoted([packages.join(','), ...modules.map(({ name }) => name)])} 2>/dev/null`,
     'done',
     `echo "${mark} end"`,
     '',
@@ -60,8 +74,9 @@ export function readProbe(output: string): ProbeAnswer | undefined {
     const python = answer.pythons.at(-1);
     if (word === 'end') return answer;
     if (word === 'tool') answer.tools.add(value);
-    if (word === 'python') answer.pythons.push({ path: value, has: new Set() });
+    if (word === 'python') answer.pythons.push({ path: value, has: new Set(), versions: new Map() });
     if (word === 'has') python?.has.add(value);
+    if (word === 'version') python?.versions.set(value.split(' ')[0] ?? '', value.split(' ')[1] ?? '');
     if (word === 'cuda' && python !== undefined) python.cuda = value;
   }
   return undefined;

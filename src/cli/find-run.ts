@@ -116,7 +116,8 @@ function noRuns(cwd: string, word: string | undefined): Fault {
   });
 }
 
-function* upwards(from: string): Generator<string> {
+/** A folder and those above it. */
+export function* upwards(from: string): Generator<string> {
   for (let folder = path.resolve(from); ; folder = path.dirname(folder)) {
     yield folder;
     if (folder === path.dirname(folder)) return;

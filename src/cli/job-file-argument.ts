@@ -1,8 +1,12 @@
+import { readdir } from 'node:fs/promises';
+import path from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import { nearest, shellQuote } from '@updraft/base';
+import { jobFileNames } from '@updraft/account/run-folder';
 import { pools } from '../job/choices.ts';
 import type { LoadOptions } from '../job/load-plan.ts';
 import type { Cli } from './cli.ts';
+import { upwards } from './find-run.ts';
 
 /** The same arguments for a suggested command, each with a leading space; defaults are left out. */
 export function jobFileArgument(where: string, options: JobFileOptions = {}): string {
@@ -39,6 +43,19 @@ function poolOption(name: string): string {
   const close = nearest(name, pools);
   const hint = close === undefined ? '' : ` (did you mean "${close}"?)`;
   throw new InvalidArgumentError(`it must be one of ${pools.join(', ')}${hint}.`);
+}
+
+/** The folder of the nearest job file above, for a command that changes nothing, where nobody named one. */
+export async function jobFileAbove({ cwd, err }: Pick<Cli, 'cwd' | 'err'>, where: string): Promise<string> {
+  for (const folder of where === '.' ? upwards(cwd) : []) {
+    const names = await readdir(folder).catch((): string[] => []);
+    const name = jobFileNames.find((one) => names.includes(one));
+    if (name === undefined) continue;
+    if (folder === path.resolve(cwd)) return where;
+    err(`this folder has no job file; ${path.join(folder, name)} is meant\n`);
+    return path.relative(cwd, folder);
+  }
+  return where;
 }
 
 /** The options as `loadPlan` takes them. */

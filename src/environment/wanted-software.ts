@@ -3,7 +3,7 @@ import path from 'node:path';
 import { getStaticTOMLValue, parseTOML } from 'toml-eslint-parser';
 import { defined, errorReason } from '@updraft/base';
 import { Fault } from '@updraft/account/fault';
-import { yaml } from './pixi-lock.ts';
+import { compareVersions, yaml } from './pixi-lock.ts';
 
 /** The file in which the software of a project is written down. */
 export interface SoftwareSource {
@@ -25,17 +25,23 @@ export function sourceOf(place: string): SoftwareSource {
   return { kind: kind ?? (/\.ya?ml$/.test(name) ? 'conda' : 'requirements'), place };
 }
 
-/** The best description of the software in a folder. */
-export async function findSoftware(folder: string): Promise<SoftwareSource | undefined> {
-  const names = (await readdir(folder).catch((): string[] => [])).sort();
-  for (const [pattern, kind] of kinds) {
+/** The best description of the software in a folder; without Pixi's, which has a lock. */
+export async function findSoftware(
+  folder: string,
+  { withPixi = true } = {},
+): Promise<SoftwareSource | undefined> {
+  // `requirements.txt` before `requirements-dev.txt`.
+  const names = (await readdir(folder).catch((): string[] => [])).sort(
+    (a, b) => a.length - b.length || (a < b ? -1 : 1),
+  );
+  for (const [pattern, kind] of withPixi ? kinds : kinds.slice(1)) {
     const name = names.find((one) => pattern.test(one));
     const place = path.join(folder, name ?? '');
     if (name === undefined) continue;
     if (kind !== 'pyproject') return { kind, place };
     const text = await readFile(place, 'utf8').catch(() => '');
-    if (/^\[tool\.pixi\b/m.test(text)) return { kind: 'pixi', place };
-    if (/^dependencies\s*=/m.test(text)) return { kind, place };
+    if (withPixi && /^\[tool\.pixi\b/m.test(text)) return { kind: 'pixi', place };
+    if (/^dependencies\s*=|^\[tool\.poetry\.dependencies\]/m.test(text)) return { kind, place };
   }
   return undefined;
 }
@@ -213,14 +219,120 @@ const condaSpec = (version: string): string => {
   return version === '' ? '*' : fuzzy === undefined ? version : `${fuzzy}.*`;
 };
 
-/** Reads the dependencies in a `pyproject.toml`. */
-export function readProjectTables({ project }: Record<string, unknown>): WantedSoftware {
+/** Reads the dependencies in a `pyproject.toml`, or those that Poetry keeps there. */
+export function readProjectTables({ project, tool }: Record<string, unknown>): WantedSoftware {
   const software = noSoftware();
   const { dependencies, 'requires-python': python } = (project ?? {}) as Record<string, unknown>;
   if (typeof python === 'string') software.python = python;
   for (const text of Array.isArray(dependencies) ? (dependencies as unknown[]) : [])
     if (typeof text === 'string') addRequirement(software, text);
+  const { poetry } = (tool ?? {}) as { poetry?: { dependencies?: Record<string, unknown> } };
+  for (const [name, said] of Object.entries(poetry?.dependencies ?? {})) {
+    const { version, markers } = (typeof said === 'string' ? { version: said } : said) as Record<
+      string,
+      unknown
+    >;
+    if (typeof version !== 'string')
+      software.lost.push({
+        what: `${name} of Poetry`,
+        why: 'has no single version: name it in the manifest',
+      });
+    else if (name === 'python') software.python = poetrySpec(version);
+    else
+      addRequirement(
+        software,
+        `${name}${poetrySpec(version)}${typeof markers === 'string' ? `; ${markers}` : ''}`,
+      );
+  }
   return software;
+}
+
+/** `^1.2` → `>=1.2,<2`, `~1.2` → `>=1.2,==1.2.*`, `1.2` → `==1.2`. */
+function poetrySpec(version: string): string {
+  const clauses = version.split(',').map((clause) => {
+    const [, sign = '', text = ''] = /^\s*([\^~]?)v?(\d[\w.*]*)\s*$/.exec(clause) ?? [];
+    if (text === '') return clause.trim();
+    const parts = text.split('.');
+    const first = parts.findIndex((part) => Number(part) > 0);
+    const upper = parts.slice(0, first + 1).map((part, index) => (index === first ? Number(part) + 1 : part));
+    if (sign === '^' && first >= 0) return `>=${text},<${upper.join('.')}`;
+    return sign === '' ? `==${text}` : `>=${text},==${parts.slice(0, 2).join('.')}.*`;
+  });
+  return clauses.join(',').replace(/^\*$/, '');
+}
+
+/** What asks for another version than there is, and what cannot be compared. */
+export interface VersionsApart {
+  unmet: { name: string; spec: string; has: string }[];
+  unread: string[];
+}
+
+/** Compares by the names of PyPI; `python` is the interpreter. What is not there at all does not differ. */
+export function compareSoftware(
+  { python, conda, pypi }: WantedSoftware,
+  has: ReadonlyMap<string, string>,
+): VersionsApart {
+  const apart: VersionsApart = { unmet: [], unread: [] };
+  const own = python === undefined ? [] : [{ name: 'python', spec: python }];
+  const packages = conda.map((one) => ({ ...one, name: torchConda.test(one.name) ? 'torch' : one.name }));
+  for (const { name, spec, marker, url } of [...own, ...packages, ...pypi] as Wanted[]) {
+    const version = has.get(name);
+    const isWanted = marker === undefined || holds(marker, has.get('python') ?? '');
+    if (version === undefined || url !== undefined || isWanted === false) continue;
+    const isMet = isWanted && meets(version, spec);
+    if (isMet === undefined)
+      apart.unread.push(marker === undefined ? `${name}${spec}` : `${name}; ${marker}`);
+    else if (!isMet) apart.unmet.push({ name, spec, has: version });
+  }
+  return apart;
+}
+
+const numbersOf = (version: string): string => /^v?(\d+(?:\.\d+)*)/.exec(version)?.[1] ?? '';
+
+/** By PEP 440. A version before or after a release counts as the release, as builds of PyTorch by others have it. */
+function meets(version: string, spec: string): boolean | undefined {
+  const has = numbersOf(version);
+  const clauses = spec.split(',').map((clause): boolean | undefined => {
+    const [, sign = '==', text = '', star] = /^(===?|[!<>~]=|[<>])?v?(\d[\w.]*?)(\.\*)?$/.exec(clause) ?? [];
+    const wanted = numbersOf(text);
+    if (wanted === '') return clause === '*' || undefined;
+    const within = (length: number): boolean => {
+      const [here, there] = [has, wanted].map((one) =>
+        [...one.split('.'), '0', '0', '0', '0'].slice(0, length),
+      );
+      return compareVersions(here?.join('.') ?? '', there?.join('.') ?? '') === 0;
+    };
+    const order = compareVersions(has, wanted);
+    const isSame = star === undefined ? order === 0 : within(wanted.split('.').length);
+    if (order === 0 && (has !== version.replace(/\+.*$/, '') || wanted !== text)) return true;
+    if (sign === '~=') return order >= 0 && within(wanted.split('.').length - 1);
+    if (sign.startsWith('=')) return isSame;
+    if (sign === '!=') return !isSame;
+    return (sign.startsWith('<') ? order < 0 : order > 0) || (sign.endsWith('=') && order === 0);
+  });
+  return has === '' || clauses.includes(undefined) ? undefined : !clauses.includes(false);
+}
+
+/** What markers may ask of a machine that trains. */
+const machine: Record<string, string> = {
+  ...{ sys_platform: 'linux', platform_system: 'Linux', os_name: 'posix', extra: '' },
+  ...{ implementation_name: 'cpython', platform_python_implementation: 'CPython' },
+};
+
+/** Whether a marker holds; undefined for one with brackets, or about something else. */
+function holds(marker: string, python: string): boolean | undefined {
+  const any = marker.split(/\s+or\s+/).map((all) => {
+    const parts = all.split(/\s+and\s+/).map((text) => {
+      const [, name = '', sign = '', value = ''] =
+        /^\s*(\w+)\s*([=!<>~]+)\s*["']([^"']*)["']\s*$/.exec(text) ?? [];
+      if (name === 'python_version') return meets(python.split('.', 2).join('.'), sign + value);
+      if (name === 'python_full_version') return meets(python, sign + value);
+      const found = machine[name];
+      return found === undefined || !/^[!=]=$/.test(sign) ? undefined : (found === value) === (sign === '==');
+    });
+    return parts.includes(false) ? false : parts.includes(undefined) ? undefined : true;
+  });
+  return any.includes(true) || (any.includes(undefined) ? undefined : false);
 }
 
 /** PyTorch and what is built for one version of it. */

@@ -22,7 +22,12 @@ export const poolKind = (name: string): PoolKind | undefined =>
 export function openPool(name: string, context: PoolContext): Pool {
   const kind = poolKind(name);
   if (kind !== undefined) return withSecrets(kind.open(context), context.env);
-  throw new Fault('pool-unreachable', `this version of Updraft has no pool "${name}"`, {
+  // The entry that names the pool is of a version that cannot be read here.
+  const why =
+    name === ''
+      ? 'a newer version of Updraft made this run'
+      : `this version of Updraft has no pool "${name}"`;
+  throw new Fault('pool-unreachable', why, {
     fix: `use the version that made the run, or one of these pools: ${Object.keys(poolKinds).join(', ')}`,
     about: name,
   });

@@ -77,6 +77,8 @@ export interface PoolRecords {
   readonly eventLog?: string;
   /** The supervisor's state, for pools with one. */
   supervisor?(runFolder: string): Promise<SupervisorState>;
+  /** What the user's runs hold of this machine, for a pool that is this machine. */
+  heldByRuns?(env: Env): Promise<{ run: string; cpus: number }[]>;
   /**
    * What the scheduler's or the jobs' own files add to the run's journal; undefined if the journal has everything. Read
    * after the journal, so it must also name its rounds (`round-started`): a job that had ended waits again.

@@ -4,7 +4,8 @@ import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
 import type { Asking } from './asking.ts';
-import { askSoftware, type SoftwareQuestion } from './ask-software.ts';
+import { makePlanFrom } from '../../test/check/facts.ts';
+import { askSoftware, askVersions, askWanted, type SoftwareQuestion } from './ask-software.ts';
 
 const use = (name: string) => ({ name, place: { file: 'x', line: 1 }, isCertain: true });
 
@@ -61,4 +62,31 @@ test('absent images, packed environments and other platforms are reported as unc
 test("without an image the local pool's software is this machine's", async (t) => {
   const { facts } = await ask(t, '', { image: undefined, isHere: true });
   assert.deepEqual([facts?.where, facts?.isImage, facts?.tools.has('cat')], ['this machine', false, true]);
+});
+
+test('the folder of a job says which versions it wants, and what cannot be read is named', async (t) => {
+  const folder = await temporaryFolder(t, {
+    'requirements-dev.txt': 'ruff',
+    'requirements.txt': 'torch>=2.6\nnumpy<2; platform_machine == "arm64"\n',
+  });
+  const { facts: wanted } = await askWanted(folder);
+  assert.ok(wanted !== undefined);
+  const versions = new Map([
+    ['torch', '1.13.0a0'],
+    ['numpy', '2.0'],
+  ]);
+  const found = { where: 'this machine', isImage: false, tools: new Set<string>() };
+  const python = { path: '/usr/bin/python3', has: new Set<string>(), versions };
+  const { facts, unchecked } = await askVersions(wanted, makePlanFrom(), { ...found, python });
+  assert.deepEqual(facts, {
+    file: 'requirements.txt',
+    where: 'on this machine (/usr/bin/python3)',
+    unmet: [{ name: 'torch', spec: '>=2.6', has: '1.13.0a0' }],
+  });
+  assert.deepEqual(
+    unchecked.map(({ what }) => what),
+    ['requirements.txt: numpy; platform_machine == "arm64"'],
+  );
+  await writeFile(path.join(folder, 'requirements.txt'), '-r nothing.txt\n');
+  assert.match((await askWanted(folder)).unchecked[0]?.why ?? '', /requirements\.txt: no such file/);
 });

@@ -3,11 +3,13 @@ import { once } from 'node:events';
 import path from 'node:path';
 import { counted, defined, findProgram, isThere } from '@updraft/base';
 import { choosePython, probeScript, readProbe } from '../check/software-probe.ts';
-import type { SoftwareFact } from '../check/facts.ts';
+import type { SoftwareFact, VersionFact } from '../check/facts.ts';
 import type { Uses } from '../check/code/read-code.ts';
+import type { WantedSoftware } from '../environment/wanted-software.ts';
+import type { Plan } from '../job/plan.ts';
 import type { Asking } from './asking.ts';
 import { isObject } from './ask-objects.ts';
-import { notChecked, type Gathered } from './gathered.ts';
+import { notChecked, reasonOf, type Gathered } from './gathered.ts';
 
 /** The software a job runs in, and what it uses of it. */
 export interface SoftwareQuestion {
@@ -22,6 +24,8 @@ export interface SoftwareQuestion {
   /** Modules that the job file declares. */
   declared: readonly string[];
   wantCuda: boolean;
+  /** Packages whose versions matter. */
+  packages?: readonly string[];
   uses: Uses;
 }
 
@@ -62,10 +66,11 @@ async function probe(
   asking: Asking,
   command: readonly string[],
   where: string,
-  { uses, declared, wantCuda, image }: SoftwareQuestion,
+  { uses, declared, wantCuda, packages, image }: SoftwareQuestion,
   timeoutMs: number,
 ): Promise<Gathered<SoftwareFact | undefined>> {
-  const { output, trouble } = await runScript(asking, command, probeScript(uses, wantCuda), timeoutMs);
+  const script = probeScript(uses, wantCuda, packages);
+  const { output, trouble } = await runScript(asking, command, script, timeoutMs);
   const answer = readProbe(output);
   if (answer === undefined) return unknown(`inspecting ${where} failed: ${trouble}`);
   const python = choosePython(answer, declared);
@@ -84,6 +89,59 @@ async function probe(
     .map(([has, asked, word]) => (has === asked ? counted(has, word) : `${has} of ${counted(asked, word)}`));
   const said = `${used.join(' and ')} found`;
   return { facts, looked: [{ what: where, said }], unchecked: [] };
+}
+
+/** What the folder of a job says about its software: its file, and the packages by name. */
+export async function askWanted(
+  folder: string,
+): Promise<Gathered<{ file: string; software: WantedSoftware } | undefined>> {
+  const { findSoftware, readSoftware } = await import('../environment/wanted-software.ts');
+  const source = await findSoftware(folder, { withPixi: false });
+  if (source === undefined) return { facts: undefined, looked: [], unchecked: [] };
+  const file = path.basename(source.place);
+  try {
+    return { facts: { file, software: await readSoftware(source) }, looked: [], unchecked: [] };
+  } catch (error) {
+    return notChecked(undefined, file, reasonOf(error));
+  }
+}
+
+/** The names to ask a Python for: conda's PyTorch is another on PyPI. */
+export const packagesOf = ({ conda, pypi }: WantedSoftware): string[] => [
+  'torch',
+  ...[...conda, ...pypi].map(({ name }) => name),
+];
+
+/** Compares what is wanted with the lock of the job's environment, or with what was found here or in the image. */
+export async function askVersions(
+  { file, software }: { file: string; software: WantedSoftware },
+  { folder, spec, environment }: Plan,
+  found: SoftwareFact | undefined,
+): Promise<Gathered<VersionFact | undefined>> {
+  const { compareSoftware } = await import('../environment/wanted-software.ts');
+  const { pixi } = spec.environment;
+  const locked = environment?.facts !== undefined && environment.fallback === undefined ? pixi : undefined;
+  const has = locked === undefined ? found?.python?.versions : await lockedVersions(folder, locked);
+  if (has === undefined) return { facts: undefined, looked: [], unchecked: [] };
+  const { unmet, unread } = compareSoftware(software, has);
+  const place = found && `${found.isImage ? 'in' : 'on'} ${found.where} (${found.python?.path ?? ''})`;
+  const where = locked === undefined ? (place ?? '') : 'in pixi.lock';
+  const unchecked = unread.map((what) => ({ what: `${file}: ${what}`, why: 'its version is not compared' }));
+  return { facts: { file, where, unmet }, looked: [], unchecked };
+}
+
+async function lockedVersions(
+  folder: string,
+  { manifest, environment, platform }: NonNullable<Plan['spec']['environment']['pixi']>,
+): Promise<Map<string, string>> {
+  const { loadWorkspace } = await import('../environment/load-workspace.ts');
+  const { selectLocked } = await import('../environment/pixi-lock.ts');
+  const { lock } = await loadWorkspace(path.join(folder, manifest));
+  const { packages } = selectLocked(lock, environment, platform);
+  const named = packages.flatMap((one) =>
+    [one.name, ...one.onPypi].map((name) => [name, one.version] as const),
+  );
+  return new Map(named.map(([name, version]) => [name === 'pytorch' ? 'torch' : name, version]));
 }
 
 /** Runs a program with a script on its standard input, within the timeout. */

@@ -15,7 +15,9 @@ const image = (tools: string[], has?: string[], cuda?: string): SoftwareFact => 
   where: 'the image x.sif',
   isImage: true,
   tools: new Set(['sh', 'python3', ...tools]),
-  ...(has === undefined ? {} : { python: { path: '/usr/bin/python3', has: new Set(has) } }),
+  ...(has === undefined
+    ? {}
+    : { python: { path: '/usr/bin/python3', has: new Set(has), versions: new Map() } }),
   ...(cuda === undefined ? {} : { cuda }),
 });
 const found = (software: SoftwareFact | undefined) =>
@@ -43,6 +45,23 @@ test('an image that has everything is no finding, nor is one that could not be i
 
 test('an image without Python is reported once, not for every module', () => {
   assert.deepEqual(shown(image(['wget', 'unzip'])), ['error module-missing train.py:1']);
+});
+
+test('of versions that differ, those of what the job imports are named in one warning', () => {
+  const versions = {
+    file: 'requirements.txt',
+    where: 'on this machine',
+    unmet: [
+      { name: 'scipy', spec: '>=2', has: '1.10.1' },
+      { name: 'jinja2', spec: '==3.1', has: '3.2' },
+    ],
+  };
+  const facts = { ...someFacts(job, sent), versions };
+  assert.deepEqual(
+    applyRules(softwareRules, facts).map(({ level, message }) => `${level} ${message}`),
+    ['warning other versions on this machine than requirements.txt wants: scipy 1.10.1 (wanted: >=2)'],
+  );
+  assert.deepEqual(applyRules(softwareRules, { ...facts, versions: { ...versions, unmet: [] } }), []);
 });
 
 function cuda(built: string | undefined, resources: string): string[] {

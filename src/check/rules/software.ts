@@ -1,5 +1,13 @@
 import path from 'node:path';
-import { counted, editDistance, type Found, nearest, type Rule, type RuleResult } from '@updraft/base';
+import {
+  counted,
+  editDistance,
+  firstFew,
+  type Found,
+  nearest,
+  type Rule,
+  type RuleResult,
+} from '@updraft/base';
 import { poolTraits } from '../../job/pool-traits.ts';
 import type { Use } from '../code/read-code.ts';
 import type { Facts, PlanFacts, SoftwareFact, SoftwareFacts } from '../facts.ts';
@@ -77,6 +85,24 @@ export const softwareRules: Rule<SoftwareFacts>[] = [
     about:
       'A Python module that is imported only in a function or branch is not in its image or on its machine.',
     check: (facts) => missingUses(facts, false, missingModules),
+  },
+  {
+    name: 'version-differs',
+    level: 'warning',
+    about:
+      'requirements.txt, environment.yml or pyproject.toml asks for another version than the job will have.',
+    check: ({ versions, uses: { modules } }) => {
+      const isImported = (name: string): boolean =>
+        name === 'python' ||
+        modules.some((use) => use.name === (installedAs.get(name) ?? name.replaceAll('-', '_')));
+      const apart = versions?.unmet.filter(({ name }) => isImported(name)) ?? [];
+      if (versions === undefined || apart.length === 0) return [];
+      const shown = apart.map(({ name, spec, has }) => `${name} ${has} (wanted: ${spec})`);
+      return {
+        message: `other versions ${versions.where} than ${versions.file} wants: ${firstFew(shown, 4)}`,
+        fix: `install those, or correct ${versions.file}: the training may need what another version lacks`,
+      };
+    },
   },
 ];
 

@@ -8,6 +8,7 @@ import { cliMain } from '../../../test/programs.ts';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import type { SpecProblem } from '../../job/source-file.ts';
 import * as check from './check.ts';
+import * as plan from './plan.ts';
 
 const good = 'name = "x"\n[train]\ncommand = "cat t.txt > m"\noutputs = ["m"]\nfiles = ["t.txt"]\n';
 
@@ -19,6 +20,16 @@ test('a good file is ok, with a summary and the next commands', async (t) => {
     'ok: x: 1 job on the pool "local"; 1 file (4 B), 0 data sets\n\nchecked\n  this machine  1 command found\n',
   );
   assert.match(err, /next:\n {2}updraft plan job {2}/);
+});
+
+test('in a folder below, the job file above is meant, and said', async (t) => {
+  const cwd = await temporaryFolder(t, { 'updraft.toml': good, 't.txt': '', 'deep/er/x': '' });
+  const { out, err } = await runCommand(check, [], { cwd: path.join(cwd, 'deep/er') });
+  assert.match(out, /^ok: x: /);
+  assert.ok(err.startsWith(`this folder has no job file; ${cwd}/updraft.toml is meant\n`), err);
+  assert.match(err, /updraft run \.\.\/\.\. /);
+  const planned = await runCommand(plan, [], { cwd: path.join(cwd, 'deep') });
+  assert.match(planned.err, /updraft\.toml is meant\n/);
 });
 
 test('with --json a good file is one object', async (t) => {

@@ -8,7 +8,13 @@ import { type Checked, type CheckOptions, checkPlan } from '../../preflight/chec
 import type { CheckReport } from '../../preflight/gathered.ts';
 import type { Cli } from '../cli.ts';
 import { addHelp } from '../help.ts';
-import { jobFileOptions, type JobFileOptions, jobFileArgument, loadOptions } from '../job-file-argument.ts';
+import {
+  jobFileAbove,
+  jobFileArgument,
+  jobFileOptions,
+  type JobFileOptions,
+  loadOptions,
+} from '../job-file-argument.ts';
 import { openFederation } from '../object/access.ts';
 import { offerLogins } from '../object/offer-login.ts';
 import { headline, sentBytes } from '../submit/plan-text.ts';
@@ -34,7 +40,8 @@ export function configure(command: Command, cli: Cli): void {
     .action((where: string, options: Options) => check(cli, where, options));
 }
 
-async function check(cli: Cli, where: string, options: Options): Promise<void> {
+async function check(cli: Cli, named: string, options: Options): Promise<void> {
+  const where = await jobFileAbove(cli, named);
   const file = path.resolve(cli.cwd, where);
   if (await isSubmitFile(file)) {
     await checkFile(cli, where, file, options);

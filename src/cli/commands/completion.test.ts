@@ -11,11 +11,13 @@ const scriptFor = async (shell: string): Promise<string> =>
   (await runCommand(completion, [shell], { cwd: '/' })).out;
 
 /** What bash offers after these words. */
-async function offered(...words: string[]): Promise<string[]> {
+const offered = async (...words: string[]): Promise<string[]> => await offeredIn('/', ...words);
+
+async function offeredIn(cwd: string, ...words: string[]): Promise<string[]> {
   const line = ['updraft', ...words];
   const ask = `${await scriptFor('bash')}
 COMP_WORDS=("$@"); COMP_CWORD=$(( $# - 1 )); _updraft; printf '%s\\n' "\${COMPREPLY[@]}"`;
-  return execFileSync('bash', ['--norc', '-c', ask, 'bash', ...line], { encoding: 'utf8' })
+  return execFileSync('bash', ['--norc', '-c', ask, 'bash', ...line], { encoding: 'utf8', cwd })
     .trim()
     .split('\n');
 }
@@ -30,6 +32,15 @@ test('bash completes commands, their subcommands and their options', async () =>
 
 test('where a file or a run is expected bash offers nothing, so that it completes files', async () => {
   assert.deepEqual(await offered('report', ''), ['']);
+});
+
+test('bash knows the runs of the folder, and the jobs of a run', async (t) => {
+  const cwd = await temporaryFolder(t, { 'runs/a-1/jobs/0000/x': '', 'runs/b-2/jobs/0001/x': '' });
+  assert.deepEqual(await offeredIn(cwd, 'status', ''), ['a-1', 'b-2']);
+  assert.deepEqual(await offeredIn(cwd, 'logs', 'b'), ['b-2']);
+  assert.deepEqual(await offeredIn(cwd, 'retry', 'b-2', ''), ['0001']);
+  assert.deepEqual(await offeredIn(cwd, 'status', '--j'), ['--json']);
+  assert.deepEqual(await offeredIn(cwd, 'put', ''), ['']);
 });
 
 /** How each shell is asked what may follow, with its script in `$1`. */

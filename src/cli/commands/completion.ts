@@ -23,6 +23,8 @@ export interface CommandWords {
   at: string;
   subcommands: Word[];
   options: Word[];
+  /** It takes a run, and perhaps its jobs. */
+  isOfRuns: boolean;
 }
 
 export interface Word {
@@ -41,7 +43,12 @@ function wordsOf(command: Command, at: string): CommandWords[] {
   const typed = command.createHelp().visibleCommands(command);
   const subcommands = typed.map((one) => ({ word: one.name(), about: one.summary() }));
   return [
-    { at, subcommands, options: [...options, help] },
+    {
+      at,
+      subcommands,
+      options: [...options, help],
+      isOfRuns: command.registeredArguments[0]?.name().startsWith('run') === true,
+    },
     ...typed.flatMap((one) => wordsOf(one, `${at}/${one.name()}`)),
   ];
 }
@@ -51,14 +58,17 @@ type Script = (tree: CommandWords[]) => string;
 
 const paths = (tree: CommandWords[]): string[] => tree.map(({ at }) => at).filter((at) => at !== '');
 const plain = (words: Word[]): string => shellQuote(words.map(({ word }) => word).join(' '));
-const bashCase = ({ at, subcommands, options }: CommandWords): string =>
-  `    '${at}') subcommands=${plain(subcommands)} options=${plain(options)} ;;`;
+/** The jobs of the run that is named already, or else the runs of this folder. */
+const names = '$(ls "runs/$run/jobs" 2>/dev/null || ls runs 2>/dev/null)';
+const bashCase = ({ at, subcommands, options, isOfRuns }: CommandWords): string =>
+  `    '${at}') subcommands=${isOfRuns ? names : plain(subcommands)} options=${plain(options)} ;;`;
 
 const bash: Script = (tree) => `# bash completion of updraft: eval "$(updraft completion bash)"
 _updraft() {
-  local current="\${COMP_WORDS[COMP_CWORD]}" at= word subcommands options
+  local current="\${COMP_WORDS[COMP_CWORD]}" at= run= word subcommands options
   for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     case "$at/$word" in ${paths(tree).join('|')}) at="$at/$word" ;; esac
+    [ -d "runs/$word/jobs" ] && run=$word
   done
   case "$at" in
 ${tree.map(bashCase).join('\n')}
@@ -72,16 +82,17 @@ complete -o default -F _updraft updraft
 /** `_describe` splits at the first colon that no backslash precedes. */
 const described = (words: Word[]): string =>
   words.map(({ word, about }) => shellQuote(`${word}:${about.replaceAll(':', '\\:')}`)).join(' ');
-const zshCase = ({ at, subcommands, options }: CommandWords): string =>
-  `    ('${at}') subcommands=(${described(subcommands)}) options=(${described(options)}) ;;`;
+const zshCase = ({ at, subcommands, options, isOfRuns }: CommandWords): string =>
+  `    ('${at}') subcommands=(${isOfRuns ? names : described(subcommands)}) options=(${described(options)}) ;;`;
 
 const zsh: Script = (tree) => `#compdef updraft
 # zsh completion of updraft: eval "$(updraft completion zsh)"
 _updraft() {
-  local at= word
+  local at= run= word
   local -a subcommands options
   for word in "\${(@)words[2,CURRENT-1]}"; do
     case "$at/$word" in (${paths(tree).join('|')}) at="$at/$word" ;; esac
+    [[ -d "runs/$word/jobs" ]] && run=$word
   done
   case "$at" in
 ${tree.map(zshCase).join('\n')}
@@ -105,10 +116,17 @@ function __updraft_at
   end
   test "$at" = "$argv[1]"
 end
+function __updraft_names
+  for word in (commandline -opc)[2..]
+    test -d "runs/$word/jobs"; and ls "runs/$word/jobs"; and return
+  end
+  ls runs 2>/dev/null
+end
 ${tree
-  .flatMap(({ at, subcommands, options }) => {
+  .flatMap(({ at, subcommands, options, isOfRuns }) => {
     const here = `complete -c updraft -n "__updraft_at '${at}'"`;
     return [
+      ...(isOfRuns ? [`${here} -a '(__updraft_names)'`] : []),
       ...subcommands.map(({ word, about }) => `${here} -f -a ${word} -d ${fishQuote(about)}`),
       ...options.map(({ word, about }) => `${here} -l ${word.slice(2)} -d ${fishQuote(about)}`),
     ];

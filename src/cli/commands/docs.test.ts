@@ -17,12 +17,22 @@ test('docs prints the list of pages, a page, and a section', async () => {
   assert.doesNotMatch(section, /\n## /);
 });
 
+test('docs searches the pages for words that name none', async () => {
+  const found = await docs('several', 'processes');
+  assert.match(found, /^\d+ sections with "several processes":\n/);
+  assert.match(found, /^ {2}updraft docs checkpoints#several-processes {3}Several processes$/m);
+  const [, place = ''] = /updraft docs (\S+)/.exec(found) ?? [];
+  assert.match(await docs(place), /^#/);
+  assert.match(await docs('gpu'), /^\d+ sections with "gpu":\n/);
+});
+
 test('docs suggests the page or section that was meant, and prints no other file', async () => {
-  await assert.rejects(docs('checkpoint'), { fix: 'did you mean checkpoints? updraft docs lists them' });
+  await assert.rejects(docs('chekpoints'), { fix: 'did you mean checkpoints? updraft docs lists them' });
   await assert.rejects(docs('commands#plam'), {
     fix: 'did you mean plan? updraft docs commands prints the page',
   });
-  await assert.rejects(docs('../CHANGELOG'), { message: 'there is no page "../CHANGELOG"' });
+  await assert.rejects(docs('../SECRET-plan'), { message: 'there is no page "../SECRET-plan"' });
+  assert.doesNotMatch(await docs('../CHANGELOG'), /^# Changelog/);
 });
 
 test('licenses prints those of Bun, with where its sources are, and of every package that is built in', async () => {

@@ -9,7 +9,13 @@ import type { Policy } from '@updraft/account/recovery';
 import { earlierInterruptions } from '../../run/submit-run.ts';
 import type { Cli } from '../cli.ts';
 import { addHelp } from '../help.ts';
-import { jobFileOptions, type JobFileOptions, jobFileArgument, loadOptions } from '../job-file-argument.ts';
+import {
+  jobFileAbove,
+  jobFileArgument,
+  jobFileOptions,
+  type JobFileOptions,
+  loadOptions,
+} from '../job-file-argument.ts';
 import { findSecrets } from '../../job/secrets.ts';
 import { planPage } from '../submit/plan-text.ts';
 import { printPage } from '../text/phrases.ts';
@@ -25,7 +31,8 @@ export function configure(command: Command, cli: Cli): void {
   jobFileOptions(command)
     .option('--json', 'print the whole plan as JSON, with every job')
     .option('--submit-file', 'print what the scheduler would get: a submit file or batch script')
-    .action(async (where: string, options: JobFileOptions & { json?: true; submitFile?: true }) => {
+    .action(async (named: string, options: JobFileOptions & { json?: true; submitFile?: true }) => {
+      const where = await jobFileAbove(cli, named);
       const plan = await loadPlan(where, loadOptions(cli, options));
       if (options.json) {
         cli.out(`${JSON.stringify(plan, null, 2)}\n`);

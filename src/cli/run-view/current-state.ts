@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { printable, shellQuote, wrap } from '@updraft/base';
+import { counted, firstFew, printable, shellQuote, wrap } from '@updraft/base';
 import { asFault, type Fault } from '@updraft/account/fault';
 import { describeDamage, refusedOfRun, type RunState } from '@updraft/account/journal';
 import { deleteSecrets } from '../../pool/stored-secrets.ts';
@@ -70,7 +70,7 @@ export function printTrouble(cli: Cli, state: RunState): void {
   cli.err(`  fix: ${trouble.fix}\n`);
 }
 
-/** Prints on stderr when an unfinished local run has no supervisor, and how to resume it. */
+/** Prints on stderr for whom an unfinished local run waits, or that it has no supervisor, and how to resume it. */
 export async function printUnsupervised(cli: Cli, folder: string, state: RunState): Promise<void> {
   if (state.endedAt !== undefined) return;
   const supervisor = await poolKind(state.pool)?.supervisor?.(folder);
@@ -78,10 +78,21 @@ export async function printUnsupervised(cli: Cli, folder: string, state: RunStat
     printCanary(cli, folder, state);
     return;
   }
+  if (supervisor.state === 'running') await printHolders(cli, folder, state);
   if (supervisor.state === 'running' || supervisor.state === 'elsewhere') return;
   const who = supervisor.state === 'died' ? ` (process ${supervisor.pid} on ${supervisor.host} is gone)` : '';
   cli.err(`updraft: the run has no supervisor${who}\n`);
   cli.err(`  fix: updraft submit ${shellQuote(path.relative(cli.cwd, folder) || '.')}\n`);
+}
+
+/** Jobs of a local run wait for those of other runs of this user, too. */
+async function printHolders(cli: Cli, folder: string, { pool, tally }: RunState): Promise<void> {
+  const held = tally.waiting > 0 ? ((await poolKind(pool)?.heldByRuns?.(cli.env)) ?? []) : [];
+  const others = held.filter(({ run }) => run !== path.basename(folder));
+  if (others.length === 0) return;
+  const runs = firstFew([...new Set(others.map(({ run }) => printable(run)))], 4);
+  const cpus = others.reduce((sum, one) => sum + one.cpus, 0);
+  cli.err(`waiting for this machine: other runs have ${counted(cpus, 'CPU')} of it (${runs})\n`);
 }
 
 /** On a scheduler no supervisor stays behind to queue the next batch. */

@@ -5,9 +5,13 @@ import { test } from 'node:test';
 import { runCommand } from '../../../test/cli/run-command.ts';
 import { growingRun } from '../../../test/growing-run.ts';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
+import { systemClock } from '@updraft/base';
+import { acquireLease, identifyProcess } from '@updraft/base/processes';
 import { Fault } from '@updraft/account/fault';
 import { jobId, runFiles } from '@updraft/account/run-folder';
 import { loadPlan } from '../../job/load-plan.ts';
+import { localPoolFolder } from '../../pool/local/machine.ts';
+import { Shares } from '../../pool/local/shares.ts';
 import * as compare from '../commands/compare.ts';
 import * as logs from '../commands/logs.ts';
 import * as report from '../commands/report.ts';
@@ -186,6 +190,33 @@ test('a job whose attempt has succeeded is returning its results, not waiting', 
   assert.match(out, /^0000 +1 +returning\b/m);
   assert.match(out, /^0001 +1 +waiting\b/m);
   assert.match(out, /2 jobs, 1 waiting, 1 running$/m);
+});
+
+test('status says whose runs have the machine that a local run waits for', async (t) => {
+  const cwd = await temporaryFolder(t);
+  const { folder } = await growingRun(t, cwd, ['0000']);
+  const env = { XDG_STATE_HOME: path.join(cwd, 'state') };
+  const self = identifyProcess(process.pid);
+  assert.ok(self !== undefined);
+  const lease = await acquireLease(path.join(folder, runFiles.supervisor), self);
+  assert.doesNotMatch((await runCommand(status, [], { cwd, env })).err, /waiting for this machine/);
+  const machine = { cpus: 2, memoryBytes: 1000, gpus: [] };
+  const shares = new Shares(localPoolFolder(env), machine, self, systemClock);
+  await shares.take('/home/runs/other-9/jobs/0000/attempt-1', {
+    ...{ cpus: 2, memoryBytes: 1, gpus: 0, diskBytes: 'auto' },
+  });
+  const { err } = await runCommand(status, [], { cwd, env });
+  await lease?.release();
+  assert.match(err, /^waiting for this machine: other runs have 2 CPUs of it \(other-9\)$/m);
+});
+
+test('a run that a newer version made is called that', async (t) => {
+  const created = '{"v":2,"t":"2027-01-01T00:00:00Z","seq":0,"kind":"run-created","run":"x-1"}\n';
+  const cwd = await temporaryFolder(t, { 'runs/x-1/journal.jsonl': created });
+  await assert.rejects(runCommand(status, [], { cwd }), {
+    message: 'a newer version of Updraft made this run',
+    fix: /^use the version that made the run/,
+  });
 });
 
 test('results, compare and status judge metrics as the job file says', async (t) => {

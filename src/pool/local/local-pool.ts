@@ -17,6 +17,7 @@ import { findImageRunner } from '../image-command.ts';
 import type { Kill, Pool, PoolKind, PoolRecords, PoolContext, SupervisorState } from '../pool.ts';
 import { localPolicy } from './order.ts';
 import { detectMachine, localPoolFolder, type Machine } from './machine.ts';
+import { heldByRuns } from './shares.ts';
 
 const records: PoolRecords = {
   traits: poolTraits.local,
@@ -24,6 +25,7 @@ const records: PoolRecords = {
   source: () => Promise.resolve(undefined),
   account: () => Promise.resolve({}),
   supervisor: supervisorState,
+  heldByRuns: (env) => heldByRuns(localPoolFolder(env)),
   supervisedBy: localPolicy,
 };
 

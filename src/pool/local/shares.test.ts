@@ -8,7 +8,7 @@ import { systemClock } from '@updraft/base';
 import { identifyProcess, type ProcessIdentity } from '@updraft/base/processes';
 import { makeClaim, readClaim } from '../../job/claim.ts';
 import type { Resources } from '../../job/spec.ts';
-import { Shares } from './shares.ts';
+import { heldByRuns, Shares } from './shares.ts';
 
 const self = identifyProcess(process.pid)!;
 const dead: ProcessIdentity = { ...self, start: self.start.replace(/\d+$/, '1') };
@@ -37,6 +37,14 @@ test('CPUs, memory or GPUs can be lacking', async (t) => {
   // A request that grew beyond the machine gets all of its memory, once no other attempt has any.
   assert.equal((await shares.take('/run/1', { ...want, cpus: 1, memoryBytes: 1001 }))?.memoryBytes, 1000);
   assert.equal(await shares.take('/run/2', { ...want, memoryBytes: 1, gpus: 0 }), undefined);
+});
+
+test('which runs hold how much is known without a lease, except of dead supervisors', async (t) => {
+  const { folder, as } = await poolFor(t);
+  await as(self).take('/home/runs/a-1/jobs/0000/attempt-1', { ...want, gpus: 0 });
+  await as(dead).take('/home/runs/b-2/jobs/0000/attempt-1', { ...want, gpus: 0 });
+  assert.deepEqual(await heldByRuns(path.join(folder, 'pool')), [{ run: 'a-1', cpus: 1 }]);
+  assert.deepEqual(await heldByRuns(path.join(folder, 'nowhere')), []);
 });
 
 test('concurrent requests never get more than the machine has', async (t) => {

@@ -85,6 +85,20 @@ export class Shares {
   }
 }
 
+/** What living runs hold of this machine, by run; changes nothing. */
+export async function heldByRuns(folder: string): Promise<{ run: string; cpus: number }[]> {
+  const names = await readdir(folder).catch((): string[] => []);
+  const held = await Promise.all(
+    names.filter((name) => name.endsWith('.share')).map((name) => readHeld(path.join(folder, name))),
+  );
+  return held.flatMap((one) =>
+    one === undefined || livenessOf(one.owner) !== 'alive'
+      ? []
+      : // The attempt is in a folder of its job, among the jobs of the run.
+        [{ run: path.basename(path.resolve(one.attemptFolder, '../../..')), cpus: one.cpus }],
+  );
+}
+
 async function readHeld(file: string): Promise<Held | undefined> {
   try {
     return JSON.parse(await readFile(file, 'utf8')) as Held;
