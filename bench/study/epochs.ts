@@ -35,7 +35,7 @@ export function epochSections(): Section[] {
   const small = (epochs: number, table: OsgTable): Section => ({
     id: table,
     title: `Five jobs of ${epochs} epochs, in seconds`,
-    head: [{ title: 'job' }, { title: 'outcome' }, { title: 'site' }, ...heads],
+    columns: [{ title: 'job' }, { title: 'outcome' }, { title: 'site' }, ...heads],
     rows: readOsgJobs(table).map(smallRow),
   });
   return [
@@ -44,7 +44,7 @@ export function epochSections(): Section[] {
     {
       id: 'epochs',
       title: 'Execution by epochs, in seconds (medians; the 100 jobs of 5 beside those of 20)',
-      head: [{ title: 'site' }, right('an epoch'), right('before the first')],
+      columns: [{ title: 'site' }, right('an epoch'), right('before the first')],
       rows: epochModels().map(({ site, perEpoch, fixed }) => [site, perEpoch.toFixed(0), fixed.toFixed(0)]),
     },
   ];

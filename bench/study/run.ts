@@ -3,7 +3,7 @@ import path from 'node:path';
 import { osgLog, wrongOutputs } from '../../scripts/osg-log.ts';
 import { logSources } from '@updraft/htcondor/eventlog';
 import { readLogs } from '@updraft/account/report';
-import { sectionText } from '@updraft/view/document';
+import { documentText } from '@updraft/view/document';
 import { scratchFolder } from '../scratch.ts';
 import { epochSections } from './epochs.ts';
 import { studySections } from './study-sections.ts';
@@ -19,4 +19,4 @@ if (isStudy) {
 }
 const { jobs, ledger, report } = await readLogs(await logSources(logs), { invalid: wrongOutputs() });
 const small = isStudy ? epochSections() : [];
-console.log(sectionText([...studySections(studyView(jobs, ledger, report)), ...small], page));
+process.stdout.write(documentText([...studySections(studyView(jobs, ledger, report)), ...small], 100, page));

@@ -39,7 +39,7 @@ export function studySections({
     {
       id: 'seed-jobs',
       title: 'Jobs',
-      head: [{ title: '' }, right('jobs'), right('share of failed')],
+      columns: [{ title: '' }, right('jobs'), right('share of failed')],
       rows: [
         ['success', String(jobs.success), ''],
         ['held in transfer', String(jobs.heldInTransfer), formatShare(failureShares.heldInTransfer)],
@@ -50,7 +50,7 @@ export function studySections({
     {
       id: 'seed-time',
       title: 'Time',
-      head: [{ title: '' }, right('seconds'), right('hours'), right('share')],
+      columns: [{ title: '' }, right('seconds'), right('hours'), right('share')],
       rows: [
         time('compute, successful jobs', seconds.compute, shares?.compute),
         time('last transfers, successful jobs', seconds.lastTransfers, shares?.lastTransfers),
@@ -65,7 +65,7 @@ export function studySections({
     {
       id: 'seed-split',
       title: 'What the time of retried transfers was',
-      head: [
+      columns: [
         { title: 'jobs that' },
         right('jobs'),
         right('hours'),
@@ -86,7 +86,7 @@ function completionSection({ completion }: Pick<StudyView, 'completion'>): Secti
   return {
     id: 'seed-completion',
     title: 'First match to completion',
-    head: [{ title: '' }, right('seconds')],
+    columns: [{ title: '' }, right('seconds')],
     rows: [
       ['mean', whole(completion.meanSeconds)],
       ['median', whole(completion.medianSeconds)],
@@ -98,7 +98,7 @@ function siteSection({ sites }: Pick<StudyView, 'sites'>): Section {
   return {
     id: 'seed-sites',
     title: 'Compute per site, in seconds',
-    head: [{ title: 'site' }, right('jobs'), right('mean'), right('median')],
+    columns: [{ title: 'site' }, right('jobs'), right('mean'), right('median')],
     rows: sites.map(({ name, jobs, computeMeanSeconds, computeMedianSeconds }) => [
       name,
       String(jobs),

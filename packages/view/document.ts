@@ -1,14 +1,15 @@
 export { csvLine } from './document/csv.ts';
-export { sectionsLatex } from './document/section-latex.ts';
-export { sectionsMarkdown } from './document/section-markdown.ts';
-export { type TextPage, sectionText } from './document/section-text.ts';
-export { type Chart, type Section, sectionTable, withoutEmptyColumns } from './document/section.ts';
 export {
   type Block,
+  type Chart,
   type Document,
-  documentText,
   type Fact,
   groupedProblems,
   joinPages,
-  proseWidth,
+  type Section,
+  sectionTable,
+  withoutEmptyColumns,
 } from './document/document.ts';
+export { sectionsLatex } from './document/latex.ts';
+export { sectionsMarkdown } from './document/markdown.ts';
+export { documentText, proseWidth, type TextPage } from './document/text.ts';

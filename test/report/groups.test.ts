@@ -141,7 +141,7 @@ test('a table of sites has a column for the wait for data, if there was any', as
   const [group] = groupReports(jobs, ledger.rows, groupings.gpu.key(), true);
   const waiting = { ...group!, slotSeconds: { ...group!.slotSeconds, waitingForData: 7200 } };
   const lastColumn = (one: typeof waiting): unknown[] => {
-    const { head, rows } = groupSection({ id: 'gpus', title: '', column: 'model' }, [one], false);
+    const { columns: head, rows } = groupSection({ id: 'gpus', title: '', column: 'model' }, [one], false);
     return [head.at(-1)?.title, rows[0]?.at(-1)];
   };
   assert.deepEqual(lastColumn(group!), ['rate', '']);

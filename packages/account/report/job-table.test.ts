@@ -33,7 +33,7 @@ test('rows of a run have parameters and accuracy; rows of a log do not', async (
   const shown = sections(report, { jobRows: rows }).find(({ id }) => id === 'jobs');
   assert.deepEqual(shown?.rows[0]?.slice(0, 3), ['0000', 'lr=0', 'success']);
   const plain = sections(report, { jobRows: jobTable(readRun(folder, state).jobs, ledger.rows) });
-  assert.ok(plain.every(({ head: titles }) => titles.every(({ title }) => title !== 'parameters')));
+  assert.ok(plain.every(({ columns: titles }) => titles.every(({ title }) => title !== 'parameters')));
 });
 
 test('the execution of all attempts counts, besides that of the last', () => {

@@ -12,7 +12,7 @@ import {
 import type { RunReport } from './read-run.ts';
 import type { LogReport } from './log-report.ts';
 import { rowLabel } from './job-names.ts';
-import { type Section, sectionTable, sectionText, type TextPage } from '@updraft/view/document';
+import { documentText, type Section, sectionTable, type TextPage } from '@updraft/view/document';
 import { timeSummary } from './sections.ts';
 import { formatHours, formatMillis, formatShare } from '@updraft/view/format';
 
@@ -48,7 +48,7 @@ function openingText(report: LogReport, { width, glyphs }: TextPage): string[] {
 export const reportText = (report: LogReport, parts: readonly Section[], page: TextPage): string =>
   [
     ...openingText(report, page),
-    sectionText(parts, page),
+    documentText(parts, page.width, page).trimEnd(),
     ...report.notes.flatMap((note) => ['', ...wrap(printable(note), page.width)]),
   ].join('\n');
 
@@ -92,6 +92,6 @@ function attemptSection(report: RunReport, width: number): Section {
     const head = `job | try> | end | where | ${[...titles, 'total'].map((title) => `${title}>`).join(' | ')}`;
     const all = [...rows, ['all', attempts.length, '', '', ...cells(sum)]];
     const section = sectionTable('attempts', 'Attempts', head, all);
-    if (kept <= 1 || fitTable(section.head, section.rows, width - 2).hidden.length === 0) return section;
+    if (kept <= 1 || fitTable(section.columns, section.rows, width - 2).hidden.length === 0) return section;
   }
 }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eachSpeed } from '../history/speeds.ts';
 import type { JobTableRow } from './job-table.ts';
-import { sectionText } from '@updraft/view/document';
+import { documentText } from '@updraft/view/document';
 import { resultsCsv, resultsJson, resultsSection, sortResults } from './results-table.ts';
 
 const row = (job: string, lr: number, accuracy: number | undefined, best = accuracy): JobTableRow => ({
@@ -33,7 +33,7 @@ test('results are sorted by any column; jobs without a value come last', () => {
 });
 
 test('the table has parameters, then what it is sorted by, and the best where it is not the last', () => {
-  const { head, rows: cells } = resultsSection(rows.slice(0, 1), { sort: '-best_accuracy' });
+  const { columns: head, rows: cells } = resultsSection(rows.slice(0, 1), { sort: '-best_accuracy' });
   assert.deepEqual(
     head.map(({ title }) => title),
     ['job', 'lr', 'best_accuracy', 'outcome', 'accuracy', 'hours', 'tries'],
@@ -52,7 +52,7 @@ test('long names of parameters are short in the table, whole in CSV, and both ca
   }));
   assert.deepEqual(names(sortResults(swept, { sort: 'lr' })), ['0003', '0002', '0001', '0000']);
   assert.deepEqual(sortResults(swept, { sort: 'model.optimizer.lr' }), sortResults(swept, { sort: 'lr' }));
-  const ranks = resultsSection(swept, { sort: 'lr' }).head.map(({ title, rank }) => `${title} ${rank}`);
+  const ranks = resultsSection(swept, { sort: 'lr' }).columns.map(({ title, rank }) => `${title} ${rank}`);
   const all = ['job 0', 'lr 0', 'depth 2', 'outcome 1', 'loss 3', 'accuracy 1', 'best_accuracy 3'];
   assert.deepEqual(ranks.slice(0, 7), all, 'what decides stays beside what it is sorted by');
   assert.match([...resultsCsv(swept)].join(''), /^job,model\.optimizer\.lr,model\.encoder\.depth,outcome,/);
@@ -65,7 +65,7 @@ test('a job without a metric has none, whatever it is called', () => {
   assert.equal(lines[0], 'job,lr,outcome,constructor,toString,hours,tries\n');
   assert.equal(lines[2], '0001,2,success,,,1,1\n');
   assert.deepEqual(resultsSection(both).rows[1], ['0001', '2', 'success', '', '', '1', '1']);
-  assert.ok(resultsSection(both).head.every(({ rank }) => typeof rank === 'number'));
+  assert.ok(resultsSection(both).columns.every(({ rank }) => typeof rank === 'number'));
 });
 
 const glyphs = { done: '#', running: '+', failed: 'x', idle: '.' };
@@ -76,10 +76,10 @@ test('on a terminal of 80 columns, a long URL leaves room for the metrics', () =
     ...row(`000${index}`, 0.1, 0.5),
     parameters: { url, lr: index },
   }));
-  const text = sectionText([resultsSection(long)], { width: 80, glyphs });
+  const text = documentText([resultsSection(long)], 80, { glyphs });
   assert.match(text, /warm\.tar +1 +success +0\.5/);
   assert.ok(text.split('\n').every((line) => line.length <= 80));
-  assert.ok(sectionText([resultsSection(long)], { width: Infinity, glyphs }).includes(urls[0] ?? '?'));
+  assert.ok(documentText([resultsSection(long)], Infinity, { glyphs }).includes(urls[0] ?? '?'));
 });
 
 test('a value with spaces is cut as a whole, not word by word', () => {
@@ -90,7 +90,7 @@ test('a value with spaces is cut as a whole, not word by word', () => {
     'two words',
   ];
   const jobs = tags.map((tag, at) => ({ ...row(`000${at}`, 0, 0.5), parameters: { tag } }));
-  const text = sectionText([resultsSection(jobs)], { width: 60, glyphs });
+  const text = documentText([resultsSection(jobs)], 60, { glyphs });
   assert.match(
     text,
     /0000 {2}\$\(touch \/tmp\/\S*… .*\n.* `touch \/tmp\/\S*… .*\n.* hello .*\n.* two words /,
@@ -110,8 +110,8 @@ test('the column sorted by stays beside long parameters, and what is left out is
     metrics: { loss: 0.25, accuracy: 0.5, mean_intersection_over_union: 0.123456 },
   }));
   const textAt = (width: number, sort?: string) =>
-    sectionText([resultsSection(jobs.slice(0, 5), { sort, all: jobs })], { width, glyphs });
-  const total = resultsSection(jobs).head.length;
+    documentText([resultsSection(jobs.slice(0, 5), { sort, all: jobs })], width, { glyphs });
+  const total = resultsSection(jobs).columns.length;
   for (const width of [60, 80, 120, 200, Infinity])
     for (const name of ['accuracy', 'loss']) {
       const text = textAt(width, `-${name}`);
@@ -161,7 +161,7 @@ test('parameters of earlier runs that are called like a column have one of their
   assert.equal(head, `job,${given},outcome,accuracy,hours,tries\n`);
   assert.equal(line, '006,6,good,6,success,0.5,1,1\n');
   assert.deepEqual(names(sortResults(jobs, { sort: '-parameter_hours' })), ['0012', '006']);
-  const { head: shown, after } = resultsSection(jobs);
+  const { columns: shown, after } = resultsSection(jobs);
   assert.deepEqual(
     shown.map(({ title }) => title),
     ['job', 'parameter_hours', 'data.tries', 'outcome', 'accuracy', 'hours', 'tries'],

@@ -144,7 +144,7 @@ export function resultsSection(
   return {
     id: 'results',
     title: 'Results',
-    head,
+    columns: head,
     rows: rows.map((row) => columns.map(({ of, isGiven }) => shown(of(row), isGiven))),
     after: said === '' ? [] : [`Same in all: ${said}.`],
   };

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { documentHtml } from '../html/document-html.ts';
-import { type Document, documentText, groupedProblems, joinPages } from './document.ts';
+import { type Document, groupedProblems, joinPages } from './document.ts';
+import { documentText } from './text.ts';
 
 const why: Document = [
   { title: '12.3 held: the transfer stalled' },

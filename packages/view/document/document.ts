@@ -1,9 +1,7 @@
-import { clip, wrap, wrapLines } from '@updraft/base';
-import { fitTable, type FitColumn } from '../tables/fit-table.ts';
-import { hiddenNote } from './section-text.ts';
+import type { FitColumn } from '../tables/fit-table.ts';
 
 /** Lines of a file, and where they are. Code is cut where it does not fit, other lines are wrapped. */
-interface Quote {
+export interface Quote {
   place: string;
   lines: readonly string[];
   isCode?: boolean;
@@ -22,6 +20,22 @@ interface Problem {
   fix: string;
 }
 
+/** A table of plain text, not yet escaped. */
+export interface Table {
+  columns: readonly FitColumn[];
+  rows: readonly (readonly string[])[];
+  /** A share per row, drawn as a bar. */
+  bars?: readonly number[];
+  /** Sentences below the table; those that begin with two spaces are quotations. */
+  after?: readonly string[];
+}
+
+/** A part of a report: a table with a title. */
+export interface Section extends Table {
+  id: string;
+  title: string;
+}
+
 /**
  * A part of a page: sentences (empty for an empty line), the title of what follows, facts below one, a table, what is
  * wrong, or commands to copy. A title below another has a level, which says how bad it is.
@@ -30,16 +44,13 @@ export type Block =
   | string
   | { title: string; level?: string }
   | { facts: readonly Fact[]; indent?: '' }
-  | { columns: readonly FitColumn[]; rows: readonly (readonly string[])[] }
+  | Table
+  | Section
   | Problem
   | { commands: readonly NamedCommand[] };
 
 /** What a command shows to people. */
 export type Document = readonly Block[];
-
-/** Plain text with a final newline, of at most `width` characters a line. */
-export const documentText = (document: Document, width: number): string =>
-  document.flatMap((block) => blockLines(block, width).map((line) => `${line}\n`)).join('');
 
 /** Several pages as one, with an empty line between two. */
 export const joinPages = (pages: readonly Document[]): Document =>
@@ -58,85 +69,40 @@ export const groupedProblems = (
     return ['', problems.length === 0 ? title : { title, level }, ...problems];
   });
 
-function blockLines(block: Block, width: number): string[] {
-  if (typeof block === 'string') return [wrapLines(block, proseWidth(width))];
-  if ('title' in block) return [wrapLines(block.title, proseWidth(width))];
-  if ('facts' in block) return factLines(block.facts, proseWidth(width), block.indent);
-  if ('rule' in block) return problemLines(block, proseWidth(width));
-  if ('commands' in block) return commandLines(block.commands, width);
-  const { head, rows, hidden } = fitTable(block.columns, block.rows, width);
-  return [...head, ...rows, ...hiddenNote(hidden).flatMap((note) => ['', ...wrap(note, proseWidth(width))])];
+export interface Chart {
+  /** The id of its section; `top` comes before all sections. */
+  section: string;
+  title: string;
+  /** SVG markup. */
+  svg: string;
 }
 
-/** Wide enough for a sentence, narrow enough to read. */
-export const proseWidth = (width: number): number =>
-  width === Infinity ? width : Math.max(40, Math.min(width, 100));
-
-function factLines(facts: readonly Fact[], width: number, before = '  '): string[] {
-  const shown = facts.filter(({ length }) => length > 1);
-  const longest = Math.max(...shown.map(([label]) => label.length));
-  return shown.flatMap(([label, ...texts]) =>
-    texts.flatMap((text, index) => {
-      const start = `${before}${(index === 0 ? label : '').padEnd(longest)}  `;
-      if (typeof text !== 'string') return [start + text.place, ...quoteLines(text, start.length, width)];
-      const [indent = ''] = /^ */.exec(text) ?? [];
-      const first = start + indent;
-      return wrap(text.slice(indent.length), width, first, ' '.repeat(first.length + 2));
-    }),
-  );
+/** The sentence that a page begins with. */
+export interface PageVerdict {
+  text: string;
+  /** A line to copy. */
+  line: string | null;
 }
 
-/** A line that fits stays as it is: it may be of a table. */
-function quoteLines({ lines, isCode }: Quote, column: number, width: number): string[] {
-  const margin = ' '.repeat(column);
-  return lines.flatMap((line) => {
-    if (isCode === true && line.startsWith(' ')) return clip(margin + line, width);
-    const isWhole = isCode !== true && line.length + column + 2 <= width;
-    return isWhole ? `${margin}  ${line}` : wrap(line.trim(), width, `${margin}  `, `${margin}    `);
+/** `head` has the column titles, separated by `|`; those of right-aligned columns end in `>`. */
+export function sectionTable(
+  id: string,
+  title: string,
+  head: string,
+  rows: readonly (readonly (string | number)[])[],
+  more: Pick<Table, 'bars' | 'after'> = {},
+): Section {
+  const columns = head.split('|').map((text) => {
+    const words = text.trim();
+    return words.endsWith('>') ? { title: words.slice(0, -1), align: 'right' as const } : { title: words };
   });
+  return { id, title, columns, rows: rows.map((row) => row.map(String)), ...more };
 }
 
-/** One place stands beside the rule, several beside their messages. Lines to write are not broken. */
-function problemLines({ rule, at, fix }: Problem, width: number): string[] {
-  const quoted = ({ lines }: Quote): string[] =>
-    lines.map((line) => `      | ${clip(line, Math.min(width, 108) - 8)}`);
-  const column = Math.max(...at.map(({ place }) => place.length)) + 8;
-  const said = ({ place, message }: Problem['at'][number]): string[] =>
-    wrap(message, width, `      ${place}`.padEnd(column), ' '.repeat(column));
-  const [only, ...others] = at;
-  const isOne = only !== undefined && others.length === 0;
-  const [words = '', ...toWrite] = fix.split('\n');
-  const isToWrite = /^\+?[\w.]+ = /.test(words);
-  return [
-    isOne && only.place !== '' ? `  ${only.place}  ${rule}` : `  ${rule}`,
-    ...(isOne
-      ? [...quoted(only), ...wrap(only.message, width, '      ')]
-      : at.flatMap((one) => [...said(one), ...quoted(one)])),
-    ...wrap(`fix: ${words}`, isToWrite ? Infinity : width, '      ', '        '),
-    ...toWrite.map((line) => `          ${line}`),
-  ];
-}
-
-/** Each with what it does: beside it, or below it where one would be too wide. */
-function commandLines(commands: readonly NamedCommand[], width: number): string[] {
-  const longest = Math.max(...commands.map(([command]) => command.length));
-  const isNarrow = commands.some(([, what]) => longest + what.length + 4 > width);
-  return commands.flatMap(([command, what]) =>
-    isNarrow
-      ? [...brokenCommand(command, width), ...wrap(what, width, '      ', '      ')]
-      : [`  ${command.padEnd(longest)}  ${what}`],
-  );
-}
-
-/** A command that a shell still takes as one: too long a line ends with a backslash. */
-function brokenCommand(command: string, width: number): string[] {
-  const lines = [' '];
-  for (const word of command.match(/(?:--[\w-]+ (?!-))?(?:'[^']*'|\\.|\S)+/g) ?? []) {
-    const line = `${lines.at(-1)} ${word}`;
-    // The last word needs no room for a backslash.
-    const room = command.endsWith(word) ? width : width - 2;
-    if (line.length <= room || lines.at(-1) === ' ') lines[lines.length - 1] = line;
-    else lines.push(`    ${word}`);
-  }
-  return lines.map((line, at) => (at < lines.length - 1 ? `${line} \\` : line));
+/** For where a table is not made narrower by itself. The first column stays. */
+export function withoutEmptyColumns(section: Section): Section {
+  const { columns, rows } = section;
+  const isKept = (_: unknown, column: number): boolean =>
+    column === 0 || rows.some((row) => (row[column] ?? '') !== '');
+  return { ...section, columns: columns.filter(isKept), rows: rows.map((row) => row.filter(isKept)) };
 }

@@ -7,6 +7,7 @@ export const documentHtml = (document: Document): string => document.map(blockHt
 
 function blockHtml(block: Block): string {
   if (typeof block === 'string') return block === '' ? '' : sentence(block);
+  if ('columns' in block || 'commands' in block) return '';
   if ('title' in block)
     return block.level === undefined
       ? element('h2', {}, escapeMarkup(block.title))
@@ -22,7 +23,6 @@ function blockHtml(block: Block): string {
             .join(''),
       )
       .join('');
-  if (!('rule' in block)) return '';
   const [words = '', ...toWrite] = block.fix.split('\n');
   const places = block.at.map(
     ({ place, lines, message }) => quote(`${place}  ${block.rule}`, lines) + sentence(message),

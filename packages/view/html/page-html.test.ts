@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { reportHtml, sortScript, sortScriptHash } from './page-html.ts';
-import { sectionTable } from '../document/section.ts';
+import { sectionTable } from '../document/document.ts';
 
 test("the page's policy allows its script, and no other", () => {
   assert.equal(sortScriptHash, `sha256-${createHash('sha256').update(sortScript).digest('base64')}`);

@@ -1,6 +1,6 @@
 import { element, escapeMarkup } from '../charts/svg.ts';
 import { inlineHtml } from './document-html.ts';
-import { type Chart, type Section, type PageVerdict, withoutEmptyColumns } from '../document/section.ts';
+import { type Chart, type PageVerdict, type Section, withoutEmptyColumns } from '../document/document.ts';
 
 interface HtmlPage {
   title: string;
@@ -55,12 +55,15 @@ function verdictHtml({ verdict }: HtmlPage['report']): string {
 }
 
 /** A table with its heading and sentences, and these charts. */
-export function sectionHtml({ id, title, head, rows, bars, after = [] }: Section, charts: string[]): string {
-  const heads = head.map(({ title: text, align }) =>
+export function sectionHtml(
+  { id, title, columns, rows, bars, after = [] }: Section,
+  charts: string[],
+): string {
+  const heads = columns.map(({ title: text, align }) =>
     element('th', { scope: 'col', class: align }, escapeMarkup(text)),
   );
-  const titled = head.some((column) => column.title !== '');
-  const body = rows.map((row, index) => rowHtml(row, head, bars?.[index]));
+  const titled = columns.some((column) => column.title !== '');
+  const body = rows.map((row, index) => rowHtml(row, columns, bars?.[index]));
   return element(
     'section',
     { id, 'aria-labelledby': `${id}-heading` },
@@ -87,11 +90,11 @@ export function sectionHtml({ id, title, head, rows, bars, after = [] }: Section
   );
 }
 
-function rowHtml(row: readonly string[], head: Section['head'], bar: number | undefined): string {
+function rowHtml(row: readonly string[], columns: Section['columns'], bar: number | undefined): string {
   const cells = row.map((text, index) =>
     index === 0
-      ? element('th', { scope: 'row', class: head[index]?.align }, escapeMarkup(text))
-      : element('td', { class: head[index]?.align }, escapeMarkup(text)),
+      ? element('th', { scope: 'row', class: columns[index]?.align }, escapeMarkup(text))
+      : element('td', { class: columns[index]?.align }, escapeMarkup(text)),
   );
   const drawn =
     bar === undefined

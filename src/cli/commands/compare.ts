@@ -15,7 +15,7 @@ import {
   sideBySideSection,
   variedParameters,
 } from '@updraft/account/report';
-import { sectionsLatex, sectionsMarkdown, sectionText } from '@updraft/view/document';
+import { documentText, sectionsLatex, sectionsMarkdown } from '@updraft/view/document';
 import type { Cli } from '../cli.ts';
 import { addHelp } from '../help.ts';
 import { textPage, writePage } from '../report/print-report.ts';
@@ -26,7 +26,7 @@ import {
   separateSources,
   sourceName,
 } from '../report/report-source.ts';
-import { printJson, givenOptions, nextCommands } from '../text/phrases.ts';
+import { printJson, givenOptions, nextCommands, outWidth } from '../text/phrases.ts';
 import { cannotWrite } from '../write-named.ts';
 
 interface Options {
@@ -121,7 +121,7 @@ async function printComparison(
     await writePage(cli, options.html, comparisonPage(heading, grouped, report, parts()));
   else {
     const more = options.by === undefined ? '`--by PARAMETER`, `--csv`, ' : '`--csv`, ';
-    cli.out(`${sectionText(parts(), textPage(cli, more))}\n`);
+    cli.out(documentText(parts(), outWidth(cli), textPage(cli, more)));
   }
 }
 

@@ -13,13 +13,13 @@ import {
   sortResults,
   valueNames,
 } from '@updraft/account/report';
-import { sectionsMarkdown, sectionText } from '@updraft/view/document';
+import { documentText, sectionsMarkdown } from '@updraft/view/document';
 import type { Cli } from '../cli.ts';
 import { addHelp } from '../help.ts';
 import { findRun } from '../find-run.ts';
 import { textPage } from '../report/print-report.ts';
 import { currentState, printTrouble } from '../run-view/current-state.ts';
-import { printJson, nextCommands } from '../text/phrases.ts';
+import { printJson, nextCommands, outWidth } from '../text/phrases.ts';
 
 interface Options {
   sort?: string;
@@ -99,7 +99,7 @@ async function printResults(cli: Cli, word: string | undefined, options: Options
   else if (options.json) printJson(cli, resultsJson(rows));
   else if (options.markdown) cli.out(`${sectionsMarkdown(`Results of ${state.run}`, [section()])}\n`);
   else {
-    cli.out(`${sectionText([section()], textPage(cli, '`--csv`, '))}\n`);
+    cli.out(documentText([section()], outWidth(cli), textPage(cli, '`--csv`, ')));
     if (valueNames(rows, 'metrics').length === 0) cli.err('no training has reported a metric yet\n');
     const first = rows.find(({ valid }) => valid === true)?.job;
     const best = first && path.relative(cli.cwd, resultsFolder(run.folder, first));

@@ -101,5 +101,5 @@ export function sideBySideSection(report: GroupedReport): Section[] {
   const title = `Where the time on slots went, per ${report.isByJob ? 'job' : 'attempt'}`;
   const head = [report.title, ...used.map((column) => `${columnLabels[column]}>`), 'all>'].join(' | ');
   const section = sectionTable('time', title, head, rows);
-  return [{ ...section, head: section.head.with(-1, { title: 'all', align: 'right', rank: 0 }) }];
+  return [{ ...section, columns: section.columns.with(-1, { title: 'all', align: 'right', rank: 0 }) }];
 }

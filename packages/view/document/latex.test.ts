@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { sectionsMarkdown } from './section-markdown.ts';
-import { sectionText } from './section-text.ts';
-import { sectionsLatex } from './section-latex.ts';
-import { sectionTable } from './section.ts';
+import { sectionsMarkdown } from './markdown.ts';
+import { documentText } from './text.ts';
+import { sectionsLatex } from './latex.ts';
+import { sectionTable } from './document.ts';
 
 test('every character of a cell is printed as itself, or as its symbol', () => {
   const cells = [
@@ -17,7 +17,7 @@ test('every character of a cell is printed as itself, or as its symbol', () => {
     `--a ''b'' "c" \`d`,
   ];
   const latex = sectionsLatex([
-    { id: 't', title: 'A_1 < B', head: [{ title: 'x' }], rows: cells.map((cell) => [cell]) },
+    { id: 't', title: 'A_1 < B', columns: [{ title: 'x' }], rows: cells.map((cell) => [cell]) },
   ]);
   for (const line of [
     String.raw`\caption{A\_1 \textless{} B}`,
@@ -35,7 +35,7 @@ test('every character of a cell is printed as itself, or as its symbol', () => {
 
 test('columns without any value are in no table for a paper', () => {
   const [head, rows] = [[{ title: 'site' }, { title: 'gpu' }, { title: 'n' }], [['a', '', '1']]];
-  const section = { id: 't', title: 't', head, rows };
+  const section = { id: 't', title: 't', columns: head, rows };
   assert.match(sectionsLatex([section]), /\{ll\}\n.*\n +site & n /);
   assert.match(sectionsMarkdown('r', [section]), /\| site \| n \|\n\| --- \| --- \|\n\| a \| 1 \|/);
 });
@@ -43,7 +43,7 @@ test('columns without any value are in no table for a paper', () => {
 test('characters that pdfLaTeX cannot print are named, those of comments and accents are not', () => {
   const latexOf = (cell: string) =>
     sectionsLatex([
-      { id: 't', title: 't', head: [{ title: 'x' }], rows: [[cell]], after: ['Kruskal–Wallis 中'] },
+      { id: 't', title: 't', columns: [{ title: 'x' }], rows: [[cell]], after: ['Kruskal–Wallis 中'] },
     ]);
   assert.doesNotMatch(latexOf('Größe ł ñ ą ð → 5 € “x” «y»'), /pdfLaTeX/);
   assert.match(latexOf('α = 中 α ħ 🙂'), /^% pdfLaTeX lacks .*: α 中 ħ 🙂$/m);
@@ -52,8 +52,8 @@ test('characters that pdfLaTeX cannot print are named, those of comments and acc
 test('a heading with line breaks or control characters stays one line of text', () => {
   const head = [{ title: '' }, { title: 'a\nb\t\u001b[31mc', align: 'right' as const }];
   const glyphs = { done: '', running: '', failed: '', idle: '' };
-  const text = sectionText([{ id: 't', title: 't', head, rows: [['x', '1']] }], { width: 80, glyphs });
-  assert.equal(text.split('\n').length, 3);
+  const text = documentText([{ id: 't', title: 't', columns: head, rows: [['x', '1']] }], 80, { glyphs });
+  assert.equal(text.trimEnd().split('\n').length, 3);
   assert.doesNotMatch(text, /[\t\u001b]/);
 });
 

@@ -1,5 +1,5 @@
 import { printable } from '@updraft/base';
-import { type Section, type PageVerdict, withoutEmptyColumns } from './section.ts';
+import { type PageVerdict, type Section, withoutEmptyColumns } from './document.ts';
 
 /** Markdown, the verdict first, without a final newline. */
 export function sectionsMarkdown(
@@ -17,11 +17,11 @@ export function sectionsMarkdown(
 }
 
 function sectionMarkdown(section: Section): string {
-  const { title, head, rows, after = [] } = withoutEmptyColumns(section);
-  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
+  const { title, columns, rows, after = [] } = withoutEmptyColumns(section);
+  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
   const table = [
-    line(head.map((column) => escapeMarkdown(column.title))),
-    line(head.map(({ align }) => (align === 'right' ? '---:' : '---'))),
+    line(columns.map((column) => escapeMarkdown(column.title))),
+    line(columns.map(({ align }) => (align === 'right' ? '---:' : '---'))),
     ...rows.map((row) => line(row.map(escapeMarkdown))),
   ];
   return [

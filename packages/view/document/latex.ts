@@ -1,5 +1,5 @@
 import { printable } from '@updraft/base';
-import { type Section, withoutEmptyColumns } from './section.ts';
+import { type Section, withoutEmptyColumns } from './document.ts';
 
 /** Tables for a paper, with the packages that it needs; sentences become comments. Without a final newline. */
 export function sectionsLatex(parts: readonly Section[]): string {
@@ -17,11 +17,11 @@ export function sectionsLatex(parts: readonly Section[]): string {
 const unknownToPdf = /[ĦħĸĿŀŉŦŧſ]|[^\p{ASCII}\u00a0-\u017f‘’“”•…€™→]/gu;
 
 function sectionLatex(section: Section): string {
-  const { id, title, head, rows, after = [] } = withOwnColumns(withoutEmptyColumns(section));
+  const { id, title, columns, rows, after = [] } = withOwnColumns(withoutEmptyColumns(section));
   if (rows.length === 0)
     return [`% ${printable(title)}`, ...after.map((text) => `% ${printable(text)}`)].join('\n');
   const line = (cells: readonly string[]): string => `    ${cells.map(escapeLatex).join(' & ')} \\\\`;
-  const aligned = head.map(({ align }) => (align === 'right' ? 'r' : 'l'));
+  const aligned = columns.map(({ align }) => (align === 'right' ? 'r' : 'l'));
   return [
     ...after.map((text) => `% ${printable(text)}`),
     '\\begin{table}',
@@ -30,7 +30,7 @@ function sectionLatex(section: Section): string {
     `  \\label{tab:${id.replaceAll(/[^A-Za-z0-9-]+/g, '-')}}`,
     `  \\begin{tabular}{${aligned.join('')}}`,
     '    \\toprule',
-    line(head.map((column) => column.title)),
+    line(columns.map((column) => column.title)),
     '    \\midrule',
     ...rows.map(line),
     '    \\bottomrule',
@@ -41,13 +41,13 @@ function sectionLatex(section: Section): string {
 
 /** `lr=0.1 opt=sgd` under `lr, opt` becomes two columns. */
 function withOwnColumns(section: Section): Section {
-  const names = section.head[0]?.title.split(', ') ?? [];
+  const names = section.columns[0]?.title.split(', ') ?? [];
   const pattern = new RegExp(`^${names.map((name) => `${RegExp.escape(name)}=(.*)`).join(' ')}$`, 's');
   const values = section.rows.map(([cell = '']) => pattern.exec(cell));
   if (names.length < 2 || !values.every((found) => found !== null)) return section;
   return {
     ...section,
-    head: [...names.map((title) => ({ title })), ...section.head.slice(1)],
+    columns: [...names.map((title) => ({ title })), ...section.columns.slice(1)],
     rows: section.rows.map((row, at) => [...(values[at]?.slice(1) ?? []), ...row.slice(1)]),
   };
 }
