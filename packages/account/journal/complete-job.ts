@@ -167,7 +167,7 @@ const order = Object.keys(activities) as Activity[];
 /**
  * The waits and spans of an attempt from `begun` on. `keptUntil` is how much of its training has been used or may still
  * be: the rest comes after the saving, which as in a log separates what was saved from what was lost. Saving that was
- * never used is overhead.
+ * never used is overhead. Of an attempt whose agent never reported, the pool's log has them.
  */
 export function runSpans(
   attempt: FoldedAttempt,
@@ -181,10 +181,16 @@ export function runSpans(
     return now === from ? [] : [{ doing, from, to: now }];
   };
   const waited = between(attempt.waitingSince, attempt.startedAt);
-  const held = Math.min(waited, heldMillis(attempt));
+  // As far as the pool says so.
+  const held = Math.min(waited, millisOf(attempt.logged?.waits, 'held'));
   const waits = [...next('held' as const, held), ...next('idle' as const, waited - held)];
   const start = now;
-  const { agent, outcome } = attempt;
+  const { agent, outcome, logged } = attempt;
+  if (agent === undefined && logged !== undefined) {
+    const shift = now - (logged.spans[0]?.from ?? 0);
+    const spans = logged.spans.map((span) => ({ ...span, from: span.from + shift, to: span.to + shift }));
+    return { waits, spans };
+  }
   const isEnded = outcome !== undefined && outcome !== 'success';
   const trained = activityMillis(attempt, 'training');
   const unsaved = isEnded && keptUntil !== undefined ? Math.max(0, trained - keptUntil) : undefined;
@@ -210,10 +216,6 @@ export function runSpans(
   return { waits, spans };
 }
 
-/** How long the job was held before the attempt, as far as its pool says so. */
-const heldMillis = ({ logged }: FoldedAttempt): number =>
-  (logged?.waits ?? []).reduce((sum, { doing, from, to }) => sum + (doing === 'held' ? to - from : 0), 0);
-
 /** Fetching without progress, until a server was given up. */
 const stalledMillis = (agent: AgentState | undefined): number =>
   Math.min(agent?.stall?.millis ?? 0, agent?.millis.fetching ?? 0);
@@ -224,18 +226,22 @@ function starvedMillis(agent: AgentState | undefined): number {
   return Math.min(Math.max(0, Math.round((waited + waitedBefore) * 1000)), agent?.millis.training ?? 0);
 }
 
-function activityMillis({ agent, pool }: FoldedAttempt, doing: Activity): number {
+function activityMillis({ agent, pool, logged, endedAt }: FoldedAttempt, doing: Activity): number {
   if (doing === 'stalled') return stalledMillis(agent);
   if (doing === 'starved') return starvedMillis(agent);
   if (doing === 'suspended' || doing === 'cut-off') return 0;
-  // An agent knows better when its training started.
-  const byPool = doing === 'training' && agent !== undefined ? 0 : (pool?.millis[doing] ?? 0);
-  const waited = doing === 'training' ? starvedMillis(agent) : 0;
-  if (doing !== 'fetching') return (agent?.millis[doing] ?? 0) + byPool - waited;
+  const own = agent?.millis[doing] ?? 0;
+  if (doing === 'training') return own - starvedMillis(agent);
+  if (doing === 'returning') return own + millisOf(logged?.spans, doing);
+  if (doing === 'cleaning') return own + (pool?.phase === doing ? between(pool.since, endedAt) : 0);
+  if (doing !== 'fetching') return own;
   // The agent's journal has what its plugin fetched; the rest is what HTCondor sent itself.
-  const sent = Math.max(0, byPool - (agent?.broughtMillis ?? 0));
-  return (agent?.millis[doing] ?? 0) + sent - stalledMillis(agent);
+  const sent = millisOf(logged?.spans, 'queued') + millisOf(logged?.spans, doing);
+  return own + Math.max(0, sent - (agent?.broughtMillis ?? 0)) - stalledMillis(agent);
 }
+
+const millisOf = <T>(spans: readonly Span<T>[] = [], wanted: T): number =>
+  spans.reduce((sum, { doing, from, to }) => sum + (doing === wanted ? to - from : 0), 0);
 
 const between = (from: string | undefined, to: string | undefined): number =>
   from === undefined || to === undefined ? 0 : Math.max(0, Date.parse(to) - Date.parse(from));

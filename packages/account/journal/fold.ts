@@ -173,8 +173,10 @@ export class RunFold {
         this.#changeAttempt(entry.job, entry.attempt, (old) => inPool(old, entry));
         return;
       case 'attempt-disconnected':
+        this.#changeAttempt(entry.job, entry.attempt, (old) => disconnected(old, entry));
+        return;
       case 'attempt-reconnected':
-        this.#changeAttempt(entry.job, entry.attempt, (old) => connected(old, entry));
+        this.#changeAttempt(entry.job, entry.attempt, reconnected);
         return;
       case 'job-held':
       case 'job-released':
@@ -210,8 +212,7 @@ export class RunFold {
   #endAttempt(entry: Extract<RunEntry, { kind: 'attempt-ended' }>): void {
     const { job, attempt, outcome, exit, fault, movedOn, t } = entry;
     this.#changeAttempt(job, attempt, (old) => ({
-      ...old,
-      ...ended(old, exit, t),
+      ...reconnected(old),
       endedAt: t,
       outcome,
       exit,
@@ -350,10 +351,24 @@ function phaseOf(agent: AgentState | undefined, pool: PoolAccount | undefined): 
 
 function inPool(old: FoldedAttempt, entry: Extract<RunEntry, { kind: 'attempt-phase' }>): FoldedAttempt {
   const { phase, host, site, t } = entry;
-  const before = old.pool ?? noAccount(phase, t);
-  const after = before.phase === phase ? before.after : before.phase;
-  const pool = { ...closed(before, phase, t), ...defined({ host, site, after }) };
+  const pool = { ...reconnected(old).pool, phase, since: t, ...defined({ host, site }) };
   return { ...old, pool, phase: phaseOf(old.agent, pool) };
+}
+
+const disconnected = (
+  old: FoldedAttempt,
+  { t: since, until }: Extract<RunEntry, { kind: 'attempt-disconnected' }>,
+): FoldedAttempt => ({
+  ...old,
+  pool: { phase: 'preparing', since, ...old.pool, disconnected: { since, until } },
+});
+
+/** Once the pool has heard of it again, or has given it up. */
+function reconnected(attempt: FoldedAttempt): FoldedAttempt {
+  const { pool } = attempt;
+  if (pool?.disconnected === undefined) return attempt;
+  const { disconnected: _ended, ...known } = pool;
+  return { ...attempt, pool: known };
 }
 
 const asHeld = (job: FoldedJob, { fault }: Extract<RunEntry, { kind: 'job-held' }>): FoldedJob => ({
@@ -364,44 +379,6 @@ const asHeld = (job: FoldedJob, { fault }: Extract<RunEntry, { kind: 'job-held' 
 
 const released = (job: FoldedJob): FoldedJob =>
   job.held !== undefined && job.status === 'ended' ? again(job) : without(job, ['held']);
-
-type Connection = Extract<RunEntry, { kind: 'attempt-disconnected' | 'attempt-reconnected' }>;
-
-function connected(old: FoldedAttempt, entry: Connection): FoldedAttempt {
-  const pool = { ...(old.pool ?? noAccount('preparing', entry.t)) };
-  if (entry.kind === 'attempt-reconnected') delete pool.disconnected;
-  else pool.disconnected = { since: entry.t, until: entry.until };
-  return { ...old, pool };
-}
-
-const noAccount = (phase: Phase, since: string): PoolAccount => ({
-  phase,
-  since,
-  millis: { fetching: 0, training: 0, returning: 0, cleaning: 0 },
-});
-
-/** The account, with the time since the last entry added to the open phase. */
-function closed(pool: PoolAccount, phase: Phase, t: string): PoolAccount {
-  const open = pool.phase;
-  const passed = Math.max(0, Date.parse(t) - Date.parse(pool.since));
-  const spent = pool.millis[open];
-  const millis = spent === undefined ? pool.millis : { ...pool.millis, [open]: spent + passed };
-  const next = { ...pool, phase, since: t, millis };
-  delete next.disconnected;
-  return next;
-}
-
-/** What follows the last output of a program that exited is no training. */
-function ended(
-  { pool, agent, phase }: FoldedAttempt,
-  exit: number | null,
-  t: string,
-): Partial<FoldedAttempt> {
-  if (pool === undefined) return {};
-  if (pool.after !== 'returning' || exit === null) return { pool: closed(pool, pool.phase, t), phase };
-  const last = closed({ ...pool, phase: 'cleaning' }, 'cleaning', t);
-  return { pool: last, phase: phaseOf(agent, last) };
-}
 
 function tally(jobs: readonly JobState[]): JobCounts {
   const ended = { success: 0, 'wrong-output': 0, failed: 0, held: 0, removed: 0 };

@@ -154,15 +154,11 @@ export type Observation = Entry | LoggedAttempt;
 /** What the pool did for an attempt, by the access point's clock. */
 export interface PoolAccount {
   phase: Phase;
-  /** The phase before. */
-  after?: Phase;
   since: string;
   host?: string;
   site?: string;
   /** Set while the pool has no connection to the machine. */
   disconnected?: Disconnected;
-  /** Milliseconds of `fetching`, `training` without an agent, `returning` and `cleaning`; no other phase is counted. */
-  millis: Partial<AgentState['millis']>;
 }
 
 /** ISO 8601; at `until` the pool gives up the attempt. */

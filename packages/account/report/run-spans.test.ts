@@ -116,15 +116,16 @@ test('success makes all of it useful, but what was done again in another start o
   assert.deepEqual([twice.usefulCompute, twice.lostToEviction], [50_000, 30_000]);
 });
 
+const byLog = (more: Pick<AttemptHistory, 'waits' | 'spans'>): AttemptHistory => ({
+  ...{ number: 1, ending: 'success', checkpointed: false },
+  ...{ site: '', machine: '', gpu: '', resources: [], ...more },
+});
+
 test('a transfer recorded by both pool and plugin counts once', () => {
   const whole = attempt('success');
-  const pool = {
-    phase: 'cleaning' as const,
-    since: at(0),
-    millis: { fetching: 9000, training: 0, returning: 0, cleaning: 0 },
-  };
+  const logged = byLog({ waits: [], spans: [{ doing: 'fetching', from: 0, to: 9000 }] });
   const inputs = (agent: AgentState | undefined): number =>
-    runSpans({ ...whole, pool, ...(agent && { agent }) }, 0, undefined)
+    runSpans({ ...whole, logged, ...(agent && { agent }) }, 0, undefined)
       .spans.filter(({ doing }) => doing === 'fetching')
       .reduce((sum, { from, to }) => sum + to - from, 0);
   assert.equal(inputs(whole.agent), 19_000);
@@ -132,18 +133,28 @@ test('a transfer recorded by both pool and plugin counts once', () => {
   assert.equal(inputs(whole.agent && { ...whole.agent, broughtMillis: 9500 }), 10_000);
 });
 
+test('what an attempt did whose agent never reported is known from the log', () => {
+  const { agent: _silent, ...silent } = attempt('evicted');
+  const spans = [
+    { doing: 'fetching' as const, from: 5000, to: 9000 },
+    { doing: 'training' as const, from: 9000, to: 105_000 },
+  ];
+  const shifted = [
+    { doing: 'fetching', from: 30_000, to: 34_000 },
+    { doing: 'training', from: 34_000, to: 130_000 },
+  ];
+  const logged = byLog({ waits: [], spans });
+  assert.deepEqual(runSpans({ ...silent, waitingSince: at(-30), logged }, 0, undefined).spans, shifted);
+});
+
 test('of the wait before an attempt, what the log knows as a hold is held', () => {
   const waits = [
     { doing: 'idle' as const, from: 0, to: 5000 },
     { doing: 'held' as const, from: 5000, to: 25_000 },
   ];
-  const logged: AttemptHistory = {
-    ...{ number: 1, waits, spans: [], ending: 'success', checkpointed: false },
-    ...{ site: '', machine: '', gpu: '', resources: [] },
-  };
   const waitsOf = (more: Partial<FoldedAttempt>) =>
     runSpans({ ...attempt('success'), waitingSince: at(-30), ...more }, 0, undefined).waits;
-  assert.deepEqual(waitsOf({ logged }), [
+  assert.deepEqual(waitsOf({ logged: byLog({ waits, spans: [] }) }), [
     { doing: 'held', from: 0, to: 20_000 },
     { doing: 'idle', from: 20_000, to: 30_000 },
   ]);

@@ -75,7 +75,8 @@ test('an adopted job without an agent takes its times from HTCondor, and its exi
     [['exit-code', 'the program exited with code 3']],
   );
   const { jobs } = await readRunState(path.join(cwd, 'runs/job-a1b2c3'));
-  assert.equal(jobs[1]?.attempts[0]?.pool?.millis.training, 2_400_000);
+  const training = jobs[1]?.attempts[0]?.spans.find(({ doing }) => doing === 'training');
+  assert.equal((training?.to ?? 0) - (training?.from ?? 0), 2_400_000);
 });
 
 test('of two commands started at once, a slow one finds the run of the other, even if its jobs have ended', async (t) => {

@@ -53,7 +53,8 @@ test('a job that succeeds at once has one attempt, its site, and the time of its
   assert.deepEqual([job.outcome, job.results, job.attempts.length], ['success', 'results/0000', 1]);
   const [attempt] = job.attempts;
   assert.deepEqual([attempt?.site, attempt?.machine], ['Site-A', 'x@worker.example']);
-  assert.equal(attempt?.pool?.millis.fetching, 1000);
+  const [fetching] = attempt?.spans ?? [];
+  assert.deepEqual(fetching, { doing: 'fetching', from: 0, to: 1000 });
 });
 
 test('two executions with nothing between them are two attempts, the first one lost', () => {
@@ -259,8 +260,6 @@ test('after a checkpoint exit in place, which no start follows in the log, the j
   const training = live(said(1, 5, { kind: 'phase', phase: 'training' }));
   const events = [submitted, moving, moved, executing, live(said(1, 4, started)), training, ...returning];
   assert.equal(story(...events).attempts[0]?.phase, 'training');
-  const again = [...events, ...returning, terminated(0)];
-  assert.deepEqual(story(...again).attempts[0]?.pool?.millis.cleaning, 1000);
 });
 
 test('where the agent has another number than the log, its attempt is one, under the number of the agent', () => {
