@@ -76,7 +76,7 @@ async function pictureSweep(tab: Tab): Promise<void> {
   });
   await tab.resize(1400, 980);
   await tab.go(dashboard.url);
-  await tab.until(`document.querySelector('#curves svg') && document.querySelector('#parallel svg')`);
+  await tab.until(`document.querySelector('#curves svg') && document.querySelector('#parameters table')`);
   await tab.until(`!document.querySelector('.charts').innerText.includes('reading')`);
   await tab.read(`document.querySelector('.sweep').scrollIntoView()`);
   await save(tab, 'sweep.webp');

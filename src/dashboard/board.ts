@@ -58,7 +58,8 @@ function millisOf(time: string | undefined): number | null {
   return Number.isNaN(millis) ? null : millis;
 }
 
-function metricsOf({ jobs }: RunState): Board['metrics'] {
+/** What jobs have measured, those first that most likely decide. */
+export function metricsOf({ jobs }: RunState): Board['metrics'] {
   const names = new Set(jobs.flatMap((job) => Object.keys(job.metrics)));
   const directions = jobs[0]?.directions;
   return byImportance([...names], directions).map((name) => ({

@@ -3,11 +3,16 @@ import { readAsset } from '../job/assets.ts';
 import type { Clock } from '@updraft/base';
 import type { JobState, RunState } from '@updraft/account/journal';
 import { isFailed } from '@updraft/account/report';
-import { boardOf } from './board.ts';
+import { jobLabel } from '@updraft/account/parameters';
+import type { Chart } from '@updraft/view/document';
+import { boardOf, metricsOf } from './board.ts';
 import { CurveBook } from './curve-book.ts';
+import { curveChart, inColour } from './curve-chart.ts';
 import { explainJobs, jobDetail } from './job-detail.ts';
 import { jobRow, slotPhases, type DescribeJob } from './job-row.ts';
 import type { Board, JobDetail, Opening } from './page-data.ts';
+import { rankedRepetitions } from './repetitions.ts';
+import { measuredBy } from './row-order.ts';
 import type { RunSource } from './run-source.ts';
 
 /** A page and its Content-Security-Policy. */
@@ -132,6 +137,37 @@ async function savedCurves(
       points: maxSavedPoints / metrics.length,
     });
   return curves;
+}
+
+/** More charts would make a report long. */
+const maxCharts = 4;
+
+/** The curves of what most likely decides, as the page draws them, for a report. */
+export async function metricCharts(folder: string, state: RunState): Promise<Chart[]> {
+  const words = { word: '', where: '', figures: [], notes: [] };
+  const rows = state.jobs.map((job) => jobRow(job, () => words, 0));
+  const book = new CurveBook(folder);
+  const charts: Chart[] = [];
+  for (const metric of metricsOf(state).slice(0, maxCharts)) {
+    const measured = { ...metric, of: 'last' } as const;
+    const curves = await book.read(state.jobs, metric.name, { maxMs: Infinity });
+    if (Object.values(curves.curves).every(({ y }) => y.length < 2)) continue;
+    const ranked = rankedRepetitions(rows, measured);
+    const groups = ranked.map(({ row: { id, name }, members }) => ({
+      row: { id, name: members.length > 1 ? `${name || 'all'} × ${members.length}` : jobLabel(id, name) },
+      members,
+    }));
+    const known = ranked.filter(({ row }) => measuredBy(row, measured) !== undefined).length;
+    const [unit = 'epochs'] = curves.units;
+    const isGrouped = ranked.some(({ members }) => members.length > 1);
+    const title = `${metric.name} over ${unit}${isGrouped ? ', repetitions as mean and range' : ''}`;
+    const size = { width: 960, height: 340, hasLegend: true } as const;
+    const plot = { ...size, id: `curve-${charts.length}`, title };
+    const view = { unit, isLog: false, smoothing: 0 };
+    const { drawn } = curveChart(curves, measured, groups, Math.min(inColour, known), view, plot);
+    charts.push({ section: 'results', title, svg: drawn.svg });
+  }
+  return charts;
 }
 
 /** Failed and held jobs first, then those with several attempts. */

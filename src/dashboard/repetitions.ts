@@ -1,7 +1,7 @@
 import { jobNames, withoutSeeds } from '@updraft/account/parameters';
 import { shortNumber } from '@updraft/view/charts';
 import type { BoardRow } from './page-data.ts';
-import { type Measured, measuredBy } from './row-order.ts';
+import { bestFirst, type Measured, measuredBy } from './row-order.ts';
 
 /** Jobs that differ in nothing but a seed, as one row: it measured their mean. */
 export interface Repetitions {
@@ -40,6 +40,14 @@ export function repetitionsOf(
     };
     return [{ row, members }];
   });
+}
+
+/** The same, the best first; those that diverged come last. */
+export function rankedRepetitions(...of: Parameters<typeof repetitionsOf>): Repetitions[] {
+  const groups = repetitionsOf(...of);
+  const byId = new Map(groups.map((group) => [group.row.id, group]));
+  const rows = groups.map(({ row }) => row);
+  return bestFirst(rows, of[1]).flatMap(({ id }) => byId.get(id) ?? []);
 }
 
 /** The lowest and the highest of what several measured. */

@@ -7,20 +7,25 @@ import type { LogReport } from './log-report.ts';
 import type { ReadLogs } from './read-logs.ts';
 import { reportCharts } from './report-charts.ts';
 import { reportHtml } from '@updraft/view/html';
-import type { Section } from '@updraft/view/document';
+import type { Chart, Section } from '@updraft/view/document';
 import { cacheSiteSection, sections, type SectionChoice } from './sections.ts';
 
 /** A page with more rows than this opens slowly. */
 const maxPageJobs = 1000;
 
-/** What `report --html` writes: one self-contained page with tables and charts. */
-export function reportPage(title: string, read: ReadLogs, choice: SectionChoice = {}): string {
+/** What `report --html` writes: one self-contained page with tables and charts, those of the caller first. */
+export function reportPage(
+  title: string,
+  read: ReadLogs,
+  choice: SectionChoice = {},
+  more: readonly Chart[] = [],
+): string {
   const { report, jobs, ledger } = read;
   const jobRows = jobTable(jobs, ledger.rows);
   return reportHtml({
     title,
     sections: sections(report, { jobRows, maxRows: maxPageJobs, ...choice }),
-    charts: reportCharts(jobs, ledger, report),
+    charts: [...more, ...reportCharts(jobs, ledger, report)],
     report,
   });
 }

@@ -125,6 +125,16 @@ function notesHtml(notes: readonly string[]): string {
   return `<section><h2>Notes</h2><ul>${items.join('')}</ul></section>`;
 }
 
+/** The colours of lines, bands and their numbers, which text can have on this background. */
+const rankStyle = (colours: string): string =>
+  colours
+    .split(' ')
+    .map((colour, rank) => {
+      const of = `[data-rank='${rank}']`;
+      return `.line${of} { stroke: ${colour}; } :is(.band, .rank)${of} { fill: ${colour}; }`;
+    })
+    .join('\n');
+
 /** Follows the system's colour scheme; fits narrow screens and paper. */
 export const reportStyle = `
 :root { color-scheme: light dark; --text: #1b1f24; --back: #ffffff; --soft: #f3f5f7; --line: #d5dae0; --mark: #0072b2; }
@@ -132,6 +142,10 @@ export const reportStyle = `
   :root { --text: #e8eaed; --back: #15181c; --soft: #20252b; --line: #3a424b; --mark: #56b4e9; }
   svg circle[fill='#0072b2'] { fill: var(--mark); }
   svg path[stroke='#0072b2'] { stroke: var(--mark); }
+}
+${rankStyle('#0067a3 #c44f00 #00805c #b0528a #8a6a00 #2a7fb8 #7440a0 #7a4b3a')}
+@media (prefers-color-scheme: dark) {
+  ${rankStyle('#56b4f5 #ff9350 #35cf9f #eb9cc8 #f0c04a #9ad7ff #c39bea #d2a796')}
 }
 * { box-sizing: border-box; }
 body { margin: 0 auto; max-width: 62rem; padding: 1.5rem 1rem 4rem; font: 16px/1.5 system-ui, sans-serif;

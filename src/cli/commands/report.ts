@@ -3,6 +3,8 @@ import { runReport, runText, sections } from '@updraft/account/report';
 import type { Cli } from '../cli.ts';
 import { addHelp } from '../help.ts';
 import type { FoundRun } from '../find-run.ts';
+import type { Chart } from '@updraft/view/document';
+import { readRunState } from '../../run/run-states.ts';
 import { logsArgument } from '../named-logs.ts';
 import { readSource, reportSource, sourceName } from '../report/report-source.ts';
 import { type ReportForm, printReport, sectionChoice, textPage } from '../report/print-report.ts';
@@ -57,7 +59,8 @@ export function configure(command: Command, cli: Cli): void {
       if ('run' in source && isPlain) return printRun(cli, source.run, flags, givenOptions(command));
       const wantsOwners = flags.by?.split(',').includes('owner') === true;
       const read = await readSource(cli, source, { ...flags, wantsOwners });
-      await printReport(cli, sourceName(source), read, flags);
+      const charts = flags.html !== undefined && 'run' in source ? await curvesOf(source.run) : [];
+      await printReport(cli, sourceName(source), read, flags, charts);
       if (Object.keys(flags).length > 0 || words.includes('-')) return;
       const named = logsArgument(words);
       nextCommands(cli, [
@@ -68,6 +71,9 @@ export function configure(command: Command, cli: Cli): void {
       ]);
     });
 }
+
+const curvesOf = async ({ folder }: FoundRun): Promise<Chart[]> =>
+  (await import('../../dashboard/page.ts')).metricCharts(folder, await readRunState(folder));
 
 const plainFlags = new Set(['json', 'all', 'jobs']);
 

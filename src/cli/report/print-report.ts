@@ -16,7 +16,7 @@ import {
   type SectionChoice,
   sections,
 } from '@updraft/account/report';
-import { type Section, sectionsMarkdown, type TextPage } from '@updraft/view/document';
+import { type Chart, type Section, sectionsMarkdown, type TextPage } from '@updraft/view/document';
 import type { Cli } from '../cli.ts';
 import { glyphsFor } from '../text/glyphs.ts';
 import { printJson, outWidth } from '../text/phrases.ts';
@@ -35,9 +35,15 @@ export interface ReportForm {
   by?: string;
 }
 
-/** Shows a report in the requested form. */
-export async function printReport(cli: Cli, name: string, read: ReadLogs, form: ReportForm): Promise<void> {
-  const shown = form.by === undefined ? wholeReport(read, form) : reportBy(read, form.by, form);
+/** Shows a report in the requested form; `charts` are more for its page. */
+export async function printReport(
+  cli: Cli,
+  name: string,
+  read: ReadLogs,
+  form: ReportForm,
+  charts?: readonly Chart[],
+): Promise<void> {
+  const shown = form.by === undefined ? wholeReport(read, form, charts) : reportBy(read, form.by, form);
   const heading = `${shown.title}: ${name}`;
   if (form.html !== undefined) return writePage(cli, form.html, shown.page(heading));
   if (form.csv === true) for (const line of shown.csv()) cli.out(line);
@@ -59,7 +65,7 @@ interface ShownReport {
   json: () => object;
 }
 
-function wholeReport(read: ReadLogs, form: ReportForm): ShownReport {
+function wholeReport(read: ReadLogs, form: ReportForm, charts?: readonly Chart[]): ShownReport {
   const { report, jobs, ledger } = read;
   const rows = () => jobTable(jobs, ledger.rows);
   const { all = false } = form;
@@ -69,7 +75,7 @@ function wholeReport(read: ReadLogs, form: ReportForm): ShownReport {
     sections: () =>
       sections(report, sectionChoice(form, form.jobs === true || jobs.length <= maxJobs ? rows() : [])),
     page: (heading) =>
-      reportPage(heading, read, { all, ...(form.jobs === true ? { maxRows: jobs.length } : {}) }),
+      reportPage(heading, read, { all, ...(form.jobs === true ? { maxRows: jobs.length } : {}) }, charts),
     csv: () => (form.jobs === true ? jobCsv(rows()) : attemptCsv(ledger)),
     json: () => (form.jobs === true ? { ...report, jobRows: rows() } : report),
   };

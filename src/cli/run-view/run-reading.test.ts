@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { runCommand } from '../../../test/cli/run-command.ts';
@@ -39,6 +39,16 @@ test('status --json is the state of the run', async () => {
     state.jobs.map(({ attempts }) => attempts.length),
     [1, 2],
   );
+});
+
+test('the page of a report draws what a run measured, as the dashboard does', async (t) => {
+  const page = path.join(await temporaryFolder(t), 'page.html');
+  await runCommand(report, ['retry-then-failure', '--html', page], { cwd: journals });
+  const html = await readFile(page, 'utf8');
+  const results = html.slice(html.indexOf('<section id="results"'));
+  assert.match(results, /<figcaption>accuracy over epochs<\/figcaption>/);
+  assert.match(results, /class="rank"[^>]*data-rank="0">1<\/text><text[^>]*>0000<\/text>/);
+  assert.match(results, /<path [^>]*class="line"[^>]*data-rank="0"/);
 });
 
 test('report --json has the documented keys, and its seconds add up', async () => {

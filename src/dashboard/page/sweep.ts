@@ -4,7 +4,7 @@ import { type Line, shortNumber } from '@updraft/view/charts';
 import { fromMarkup, html, show, tool } from '@updraft/view/dom';
 import { formatSeconds } from '@updraft/view/format';
 import type { BoardMetric, BoardRow, CurveX, MetricCurves, ResultFile } from '../page-data.ts';
-import { spreadOf, type Repetitions, repetitionsOf } from '../repetitions.ts';
+import { rankedRepetitions, type Repetitions, spreadOf } from '../repetitions.ts';
 import {
   bestFirst,
   directionOf,
@@ -14,7 +14,7 @@ import {
   measuredBy,
   titleOf,
 } from '../row-order.ts';
-import { curveChart } from './curve-chart.ts';
+import { curveChart, inColour } from '../curve-chart.ts';
 import { parameterChoices, parameterTable } from './parameter-table.ts';
 import { pickable, type PickableChart } from './pickable.ts';
 
@@ -32,8 +32,6 @@ interface SweepContext {
   placeOf: (id: string) => string;
 }
 
-/** Lines in colour; more cannot be distinguished. */
-const inColour = 8;
 /** Curves are read and drawn again at most this often. */
 const refreshMs = 5000;
 
@@ -196,13 +194,8 @@ export class Sweep {
 
   #draw() {
     const measured = this.#measured;
-    const groups = repetitionsOf(this.#rows, measured, this.#grouped.checked);
-    const byId = new Map(groups.map((group) => [group.row.id, group]));
-    this.#groupedTool.hidden &&= groups.length === this.#rows.length;
-    this.#ordered = bestFirst(
-      groups.map(({ row }) => row),
-      measured,
-    ).flatMap(({ id }) => byId.get(id) ?? []);
+    this.#ordered = rankedRepetitions(this.#rows, measured, this.#grouped.checked);
+    this.#groupedTool.hidden &&= this.#ordered.every(({ members }) => members.length === 1);
     this.#ranked = this.#ordered.filter(({ row }) => measuredBy(row, measured) !== undefined);
     const width = this.#curveBox.clientWidth;
     if (width === 0) return;

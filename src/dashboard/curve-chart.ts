@@ -1,6 +1,6 @@
 import { counted } from '@updraft/base';
-import type { CurveX, MetricCurves } from '../page-data.ts';
-import { type Measured, directionOf } from '../row-order.ts';
+import type { CurveX, MetricCurves } from './page-data.ts';
+import { type Measured, directionOf } from './row-order.ts';
 import {
   type DrawnLines,
   type Line,
@@ -22,7 +22,8 @@ export interface CurveView {
 }
 
 interface Group {
-  row: { id: string };
+  /** The legend has its name. */
+  row: { id: string; name?: string };
   members: readonly { id: string }[];
 }
 
@@ -31,6 +32,9 @@ interface Curves {
   lines: readonly Line[];
 }
 
+/** Lines in colour; more cannot be distinguished. */
+export const inColour = 8;
+
 /** One metric of all groups over each other; the first `coloured` ones are in colour. */
 export function curveChart(
   { metric, units, curves }: MetricCurves,
@@ -38,7 +42,7 @@ export function curveChart(
   groups: readonly Group[],
   coloured: number,
   { unit, isLog, smoothing }: CurveView,
-  size: { width: number; height: number },
+  plot: { width: number; height: number; id?: string; title?: string; hasLegend?: true },
 ): Curves {
   const at = Math.max(0, units.indexOf(unit));
   const lineOf = (id: string): number[] => {
@@ -51,7 +55,7 @@ export function curveChart(
   const lines = groups.map(({ row, members }): Line => {
     const all = members.map(({ id }) => lineOf(id)).filter(({ length }) => length > 0);
     const line = all.length > 1 ? meanLine(all) : { points: all[0] ?? [] };
-    return { id: row.id, ...line };
+    return { ...row, ...line };
   });
   const { x, y } = rangesOf(lines);
   const name = units[at] ?? unit;
@@ -62,7 +66,7 @@ export function curveChart(
   const [end, low, high] = [x[1], ...y].map(shortNumber);
   const description = `${metric} of ${counted(jobs, 'job')} over ${end} ${name}, from ${low} to ${high}`;
   const drawn = lineChart(lines, {
-    ...size,
+    ...plot,
     description,
     ...axesOf(x, y, name, directionOf(measured), isLog),
     coloured,
