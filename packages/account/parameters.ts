@@ -6,6 +6,7 @@ export {
   distinguishingParameters,
   jobLabel,
   jobNames,
+  jobValues,
   nameCells,
   parameterColumns,
   parameterPattern,

@@ -76,13 +76,23 @@ const maxValueChars = 20;
  */
 export function jobNames(jobs: readonly { id: string; parameters: Parameters }[]): Map<string, string> {
   const cells = jobs.map(({ parameters }) => parameters);
-  const varied = differingParameters(cells);
-  const shown =
-    jobs.length === 1
-      ? Object.keys(cells[0] ?? {})
-      : withoutRedundant(cells, varied, longOnes(cells, varied));
-  const texts = nameCells(cells, shown);
+  const texts = nameCells(cells, namingParameters(cells));
   return new Map(jobs.map(({ id }, at) => [id, texts[at] ?? '']));
+}
+
+function namingParameters(cells: readonly Parameters[]): string[] {
+  const varied = differingParameters(cells);
+  return cells.length === 1
+    ? Object.keys(cells[0] ?? {})
+    : withoutRedundant(cells, varied, longOnes(cells, varied));
+}
+
+/** The values in the names of a run's jobs, and what they are of; undefined if some job lacks one. */
+export function jobValues(cells: readonly Parameters[]): { keys: string[]; values: string[][] } | undefined {
+  const named = namedValues(cells, namingParameters(cells));
+  const keys = named[0]?.map(([key]) => key) ?? [];
+  if (keys.length === 0 || named.some(({ length }) => length !== keys.length)) return undefined;
+  return { keys, values: named.map((values) => values.map(([, value]) => value)) };
 }
 
 /** The parameters in which these cells differ, in their order: one that some lack, too. */
@@ -118,16 +128,21 @@ export function parameterColumns(cells: readonly Parameters[]): ParameterColumn[
 }
 
 /** Names cells by these parameters, those without a value left out: `data=images.tar lr=0.1`. */
-export function nameCells(cells: readonly Parameters[], names: readonly string[]): string[] {
+export const nameCells = (cells: readonly Parameters[], names: readonly string[]): string[] =>
+  namedValues(cells, names).map((values) => values.map((one) => one.join('=')).join(' '));
+
+function namedValues(
+  cells: readonly Parameters[],
+  names: readonly string[],
+): [key: string, value: string][][] {
   const keys = shortNames(names);
-  const columns = names.map((name, at) => {
-    const textOf = shortValues(cells.flatMap((cell) => cell[name] ?? []));
-    return cells.map((cell) => {
+  const texts = names.map((name) => shortValues(cells.flatMap((cell) => cell[name] ?? [])));
+  return cells.map((cell) =>
+    names.flatMap((name, at): [string, string][] => {
       const value = cell[name];
-      return value === undefined ? [] : `${keys[at]}=${textOf(value)}`;
-    });
-  });
-  return cells.map((_, at) => columns.flatMap((column) => column[at] ?? []).join(' '));
+      return value === undefined ? [] : [[keys[at] ?? name, texts[at]?.(value) ?? '']];
+    }),
+  );
 }
 
 /** The values of a parameter as texts that fit a name or a column; different ones stay different. */

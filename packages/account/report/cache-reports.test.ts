@@ -40,7 +40,16 @@ test('a report by cache also says which cache served which site, and no other re
   );
   const read = { report: { cacheSites }, jobs: [] as JobHistory[] } as ReadLogs;
   const pageBy = (by: string) => {
-    const grouped = { by, title: by, groups: [], measures: [], completion: [], notes: [], remedies: {} };
+    const grouped = {
+      by,
+      title: by,
+      titles: [by],
+      groups: [],
+      measures: [],
+      completion: [],
+      notes: [],
+      remedies: {},
+    };
     const all = { ...grouped, jobs: 0, attempts: 0, slotTotalSeconds: 0, lostSeconds: 0, logs: [] };
     const parts = groupedSections(read, all as unknown as GroupedReport, false);
     const report = { verdict: null, cacheSites };

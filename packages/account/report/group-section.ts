@@ -12,10 +12,10 @@ const maxGroups = 20;
 /** The main causes of the first few groups are explained. */
 const maxExplained = 3;
 
-/** The table of any groups; `column` is the title of their names. */
+/** The table of any groups; `column` is the title of their names, or there is one of each of their values. */
 export function groupSection(
-  { id, title, column }: { id: string; title: string; column: string },
-  groups: readonly GroupReport[],
+  { id, title, column }: { id: string; title: string; column: string | readonly string[] },
+  groups: readonly (GroupReport & { values?: readonly string[] })[],
   all: boolean,
   more: Pick<Section, 'bars' | 'after'> = {},
 ): Section {
@@ -28,13 +28,14 @@ export function groupSection(
     ...speeds.map((name) => speedFigures[name].title),
   ];
   const head = [
-    `${column} | jobs> | attempts> | good> | lost> | useful> | mostly | on slots> | median compute> | ` +
+    ...[column].flat(),
+    'jobs> | attempts> | good> | lost> | useful> | mostly | on slots> | median compute> | ' +
       'median transfer> | rate>',
     ...extra.map((name) => `${name}>`),
   ].join(' | ');
   const isRated = shown.some(({ transferBytesPerSecond: rate }) => rate !== null);
   const rows = shown.map((group) => [
-    group.name,
+    ...(group.values ?? [group.name]),
     group.jobs,
     group.attempts,
     group.success,
@@ -52,14 +53,21 @@ export function groupSection(
   return sectionTable(id, title, head, rows, { ...more, after: [...hidden, ...(more.after ?? [])] });
 }
 
+/** The cells that name a group: the value of each of the `titles`. */
+export function groupCells({ by, logs, groups }: GroupedReport): (group: { name: string }) => string[] {
+  const short = by === 'log' || by === 'run' ? shortLogNames(logs) : String;
+  const cells = new Map(groups.map(({ name, values }) => [name, values.map(short)]));
+  return ({ name }) => cells.get(name) ?? [name];
+}
+
 const isToExplain = (cause: Cause | null): cause is Cause =>
   cause !== null && causeInfo(cause).change !== 'nothing';
 
 /** What `report --by` shows: the groups, all of them together, and advice on what costs the worst ones most. */
 export function groupedSection(report: GroupedReport, all: boolean): Section {
-  const { by, logs, groups, remedies, lostSeconds, title } = report;
-  const short = by === 'log' || by === 'run' ? shortLogNames(logs) : String;
-  const shown = groups.map((group) => ({ ...group, name: short(group.name) }));
+  const { groups, remedies, lostSeconds, title } = report;
+  const cellsOf = groupCells(report);
+  const shown = groups.map((group) => ({ ...group, values: cellsOf(group) }));
   const causes = new Set(
     groups.slice(0, maxExplained).flatMap(({ cause }) => (isToExplain(cause) ? [cause] : [])),
   );
@@ -69,7 +77,7 @@ export function groupedSection(report: GroupedReport, all: boolean): Section {
     `${formatHours(report.slotTotalSeconds)} on slots`,
     `${formatHours(lostSeconds)} lost`,
   ];
-  return groupSection({ id: 'groups', title: `Lost time by ${title}`, column: title }, shown, all, {
+  return groupSection({ id: 'groups', title: `Lost time by ${title}`, column: report.titles }, shown, all, {
     ...(lostSeconds > 0 && { bars: groups.map((group) => group.lostSeconds / lostSeconds) }),
     after: [
       `All: ${together.join(', ')}.`,

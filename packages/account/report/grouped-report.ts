@@ -23,7 +23,10 @@ import { hasSites, unknownSite } from './sites.ts';
 import { remedyFor } from './verdict.ts';
 
 /** A group of jobs or attempts: where its time went, and what a valid result costs. */
-export interface ComparedGroup extends GroupReport, GroupCost {}
+export interface ComparedGroup extends GroupReport, GroupCost {
+  /** Of each of the `titles`. */
+  values: readonly string[];
+}
 
 /** What `compare`, and `report --by`, print with `--json`. The keys are stable; new ones may be added. */
 export interface GroupedReport {
@@ -32,6 +35,8 @@ export interface GroupedReport {
   by: string;
   /** Of what the groups are. */
   title: string;
+  /** If that is several things, each. */
+  titles: readonly string[];
   /** Whether jobs are grouped, with all their attempts; else attempts are. */
   isByJob: boolean;
   source: 'log' | 'run';
@@ -65,12 +70,14 @@ export function groupedReport(read: ReadLogs, by: string, metrics: readonly stri
   const costs = new Map(sampled.map((group) => [group.name, groupCost(group)]));
   const groups = groupReports(jobs, ledger.rows, key, ledger.facts.hasTransfers).flatMap((group) => {
     const cost = costs.get(group.name);
-    return cost === undefined ? [] : [{ ...group, ...cost }];
+    const values = key.valuesOf?.(group.name) ?? [group.name];
+    return cost === undefined ? [] : [{ ...group, ...cost, values }];
   });
   return {
     format: 1,
     by,
     title: grouping.title,
+    titles: grouping.titles ?? [grouping.title],
     isByJob: 'job' in key,
     source,
     logs,

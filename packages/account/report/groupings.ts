@@ -9,6 +9,8 @@ import { hostOf, siteNames, unknownSite } from './sites.ts';
 export interface Grouping {
   /** Of what the groups are. */
   title: string;
+  /** If that is several things, each. */
+  titles?: readonly string[];
   key: (jobs: readonly JobHistory[], logs: readonly string[]) => GroupKey;
   /** How a log comes to name it, if most do not. */
   lack?: string;
@@ -90,8 +92,10 @@ export function groupingOf(by: string, jobs: readonly JobHistory[]): Grouping {
     const name = names[at] ?? '';
     return { name: known[name]?.title === title ? name : title, key };
   });
+  const each = all.map(({ name }) => name);
   return {
-    title: all.map(({ name }) => name).join(', '),
+    title: each.join(', '),
+    titles: each,
     key: (...read) => joinedKey(all.map(({ name, key }) => ({ name, key: key(...read) }))),
   };
 }
@@ -132,25 +136,27 @@ function parameterGrouping(name: string, title: string, otherwise?: Grouping): G
 
 /** `method=osdf site=CHTC`, in groups of the first, those in groups of the second. */
 function joinedKey(keys: readonly { name: string; key: GroupKey }[]): GroupKey {
-  /** The place of each value, as they first appear, and the values of each group. */
-  const places = new Map<string, number>();
+  /** The values of each thing in the order of their first appearance, and those of each group. */
+  const places = keys.map(() => new Map<string, number>());
   const groups = new Map<string, string[]>();
   const nameOf = (job: JobHistory, attempt: AttemptHistory | undefined): string => {
-    const values = keys.map(({ name, key }) => {
+    const values = keys.map(({ key }, at) => {
       const value = 'job' in key ? key.job(job) : attempt && key.attempt(attempt, job);
-      return `${name}=${value ?? unknownSite}`;
+      const known = places[at];
+      known?.set(value ?? unknownSite, known.get(value ?? unknownSite) ?? known.size);
+      return value ?? unknownSite;
     });
-    for (const value of values) places.set(value, places.get(value) ?? places.size);
-    const joined = values.join(' ');
+    const joined = keys.map(({ name }, at) => `${name}=${values[at]}`).join(' ');
     groups.set(joined, values);
     return joined;
   };
-  const placeOf = (group: string, at: number): number => places.get(groups.get(group)?.[at] ?? '') ?? 0;
+  const valuesOf = (group: string): readonly string[] => groups.get(group) ?? [];
+  const placeOf = (group: string, at: number): number => places[at]?.get(valuesOf(group)[at] ?? '') ?? 0;
   const order = (a: string, b: string): number =>
     keys.map((_, at) => placeOf(a, at) - placeOf(b, at)).find((by) => by !== 0) ?? 0;
   return keys.every(({ key }) => 'job' in key)
-    ? { job: (job) => nameOf(job, undefined), order }
-    : { attempt: (attempt, job) => nameOf(job, attempt), order };
+    ? { job: (job) => nameOf(job, undefined), order, valuesOf }
+    : { attempt: (attempt, job) => nameOf(job, attempt), order, valuesOf };
 }
 
 const parameterNames = (jobs: readonly JobHistory[]): string[] => [

@@ -48,7 +48,11 @@ export interface GroupReport extends Record<SpeedName, number | null> {
 export type GroupKey = (
   | { job: (job: JobHistory) => string | undefined }
   | { attempt: (attempt: AttemptHistory, job: JobHistory) => string | undefined }
-) & { order?: (a: string, b: string) => number };
+) & {
+  order?: (a: string, b: string) => number;
+  /** Of a group by several things, the value of each. */
+  valuesOf?: (name: string) => readonly string[];
+};
 
 /** The largest loss first; equal ones in the order of the key, or as their jobs are. */
 export function groupReports(

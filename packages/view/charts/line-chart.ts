@@ -112,10 +112,8 @@ const numberOf = (x: number, y: number, rank: number): string =>
 /** A row each. */
 function legendOf(lines: readonly Line[], more: number): string[] {
   const names = lines.map(({ name = '' }) => name);
-  const { keys, draw } = nameLabels(80, names);
+  const draw = nameLabels(80, names);
   const rows = names.map((name, rank) => (y: number) => numberOf(8, y, rank) + draw(34, y, name));
-  const said = (text: string) => (y: number) => label(34, y, text);
-  if (keys !== '') rows.unshift(said(keys));
-  if (more > 0) rows.push(said(`and ${more} more, in grey`));
+  if (more > 0) rows.push((y) => label(34, y, `and ${more} more, in grey`));
   return rows.map((row, at) => row(16 + at * legendRow));
 }

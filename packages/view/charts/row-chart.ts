@@ -25,8 +25,8 @@ function rowChart(
   draw: (row: number) => Drawing,
   { markup, height: top }: { markup: string; height: number },
 ): string {
-  const { left, keys, draw: drawName } = nameRoom(names);
-  const begin = top + 12 + (keys === '' ? 0 : 18);
+  const { left, draw: drawName } = nameRoom(names);
+  const begin = top + 12;
   const edges = { left, right: width - 22, top: begin, bottom: begin + names.length * rowHeight };
   const x = across(edges, scale);
   const rows = names.map((name, row) => {
@@ -36,7 +36,6 @@ function rowChart(
   return picture(
     { ...named, description, width, height: edges.bottom + 44 },
     markup,
-    keys === '' ? '' : label(8, begin - 8, keys),
     horizontalAxis(scale, edges, axis),
     ...rows,
   );

@@ -30,19 +30,14 @@ const short = (value: number): string => String(Math.round(value * 10) / 10);
 export const label = (x: number, y: number, text: string, attributes: Attributes = {}): string =>
   element('text', { x, y, fill: 'currentColor', ...attributes }, escapeMarkup(text));
 
-/**
- * Draws these names in at most `width` characters: different ones stay different, and are tooltips in full. `keys` are
- * those that all of them lost, which a chart has to say.
- */
+/** Draws these names in at most `width` characters: different ones stay different, and are tooltips in full. */
 export function nameLabels(width: number, names: readonly string[]) {
-  const { texts, keys } = fitNames(names, width);
-  const short = (name: string): string => texts[names.indexOf(name)] ?? name;
-  const draw = (x: number, y: number, name: string, attributes: Attributes = {}): string => {
-    const title = short(name) === name ? '' : element('title', {}, escapeMarkup(name));
-    const place = { x, y, fill: 'currentColor', ...attributes };
-    return element('text', place, title, escapeMarkup(short(name)));
+  const texts = fitNames(names, width);
+  return (x: number, y: number, name: string, attributes: Attributes = {}): string => {
+    const short = texts[names.indexOf(name)] ?? name;
+    const title = short === name ? '' : element('title', {}, escapeMarkup(name));
+    return element('text', { x, y, fill: 'currentColor', ...attributes }, title, escapeMarkup(short));
   };
-  return { keys, draw };
 }
 
 interface Picture {
@@ -105,7 +100,6 @@ export function dots(places: readonly Dot[], colour: string, name: (index: numbe
 export function nameRoom(names: readonly string[]) {
   const longest = names.reduce((most, name) => Math.max(most, widthOf(name)), 0);
   const [left, chars] = longest > 24 ? [300, 40] : longest > 16 ? [190, 24] : [120, 16];
-  const { keys, draw } = nameLabels(chars, names);
-  const atEdge = (y: number, name: string) => draw(left - 8, y, name, { 'text-anchor': 'end' });
-  return { left, keys, draw: atEdge };
+  const label = nameLabels(chars, names);
+  return { left, draw: (y: number, name: string) => label(left - 8, y, name, { 'text-anchor': 'end' }) };
 }

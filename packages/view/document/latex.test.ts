@@ -57,19 +57,6 @@ test('a heading with line breaks or control characters stays one line of text', 
   assert.doesNotMatch(text, /[\t\u001b]/);
 });
 
-test('parameters of a combination have their own columns', () => {
-  const cells = [
-    ['lr=0.1 optim.name=a b', '3'],
-    ['lr=1e-5 optim.name=', '2'],
-  ];
-  const latex = sectionsLatex([sectionTable('cost', 'Cost', 'lr, optim.name | n>', cells)]);
-  assert.match(latex, /\\begin\{tabular\}\{llr\}/);
-  assert.match(latex, /^ {4}lr & optim\.name & n \\\\$/m);
-  assert.match(latex, /^ {4}0\.1 & a b & 3 \\\\\n {4}1e-5 & {2}& 2 \\\\$/m);
-  const other = sectionsLatex([sectionTable('cost', 'Cost', 'lr, site | n>', cells)]);
-  assert.match(other, /^ {4}lr=0\.1 optim\.name=a b & 3/m);
-});
-
 test('a section without rows is a comment, not an empty table', () => {
   const empty = sectionsLatex([sectionTable('gpu', 'GPU time', 'site | n>', [], { after: ['No value.'] })]);
   assert.match(empty, /\n\n% GPU time\n% No value\.$/);

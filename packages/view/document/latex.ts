@@ -17,7 +17,7 @@ export function sectionsLatex(parts: readonly Section[]): string {
 const unknownToPdf = /[ĦħĸĿŀŉŦŧſ]|[^\p{ASCII}\u00a0-\u017f‘’“”•…€™→]/gu;
 
 function sectionLatex(section: Section): string {
-  const { id, title, columns, rows, after = [] } = withOwnColumns(withoutEmptyColumns(section));
+  const { id, title, columns, rows, after = [] } = withoutEmptyColumns(section);
   if (rows.length === 0)
     return [`% ${printable(title)}`, ...after.map((text) => `% ${printable(text)}`)].join('\n');
   const line = (cells: readonly string[]): string => `    ${cells.map(escapeLatex).join(' & ')} \\\\`;
@@ -37,19 +37,6 @@ function sectionLatex(section: Section): string {
     '  \\end{tabular}',
     '\\end{table}',
   ].join('\n');
-}
-
-/** `lr=0.1 opt=sgd` under `lr, opt` becomes two columns. */
-function withOwnColumns(section: Section): Section {
-  const names = section.columns[0]?.title.split(', ') ?? [];
-  const pattern = new RegExp(`^${names.map((name) => `${RegExp.escape(name)}=(.*)`).join(' ')}$`, 's');
-  const values = section.rows.map(([cell = '']) => pattern.exec(cell));
-  if (names.length < 2 || !values.every((found) => found !== null)) return section;
-  return {
-    ...section,
-    columns: [...names.map((title) => ({ title })), ...section.columns.slice(1)],
-    rows: section.rows.map((row, at) => [...(values[at]?.slice(1) ?? []), ...row.slice(1)]),
-  };
 }
 
 const marks: Record<string, string> = {

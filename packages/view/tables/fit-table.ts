@@ -14,6 +14,8 @@ export interface FitColumn {
   minWidth?: number;
   /** Whether each text is one value, with whatever spaces, and not a name of several words. */
   isValue?: boolean;
+  /** For a narrow page: `0003 0.1` for `0003 lr=0.1`, under `job, lr`. Spaces inside of a word do not break. */
+  short?: { title: string; texts: ReadonlyMap<string, string> };
 }
 
 export interface FittedTable {
@@ -107,7 +109,7 @@ function squeeze(columns: readonly Laid[], width: number): Laid[] {
   const folded = (one: Laid): Laid => lay(one, one.texts, 0);
   let laid = [...columns];
   if (widthOfAll(laid) > width) laid = columns.map(folded);
-  if (widthOfAll(laid) > width) laid = columns.map((one) => folded(withoutKeys(one)));
+  if (widthOfAll(laid) > width) laid = columns.map((one) => folded(shortened(one)));
   if (widthOfAll(laid) > width) laid = cutWords(laid, width);
   // What room is left unfolds the titles that gain most by little.
   for (const one of laid.toSorted((a, b) => widthOf(a.title) - a.width - (widthOf(b.title) - b.width))) {
@@ -117,27 +119,11 @@ function squeeze(columns: readonly Laid[], width: number): Laid[] {
   return laid;
 }
 
-/** Names such as `0003 lr=0.1 seed=2` whose keys the title can say once: `0003 0.1 2`. */
-function withoutKeys(column: Laid): Laid {
-  const keysOf = (text: string): string[] => text.match(/(?<=^| )[A-Za-z_][\w.-]*(?==)/g) ?? [];
-  // A value may have spaces and a "=" of its own, where others have none.
-  const keys = column.texts
-    .map(keysOf)
-    .reduce((shared, own) => shared.filter((key) => own.includes(key)), keysOf(column.texts[0] ?? ''));
-  const pattern = new RegExp(
-    `^(.*?)${keys.map((key) => `(?<=^| )${RegExp.escape(key)}=(.*?)`).join('')}$`,
-    's',
-  );
-  const parts = column.texts.map((text) => pattern.exec(text)?.slice(1));
-  if (column.isSentence || keys.length === 0 || parts.includes(undefined)) return column;
-  const title = keys.every((name) => column.title.includes(name))
-    ? column.title
-    : [column.title, ...keys].filter((name) => name !== '').join(', ');
-  // The spaces of a value do not separate it.
-  const texts = parts.map(([id = '', ...values] = []) => {
-    return id + values.map((value) => value.trim().replaceAll(' ', '\u00a0')).join(' ');
-  });
-  return lay({ ...column, title }, texts, 0);
+/** With the shorter texts, for those that have one. */
+function shortened({ short, ...column }: Laid): Laid {
+  if (short === undefined) return column;
+  const texts = column.texts.map((text) => short.texts.get(text) ?? text);
+  return lay({ ...column, title: short.title }, texts, 0);
 }
 
 /** Takes from the widest words until all fit, or none may be narrower. */
@@ -170,12 +156,9 @@ function takeFromWidest(widths: number[], floors: readonly number[], excess: num
   }
 }
 
-/** Different names of at most `width` characters, if numbers allow; `keys` are those all lost: `lr, seed`. */
-export function fitNames(names: readonly string[], width: number) {
-  if (longestOf(names) <= width) return { texts: names, keys: '' };
-  const { title: keys, texts, textWidth } = withoutKeys(lay({ title: '', isSentence: false }, names));
-  return { texts: (textWidth <= width ? texts : cutNames(texts, width)).map(plainSpaces), keys };
-}
+/** Different names of at most `width` characters, if numbers allow. */
+export const fitNames = (names: readonly string[], width: number): readonly string[] =>
+  longestOf(names) <= width ? names : cutNames(names, width);
 
 const plainSpaces = (text: string): string => text.replaceAll('\u00a0', ' ');
 

@@ -9,7 +9,7 @@ import {
 } from '@updraft/base';
 import type { FitColumn } from '@updraft/view/tables';
 import { byImportance } from '@updraft/base/training';
-import { jobLabel } from '@updraft/account/parameters';
+import { jobLabel, jobValues } from '@updraft/account/parameters';
 import {
   type AgentState,
   type AttemptState,
@@ -53,7 +53,7 @@ export function jobListing(
   });
   const fetchesOf = (job: JobState) => latestAttempt(job)?.agent?.fetches ?? [];
   const columns: (FitColumn & { of: (job: JobState) => string })[] = [
-    { title: 'JOB', of: ({ id, name }) => printable(jobLabel(id, name)) },
+    nameColumn(jobs),
     right('TRY', 4, (job) => String(latestAttempt(job)?.number ?? '')),
     { title: 'STATE', rank: 0, of: describeState },
     ...(barOf === undefined ? [] : [{ title: '', of: barOf }]),
@@ -80,6 +80,19 @@ export function jobListing(
     },
   ];
   return { columns, rows: jobs.map((job) => columns.map(({ of }) => of(job))) };
+}
+
+const nameOf = ({ id, name }: JobState): string => printable(jobLabel(id, name));
+
+/** On a narrow page, what the values are of stands only in the title. */
+function nameColumn(jobs: readonly JobState[]): FitColumn & { of: (job: JobState) => string } {
+  const { keys, values } = jobValues(jobs.map(({ parameters = {} }) => parameters)) ?? {};
+  const column = { title: 'JOB', of: nameOf };
+  if (keys === undefined) return column;
+  const short = (job: JobState, at: number): string =>
+    [job.id, ...(values?.[at] ?? [])].map((word) => printable(word).replaceAll(' ', '\u00a0')).join(' ');
+  const texts = new Map(jobs.map((job, at) => [nameOf(job), short(job, at)]));
+  return { ...column, short: { title: ['JOB', ...keys].join(', '), texts } };
 }
 
 /** With the figures that have no column, and without the files of those that measured something. */

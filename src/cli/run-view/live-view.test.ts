@@ -4,6 +4,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
 import { type AgentState, fold, loadRun, type RunState } from '@updraft/account/journal';
+import { describeParameters, type Parameters } from '@updraft/account/parameters';
 import { type FoldedAttempt, completeJob } from '@updraft/account/testing';
 import { defined } from '@updraft/base';
 import { glyphsFor } from '../text/glyphs.ts';
@@ -25,7 +26,7 @@ const frame = (columns: number, rows = 24, color = false): Frame => ({
 function fetching(
   jobs: number,
   changed = (attempt: FoldedAttempt, _agent: AgentState): FoldedAttempt => attempt,
-  name = '',
+  parameters: Parameters = {},
 ): RunState {
   const agent: AgentState = {
     version: '1',
@@ -72,7 +73,7 @@ function fetching(
     jobs: ids.map((id) =>
       completeJob(
         { id, status: 'running', stopRequested: false, attempts: [{ ...changed(attempt, agent), job: id }] },
-        { planned: defined({ name: name || undefined }) },
+        { planned: { parameters, ...defined({ name: describeParameters(parameters) || undefined }) } },
       ),
     ),
     tally: { ...fold([]).tally, total: jobs, running: jobs },
@@ -103,18 +104,18 @@ test('in 80 columns a job without figures shows where it is', () => {
 });
 
 /** A job in training that is called like one of a sweep. */
-function training(name: string, metrics: Record<string, number>): RunState {
+function training(parameters: Parameters, metrics: Record<string, number>): RunState {
   const reported = { command: 'true', epoch: 3, epochs: 6, loss: 0.3333, accuracy: 0.65, metrics };
   const train = (attempt: FoldedAttempt, agent: AgentState): FoldedAttempt => ({
     ...attempt,
     phase: 'training',
     agent: { ...agent, site: 'GP-ARGO-ksu-backfill', training: reported },
   });
-  return fetching(1, train, name);
+  return fetching(1, train, parameters);
 }
 
 test('in 80 columns a training job shows how far it is, its metrics and the time left', () => {
-  const lines = liveView(training('', {}), frame(80));
+  const lines = liveView(training({}, {}), frame(80));
   assert.match(lines[4] ?? '', /^JOB +TRY {2}STATE +WHERE +EPOCH +LOSS +ACCURACY {2}NOTE$/);
   assert.match(lines[5] ?? '', /^0000 +2 {2}training +33 % {2}GP-ARGO-\S+ +3\/6 +0\.3333 +0\.65 {2}ETA 0s$/);
   assert.equal(lines.length, 6);
@@ -122,7 +123,8 @@ test('in 80 columns a training job shows how far it is, its metrics and the time
 
 test('the metrics that decide are whole on a narrow screen, its jobs have titles, and what is left out is named', () => {
   const metrics = { val_loss: 0.1234, val_accuracy: 0.8193, test_loss: 0.5 };
-  const state = training('l1_chan=4 l3_chan=16 lr=0.02 momentum=0.8 nesterov=1 seed=2', metrics);
+  const parameters = { l1_chan: 4, l3_chan: 16, lr: 0.02, momentum: 0.8, nesterov: 1, seed: 2 };
+  const state = training(parameters, metrics);
   const lines = liveView(state, frame(80));
   assert.match(lines.join('\n'), /^JOB, l1_chan, l3_chan,(?: {2}|$)/m);
   assert.match(lines.join('\n'), /VAL_(?:ACCURACY)? /);
@@ -131,7 +133,7 @@ test('the metrics that decide are whole on a narrow screen, its jobs have titles
 });
 
 test('the state has its colour, and nothing beside it', () => {
-  const text = liveView(training('', {}), frame(80, 24, true)).join('\n');
+  const text = liveView(training({}, {}), frame(80, 24, true)).join('\n');
   assert.ok(text.includes('0000    2  \x1b[36mtraining\x1b[39m    33 %'), text);
 });
 
@@ -174,7 +176,7 @@ test('an ended run shows each outcome with its reason, and a loss that is not a 
 test('without a UTF-8 locale the view is plain ASCII', () => {
   const plain = { ...frame(120), glyphs: glyphsFor({ LANG: 'C' }) };
   // The dot between the parts of the first line is the only other mark.
-  const [, ...rest] = liveView(training('', {}), plain);
+  const [, ...rest] = liveView(training({}, {}), plain);
   for (const line of rest) assert.match(line, /^[\x20-\x7e]*$/);
 });
 

@@ -1,7 +1,7 @@
 import { columnLabels, slotColumns, sumOver } from '../columns.ts';
 import { formatHours, formatSeconds } from '@updraft/view/format';
 import type { ComparedGroup, GroupedReport } from '../grouped-report.ts';
-import { shortLogNames } from '../job-names.ts';
+import { groupCells } from '../group-section.ts';
 import { type Section, sectionTable } from '@updraft/view/document';
 import { type Interval, minOrdered } from '../../statistics/intervals.ts';
 import type { GroupValues, MeasuredGroups } from './comparison.ts';
@@ -30,13 +30,11 @@ export function comparisonSections(report: GroupedReport, all: boolean): Section
 const inOrder = ({ groups, completion }: GroupedReport): ComparedGroup[] =>
   completion.flatMap(({ name }) => groups.filter((group) => group.name === name));
 
-const nameOf = ({ by, logs }: GroupedReport): ((name: string) => string) =>
-  by === 'log' || by === 'run' ? shortLogNames(logs) : String;
-
 function costSection(report: GroupedReport, shown: readonly ComparedGroup[], hidden: number): Section {
-  const { title, isByJob } = report;
+  const { title, titles, isByJob } = report;
+  const cellsOf = groupCells(report);
   const rows = shown.map((group) => [
-    nameOf(report)(group.name),
+    ...cellsOf(group),
     group.n,
     group.valid,
     group.slotSecondsPerValid === null ? '-' : formatHours(group.slotSecondsPerValid),
@@ -45,7 +43,7 @@ function costSection(report: GroupedReport, shown: readonly ComparedGroup[], hid
     formatHours(group.slotTotalSeconds),
   ]);
   const head =
-    `${title} | ${isByJob ? 'jobs' : 'attempts'}> | valid> | slot time per valid> | 95 % interval> | ` +
+    `${titles.join(' | ')} | ${isByJob ? 'jobs' : 'attempts'}> | valid> | slot time per valid> | 95 % interval> | ` +
     'GPU time per valid> | on slots>';
   const after = [
     'All slot time, of failures too, over the number of valid results.',
@@ -60,11 +58,12 @@ function measureSection(
   isShown: (group: GroupValues) => boolean,
 ): Section {
   const { show } = measureNamed(name);
+  const cellsOf = groupCells(report);
   const text = (value: number | null) => (value === null ? '' : show(value));
   const rows = groups
     .filter(isShown)
     .map((group) => [
-      nameOf(report)(group.name),
+      ...cellsOf(group),
       group.n,
       text(group.median),
       intervalText(group.interval, show),
@@ -72,7 +71,7 @@ function measureSection(
       text(group.p95),
       group.q1 === null || group.q3 === null ? '' : show(group.q3 - group.q1),
     ]);
-  const head = `${report.title} | n> | median> | 95 % interval> | mean> | p95> | IQR>`;
+  const head = `${report.titles.join(' | ')} | n> | median> | 95 % interval> | mean> | p95> | IQR>`;
   const tested = test === null ? [] : [`${test.name} test, ${test.method}.`];
   const how = groups.some((group) => isShown(group) && group.interval !== null)
     ? [`Intervals are of the median; with fewer than ${minOrdered} values, of the mean (Student's t).`]
@@ -92,14 +91,15 @@ export function sideBySideSection(report: GroupedReport): Section[] {
   const used = slotColumns.filter((column) => groups.some(({ slotSeconds }) => slotSeconds[column] > 0));
   const each = (group: ComparedGroup, seconds: number) =>
     group.n === 0 || seconds === 0 ? '-' : formatSeconds(seconds / group.n);
+  const cellsOf = groupCells(report);
   const rows = groups.map((group) => [
-    nameOf(report)(group.name),
+    ...cellsOf(group),
     ...[...used.map((column) => group.slotSeconds[column]), sumOver(group.slotSeconds, slotColumns)].map(
       (seconds) => each(group, seconds),
     ),
   ]);
   const title = `Where the time on slots went, per ${report.isByJob ? 'job' : 'attempt'}`;
-  const head = [report.title, ...used.map((column) => `${columnLabels[column]}>`), 'all>'].join(' | ');
+  const head = [...report.titles, ...used.map((column) => `${columnLabels[column]}>`), 'all>'].join(' | ');
   const section = sectionTable('time', title, head, rows);
   return [{ ...section, columns: section.columns.with(-1, { title: 'all', align: 'right', rank: 0 }) }];
 }
