@@ -40,7 +40,7 @@ export function boardOf(state: RunState, context: BoardContext, now: number): Bo
     endedAt: millisOf(state.endedAt),
     at: now,
     jobs: state.tally.total,
-    metrics: metricsOf(state),
+    metrics: boardMetrics(state),
     counts: countsOf(state),
     verdict: verdictOf(state, wrong, now),
     wrong,
@@ -59,7 +59,7 @@ function millisOf(time: string | undefined): number | null {
 }
 
 /** What jobs have measured, those first that most likely decide. */
-export function metricsOf({ jobs }: RunState): Board['metrics'] {
+export function boardMetrics({ jobs }: RunState): Board['metrics'] {
   const names = new Set(jobs.flatMap((job) => Object.keys(job.metrics)));
   const directions = jobs[0]?.directions;
   return byImportance([...names], directions).map((name) => ({

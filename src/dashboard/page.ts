@@ -5,7 +5,7 @@ import type { JobState, RunState } from '@updraft/account/journal';
 import { isFailed } from '@updraft/account/report';
 import { jobLabel } from '@updraft/account/parameters';
 import type { Chart } from '@updraft/view/document';
-import { boardOf, metricsOf } from './board.ts';
+import { boardOf, boardMetrics } from './board.ts';
 import { CurveBook } from './curve-book.ts';
 import { curveChart, inColour } from './curve-chart.ts';
 import { explainJobs, jobDetail } from './job-detail.ts';
@@ -148,7 +148,7 @@ export async function metricCharts(folder: string, state: RunState): Promise<Cha
   const rows = state.jobs.map((job) => jobRow(job, () => words, 0));
   const book = new CurveBook(folder);
   const charts: Chart[] = [];
-  for (const metric of metricsOf(state).slice(0, maxCharts)) {
+  for (const metric of boardMetrics(state).slice(0, maxCharts)) {
     const measured = { ...metric, of: 'last' } as const;
     const curves = await book.read(state.jobs, metric.name, { maxMs: Infinity });
     if (Object.values(curves.curves).every(({ y }) => y.length < 2)) continue;
