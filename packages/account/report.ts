@@ -1,11 +1,10 @@
-export { attemptCsv } from './report/attempt-csv.ts';
 export { type Amounts, type Column, columnLabels, columns, lossColumns, sumOver } from './report/columns.ts';
 export { comparisonCharts } from './report/compare/comparison-charts.ts';
 export { comparisonSections, sideBySideSection } from './report/compare/comparison-sections.ts';
 export { type GroupedReport, comparisonCsv, groupCsv, groupedReport } from './report/grouped-report.ts';
 export { type GroupingName, groupingNames, groupings, variedParameters } from './report/groupings.ts';
 export { type JobTableRow, jobCsv, jobTable, valueNames } from './report/job-table.ts';
-export { type AttemptRow, type JobRow, type Ledger, ledger } from './report/ledger.ts';
+export { type AttemptRow, type JobRow, type Ledger, attemptCsv, ledger } from './report/ledger.ts';
 export { type LogReport, isFailed, jobsByCause } from './report/log-report.ts';
 export { mergeReads } from './report/read-logs.ts';
 export { noEventsFault } from './report/no-events.ts';

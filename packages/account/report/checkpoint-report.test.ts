@@ -7,7 +7,7 @@ import { foldAgent } from '../journal/fold-agent.ts';
 import type { AgentBody, AgentEntry, Outcome } from '../journal/entry.ts';
 import type { FoldedAttempt, RunState } from '../journal/state.ts';
 import { expectedLoss, meanSaveSeconds } from '../recovery/interruptions.ts';
-import { checkpointReport } from './checkpoint-report.ts';
+import { checkpointReport } from './log-report.ts';
 import type { JobRow } from './ledger.ts';
 import type { AgentState } from '../journal/agent-state.ts';
 

@@ -3,6 +3,8 @@ import type { LogEvent } from '@updraft/htcondor/eventlog';
 import type { AttemptHistory, JobHistory, JobOutcome } from '../history/history.ts';
 import type { LogFacts } from '../history/log-facts.ts';
 import type { Parameters } from '../journal/describe-parameters.ts';
+import { speedNames } from '../history/speeds.ts';
+import { csvLine } from '@updraft/view/document';
 import { LogFold } from '../history/log-fold.ts';
 import { Adder, countAfter, countAttempt } from './account.ts';
 import { addAmounts, columns, noAmounts, slotColumns, sumOver, type Amounts } from './columns.ts';
@@ -139,3 +141,44 @@ function completionOf({ outcome, attempts, from: born, to }: JobHistory): number
   const from = attempts[0]?.spans[0]?.from;
   return outcome === 'success' && from !== undefined ? to - born - from : undefined;
 }
+
+/** A row per attempt, including the wait before it, and one per job for the time after: every second exactly once. */
+export function* attemptCsv({ rows }: Ledger): Generator<string> {
+  const names = [...new Set(rows.flatMap(({ parameters = {} }) => Object.keys(parameters)))];
+  yield csvLine([...attemptFacts, ...columns, ...names.map((name) => `parameters.${name}`)]);
+  for (const { job, node = '', owner = '', log = '', outcome, attempts, millis, parameters } of rows) {
+    const values = names.map((name) => String(parameters?.[name] ?? ''));
+    const rest = { ...millis };
+    const seconds = (amounts: Amounts) => columns.map((column) => String(amounts[column] / 1000));
+    for (const row of attempts) {
+      for (const column of columns) rest[column] -= row.millis[column];
+      const { attempt, id, ending, cause = '', site, machine, gpu, speed } = row;
+      const known = [job, node, owner, outcome, String(attempt), id, ending, cause, site, machine, gpu];
+      const speeds = speedFacts.map((name) => String(speed?.[name] ?? ''));
+      yield csvLine([...known, ...speeds, log, ...seconds(row.millis), ...values]);
+    }
+    if (attempts.length === 0 || columns.some((column) => rest[column] !== 0))
+      yield csvLine([
+        ...[job, node, owner, outcome, ...attemptFacts.slice(4, -1).map(() => ''), log],
+        ...[...seconds(rest), ...values],
+      ]);
+  }
+}
+
+const speedFacts = ['driver', ...speedNames] as const;
+
+const attemptFacts = [
+  'job',
+  'node',
+  'owner',
+  'outcome',
+  'attempt',
+  'id',
+  'ending',
+  'cause',
+  'site',
+  'machine',
+  'gpu',
+  ...speedFacts,
+  'log',
+];

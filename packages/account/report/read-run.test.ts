@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import type { Entry, Outcome, RunBody } from '../journal/entry.ts';
 import { fold } from '../journal/fold.ts';
 import type { FaultKind } from '../fault/kinds.ts';
-import { attemptCsv } from './attempt-csv.ts';
+import { attemptCsv } from './ledger.ts';
 import { readRun, runReport } from './read-run.ts';
 import { runText } from './report-text.ts';
 import { reportCharts } from './report-charts.ts';

@@ -17,7 +17,6 @@ import {
 } from '../history/history.ts';
 import { siteOrMachine } from '../history/worker.ts';
 import { attemptAt, describeStreaks, detailsOf, type Streak, streaksOf } from './past-attempts.ts';
-import { formatSpan } from './format-span.ts';
 import {
   describeExitAction,
   describeHoldAction,
@@ -178,6 +177,16 @@ function explainHold(job: JobHistory, rules: RunRules | undefined): Explanation 
 
 const isAboutResources = ({ cause }: Diagnosis): boolean =>
   cause === 'memory-exceeded' || cause === 'disk-exceeded';
+
+/** The time between two moments; empty if one is unknown. */
+function formatSpan(from: number | undefined, to: number | undefined): string {
+  if (from === undefined || to === undefined || to < from) return '';
+  const seconds = Math.round((to - from) / 1000);
+  if (seconds < 120) return `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 120) return `${minutes} min`;
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
 
 function attemptLine(last: AttemptHistory | undefined, held: AttemptHistory | undefined): string {
   const count = last?.number ?? 0;
