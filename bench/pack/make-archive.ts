@@ -1,5 +1,11 @@
+import { execFileSync } from 'node:child_process';
 import { createCipheriv, createHash, type Hash } from 'node:crypto';
-import { closeSync, openSync, readSync, writeSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, readSync, rmSync, statSync, writeSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { sha256Of } from '@updraft/base/disk';
+import { archiveInstalled } from '../../src/environment/installed-pack.ts';
+import { condaPlatform } from '../../src/environment/pack-splitter.ts';
 import { type CondaPackage, makeConda, placeholder } from '../../test/environment/make-conda.ts';
 import { executableParts, packParts } from '../../test/environment/make-pack.ts';
 
@@ -12,12 +18,18 @@ export interface Recipe {
   megabytesInEach: number;
 }
 
+/** A pack as a job file names it. */
+export interface Archive {
+  file: string;
+  sha256: string;
+  bytes: number;
+}
+
 export interface PackedEnvironment {
   tar: string;
-  executable: string;
-  sha256: string;
+  /** Self-extracting. */
+  executable: Archive;
   packedBytes: number;
-  executableBytes: number;
   files: number;
   unpackedBytes: number;
 }
@@ -94,7 +106,7 @@ function* piecesOf(file: string): Generator<Buffer> {
 
 /** An archive as pixi-pack makes it, plain, and self-extracting with the program that unpacks it. */
 export function makeArchive(folder: string, recipe: Recipe, unpacker: Buffer): PackedEnvironment {
-  const [tar, executable] = [`${folder}/environment.tar`, `${folder}/environment.sh`];
+  const [tar, file] = [`${folder}/environment.tar`, `${folder}/environment.sh`];
   let [files, unpackedBytes] = [0, 0];
   const packages = packagesOf(recipe, (more, bytes) => {
     files += more;
@@ -102,7 +114,17 @@ export function makeArchive(folder: string, recipe: Recipe, unpacker: Buffer): P
   });
   const packedBytes = write(tar, packParts({ packages }));
   const hash = createHash('sha256');
-  const executableBytes = write(executable, executableParts(piecesOf(tar), { unpacker }), hash);
-  const sha256 = hash.digest('hex');
-  return { tar, executable, sha256, packedBytes, executableBytes, files, unpackedBytes };
+  const bytes = write(file, executableParts(piecesOf(tar), { unpacker }), hash);
+  return { tar, executable: { file, sha256: hash.digest('hex'), bytes }, packedBytes, files, unpackedBytes };
+}
+
+/** The same environment, as `env pack --installed` makes it. */
+export async function installArchive(folder: string, tar: string, unpacker: string): Promise<Archive> {
+  const installed = path.join(folder, 'installed'.padEnd(220, '_'));
+  const file = path.join(folder, 'environment.tar.zst');
+  mkdirSync(installed);
+  execFileSync(unpacker, ['-o', installed, tar], { env: { ...process.env, TMPDIR: folder } });
+  await archiveInstalled(installed, condaPlatform(os.arch()), file, new AbortController().signal);
+  rmSync(installed, { recursive: true });
+  return { file, sha256: await sha256Of(file), bytes: statSync(file).size };
 }

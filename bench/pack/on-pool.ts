@@ -8,7 +8,7 @@ import { startFederation } from '@updraft/mini/federation';
 import { poolFolders } from '@updraft/mini/testing';
 import { rootFolder, sites, startPool, stopPool } from '@updraft/mini/pool';
 import { cacheFolder } from '../osg/replay-pool.ts';
-import type { PackedEnvironment } from './make-archive.ts';
+import type { Archive, PackedEnvironment } from './make-archive.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
 const main = path.join(root, 'src/cli/main.ts');
@@ -17,19 +17,15 @@ export const agent = path.join(root, `dist/updraft-agent-linux-${process.arch}`)
 /** The training: it prints facts about its environment. */
 const command = 'packed > said.txt && find "$CONDA_PREFIX" -type f | wc -l >> said.txt';
 
-export const jobFile = (
-  pool: string,
-  url: string,
-  { sha256, executableBytes }: PackedEnvironment,
-): string => `
+export const jobFile = (pool: string, folder: string, { file, sha256, bytes }: Archive): string => `
 name = "packed"
 [train]
 command = ${JSON.stringify(command)}
 outputs = ["said.txt"]
 [environment.pack]
-url = "${url}"
+url = "${folder}${path.basename(file)}"
 sha256 = "${sha256}"
-bytes = ${executableBytes}
+bytes = ${bytes}
 [resources]
 disk = "auto"
 [run]
@@ -48,7 +44,6 @@ export function proveResult(results: string, { files }: PackedEnvironment): void
 export interface OnPool {
   fetchSeconds: number;
   unpackSeconds: number;
-  cleanSeconds: number;
   peakBytes: number;
   askedBytes: number;
   askedWhy: string;
@@ -56,7 +51,11 @@ export interface OnPool {
 }
 
 /** Runs one job on a real HTCondor, with the archive from a federation, and measures its disk every two seconds. */
-export async function runOnPool(folder: string, packed: PackedEnvironment): Promise<OnPool> {
+export async function runOnPool(
+  folder: string,
+  packed: PackedEnvironment,
+  archive: Archive,
+): Promise<OnPool> {
   const signal = AbortSignal.timeout(45 * 60_000);
   const home = path.join(folder, 'pool');
   const project = path.join(folder, 'project');
@@ -68,7 +67,7 @@ export async function runOnPool(folder: string, packed: PackedEnvironment): Prom
   };
   const rootIn = await rootFolder({ cacheFolder, say: () => undefined, signal });
   await using federation = await startFederation({
-    namespaces: [{ prefix: '/envs', folder: path.dirname(packed.executable), public: true }],
+    namespaces: [{ prefix: '/envs', folder: path.dirname(archive.file), public: true }],
   });
   const state = await startPool({ root: rootIn, home, sites: site, signal, config: [], ...context });
   let peakBytes = 0;
@@ -77,10 +76,7 @@ export async function runOnPool(folder: string, packed: PackedEnvironment): Prom
     peakBytes = Math.max(peakBytes, Number(said.stdout.split('\t')[0]));
   }, 2000);
   try {
-    writeFileSync(
-      path.join(project, 'updraft.toml'),
-      jobFile('condor', 'osdf:///envs/environment.sh', packed),
-    );
+    writeFileSync(path.join(project, 'updraft.toml'), jobFile('condor', 'osdf:///envs/', archive));
     const env = {
       ...process.env,
       PATH: `${state.bin}:${process.env['PATH'] ?? ''}`,
@@ -118,7 +114,6 @@ function figures(run: string): Omit<OnPool, 'peakBytes' | 'memory'> {
   return {
     fetchSeconds: at('phase', 'unpacking') - at('agent-started'),
     unpackSeconds: at('environment-ready') - at('phase', 'unpacking'),
-    cleanSeconds: at('cleaned') - at('phase', 'cleaning'),
     askedBytes: disk.bytes,
     askedWhy: disk.why,
   };

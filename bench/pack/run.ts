@@ -6,7 +6,7 @@ import { findProgram, formatSize } from '@updraft/base';
 import { interleave, median, type Variant } from '../interleave.ts';
 import { markdownTable } from '../markdown-table.ts';
 import { scratchFolder } from '../scratch.ts';
-import { makeArchive, type PackedEnvironment } from './make-archive.ts';
+import { type Archive, installArchive, makeArchive, type PackedEnvironment } from './make-archive.ts';
 import { orderIn, readyIn, resultsIn, writeOrder } from './one-attempt.ts';
 import { agent, jobFile, type OnPool, proveResult, runOnPool } from './on-pool.ts';
 
@@ -28,7 +28,9 @@ const { values } = parseArgs({
 });
 const isAgent = (name: string): boolean => name.startsWith('Updraft');
 /** The agent continues after its environment is ready: it trains, returns results and cleans up. */
-const readySeconds: number[] = [];
+const readySeconds = new Map<string, number[]>();
+const folderOf = (name: string): string =>
+  name === 'Updraft, installed' ? path.join(folder, 'installed') : folder;
 const load = (): string => os.loadavg()[0]?.toFixed(0) ?? '';
 
 /** Only extracts the packages of an archive: no verification, no path replacement, no records. */
@@ -70,17 +72,20 @@ const recipe = {
   megabytesInEach: Number(values.megabytes),
 };
 const packed = makeArchive(path.join(work, 'packed'), recipe, program);
-const { files, unpackedBytes, packedBytes, executableBytes } = packed;
+const { files, unpackedBytes, packedBytes, executable } = packed;
+const installed = await installArchive(path.join(work, 'packed'), packed.tar, unpacker);
 console.log(
-  `### ${files} files, ${formatSize(unpackedBytes)} in packages of ${formatSize(packedBytes)}, as text ${formatSize(executableBytes)}; unpacked by ${unpackerName}; load ${load()}\n`,
+  `### ${files} files, ${formatSize(unpackedBytes)} in packages of ${formatSize(packedBytes)}, as text ${formatSize(executable.bytes)}, installed ${formatSize(installed.bytes)}; unpacked by ${unpackerName}; load ${load()}\n`,
 );
-if (!values['no-pool']) console.log(`${poolTable(await runOnPool(work, packed), packed)}\n`);
+if (!values['no-pool'])
+  for (const archive of [executable, installed])
+    console.log(`${poolTable(archive, await runOnPool(work, packed, archive), packed)}\n`);
 if (!values['no-peers']) {
   const costs = await interleave(variants(), { rounds: Number(values.rounds), prepare: freshFolder, prove });
   const medians = [...costs].map(([name, runs]) => {
     const wall = median(runs.map((one) => one.wall));
     const cpu = median(runs.map((one) => one.cpu));
-    return { name, wall, cpu, ready: isAgent(name) ? median(readySeconds) : wall };
+    return { name, wall, cpu, ready: isAgent(name) ? median(readySeconds.get(name) ?? []) : wall };
   });
   const base = medians[0];
   const rows = medians.map(({ name, ready, wall, cpu }) => [
@@ -106,10 +111,11 @@ function variants(): Variant[] {
     { name: `${unpackerName} alone, of the tar`, command: [unpacker, '-o', folder, packed.tar], env },
     {
       name: `\`bash environment.sh\`, ${unpackerName} inside`,
-      command: ['bash', '-c', byHand, 'bash', packed.executable, folder],
+      command: ['bash', '-c', byHand, 'bash', executable.file, folder],
       env,
     },
     { name: `Updraft's agent, ${unpackerName} inside`, command: [agent, 'run', orderIn(folder)], env },
+    { name: 'Updraft, installed', command: [agent, 'run', orderIn(path.join(folder, 'installed'))], env },
   ];
 }
 
@@ -119,23 +125,28 @@ async function freshFolder(): Promise<void> {
   rmSync(old, { recursive: true, force: true });
   if (existsSync(folder)) renameSync(folder, old);
   mkdirSync(folder);
-  writeFileSync(path.join(folder, 'updraft.toml'), jobFile('local', 'environment.sh', packed));
-  linkSync(packed.executable, path.join(folder, 'environment.sh'));
-  await writeOrder(folder);
+  for (const [archive, place] of [
+    [executable, folder],
+    [installed, path.join(folder, 'installed')],
+  ] as const) {
+    mkdirSync(place, { recursive: true });
+    writeFileSync(path.join(place, 'updraft.toml'), jobFile('local', '', archive));
+    linkSync(archive.file, path.join(place, path.basename(archive.file)));
+    await writeOrder(place);
+  }
 }
 
 function prove({ name }: Variant): void {
   if (isAgent(name)) {
-    proveResult(resultsIn(folder), packed);
-    readySeconds.push(readyIn(folder));
+    proveResult(resultsIn(folderOf(name)), packed);
+    readySeconds.set(name, [...(readySeconds.get(name) ?? []), readyIn(folderOf(name))]);
   } else if (!existsSync(path.join(folder, 'env/bin/packed'))) throw new Error(`${name} left no environment`);
 }
 
-function poolTable(found: OnPool, { packedBytes: bytes }: PackedEnvironment): string {
+function poolTable({ file }: Archive, found: OnPool, { packedBytes: bytes }: PackedEnvironment): string {
   const rows = [
-    ['fetched from two caches, taken apart, compared', `${found.fetchSeconds.toFixed(0)} s`],
+    ['fetched from two caches, taken apart', `${found.fetchSeconds.toFixed(0)} s`],
     ['unpacked and activated', `${found.unpackSeconds.toFixed(0)} s`],
-    ['removed', `${found.cleanSeconds.toFixed(0)} s`],
     [
       'peak disk of the job',
       `${formatSize(found.peakBytes)}, ${(found.peakBytes / bytes).toFixed(2)} × packages`,
@@ -143,5 +154,5 @@ function poolTable(found: OnPool, { packedBytes: bytes }: PackedEnvironment): st
     ['disk asked for', `${formatSize(found.askedBytes)}: ${found.askedWhy}`],
     ['peak memory in MB, of those asked for', found.memory],
   ];
-  return markdownTable([`on a real HTCondor, load ${load()}`, ''], rows);
+  return markdownTable([`${path.basename(file)} on a real HTCondor, load ${load()}`, ''], rows);
 }

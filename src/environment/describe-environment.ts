@@ -239,6 +239,7 @@ export function sizeEnvironment(
   packageBytes: number,
   delivery: Delivery,
   show: (bytes: number) => string,
+  isInstalled = false,
 ): EnvironmentSize {
   if (delivery === 'container') {
     const image = Math.round(packageBytes * imageTimes);
@@ -251,11 +252,13 @@ export function sizeEnvironment(
   // It is in the workspace, where Pixi keeps it for all runs.
   if (delivery === 'install') return { peakDisk: 0, keptDisk: 0, why: 'installed by Pixi in its workspace' };
   const unpacked = Math.round(packageBytes * unpackedTimes);
+  // An installed environment is unpacked as it arrives, or from the file that the scheduler brought.
+  const packages = isInstalled ? '' : `+ its packages ${show(packageBytes)} `;
   return {
-    peakDisk: 2 * packageBytes + unpacked,
+    peakDisk: (isInstalled ? 1 : 2) * packageBytes + unpacked,
     keptDisk: unpacked,
     why:
-      `archive ${show(packageBytes)} + its packages ${show(packageBytes)} ` +
+      `archive ${show(packageBytes)} ${packages}` +
       `+ unpacked ${show(unpacked)} (estimated at ${unpackedTimes} times)`,
   };
 }

@@ -7,6 +7,7 @@ import { type LockedPackage, type LockedPlatform, type LockedSet, yaml } from '.
 export const programSources = {
   pixi: 'install Pixi (https://pixi.sh/latest/installation); it needs no administrator rights',
   'pixi-pack': 'install it with: pixi global install pixi-pack',
+  'pixi-unpack': 'install it with: pixi global install pixi-unpack',
   apptainer:
     'install Apptainer (https://apptainer.org/docs/admin/main/installation.html), ' +
     'or build where it is installed: on an access point, or in a job',

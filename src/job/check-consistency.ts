@@ -272,15 +272,15 @@ function checkEnvironment(source: SourceFile): SpecProblem[] {
   return [...problems, ...checkUnpacker(source)];
 }
 
-/** Whether an archive is self-extracting, by its name. */
-const isExecutable = (url: string): boolean => /\.sh$/i.test(url.replace(/[?#].*$/, ''));
+/** Whether a pack needs no program on the worker, by its name: it is self-extracting, or an installed environment. */
+const isComplete = (url: string): boolean => /\.(?:sh|tar\.zst)$/i.test(url.replace(/[?#].*$/, ''));
 
 function checkUnpacker(source: SourceFile): SpecProblem[] {
   const key = ['environment', 'pack'];
   const pack = valueAt(source.value, key);
   const url = typeof pack === 'string' ? pack : valueAt(pack, ['url']);
   const unpacker = valueAt(source.value, ['environment', 'pixi_unpack']);
-  if (typeof url !== 'string' || isExecutable(url) || unpacker !== undefined) return [];
+  if (typeof url !== 'string' || isComplete(url) || unpacker !== undefined) return [];
   const message =
     `"${url}" is not self-extracting (.sh), and workers have no pixi-unpack; ` +
     'expected the program in `pixi_unpack`, or an archive made by: updraft env pack';

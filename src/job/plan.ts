@@ -165,7 +165,10 @@ export function environmentSize(
   const packed =
     archive === undefined ? undefined : /\.sh$/i.test(pack?.url ?? '') ? archive * 0.75 : archive;
   const bytes = delivery === 'pack' ? (packed ?? facts?.bytes) : facts?.bytes;
-  return bytes === undefined ? undefined : sizeEnvironment(Math.round(bytes), delivery, formatSize);
+  const isInstalled = /\.tar\.zst$/i.test(pack?.url ?? '');
+  return bytes === undefined
+    ? undefined
+    : sizeEnvironment(Math.round(bytes), delivery, formatSize, isInstalled);
 }
 
 /** The resources of a job, with the needs of its environment where the user set nothing. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
@@ -10,6 +10,7 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { findProgram } from '@updraft/base';
 import * as env from '../../src/cli/commands/env.ts';
+import { archiveInstalled } from '../../src/environment/installed-pack.ts';
 import { condaPlatform } from '../../src/environment/pack-splitter.ts';
 import type { OrderedData } from '../../src/job/job.ts';
 import { AgentHarness } from '../agent/agent-harness.ts';
@@ -78,7 +79,7 @@ for (const old of [false, true])
     assert.equal(ready.bytes, makePack().length);
   });
 
-for (const form of ['sh', 'tar'])
+for (const form of ['sh', 'tar', 'tar.zst'])
   test(`a real pixi-pack archive, as .${form}, is unpacked by its own program and activated`, async (t) => {
     const [packer, unpacker] = await Promise.all(
       ['pixi-pack', 'pixi-unpack'].map((name) => findProgram([name], process.env)),
@@ -90,9 +91,9 @@ for (const form of ['sh', 'tar'])
     const folder = await temporaryFolder(t);
     await makeChannel(folder, [tinyPackage()]);
     const words = ['pack', '-p', condaPlatform(os.arch()), '--json'];
-    const ways = form === 'tar' ? ['--tar'] : [];
+    const ways = form === 'sh' ? [] : [form === 'tar' ? '--tar' : '--installed'];
     // Otherwise pixi-pack downloads the program that goes into the script.
-    const local = form === 'tar' ? '' : ` --pixi-unpack-source '${unpacker}'`;
+    const local = form !== 'sh' ? '' : ` --pixi-unpack-source '${unpacker}'`;
     await mkdir(path.join(folder, 'bin'));
     const script = `#!/bin/sh\nexec '${packer}'${local} "$@"\n`;
     await writeFile(path.join(folder, 'bin/pixi-pack'), script, { mode: 0o755 });
@@ -108,6 +109,61 @@ for (const form of ['sh', 'tar'])
     });
     assert.equal(exit, 0, stderr);
     assert.match(harness.result('model.pt'), /^tiny in (.*\/software\/env)\nyes, \1\n$/);
+  });
+
+/** An archive of an installed environment, with paths of it in all kinds of files. */
+async function installedArchive(t: TestContext, platform = condaPlatform(os.arch())): Promise<Buffer> {
+  const draft = await temporaryFolder(t);
+  const folder = path.join(draft, 'installed'.padEnd(200, '_'));
+  const [tar, output] = [path.join(draft, 'env.tar'), path.join(draft, 'env.tar.zst')];
+  await mkdir(folder);
+  await writeFile(tar, makePack());
+  await writeFile(path.join(draft, 'unpack'), unpackProgram(), { mode: 0o755 });
+  await promisify(execFile)(path.join(draft, 'unpack'), ['-o', folder, tar]);
+  const inside = (name: string): string => path.join(folder, 'env', name);
+  const strings = `\0before\0${inside('lib')}:${inside('share')}\0after\0`;
+  await writeFile(inside('library.so'), `${'.'.repeat((1 << 20) - 50)}${strings}`, { mode: 0o444 });
+  await writeFile(inside('odd.bin'), `\0${folder} has no end`);
+  await writeFile(inside('code.pyc'), `\0${folder}\0`);
+  await symlink(inside('bin/tiny'), inside('bin/linked'));
+  await archiveInstalled(folder, platform, output, new AbortController().signal);
+  return await readFile(output);
+}
+
+test('an installed environment is unpacked as it arrives, and its files name its new folder', async (t) => {
+  const archive = await installedArchive(t);
+  const command =
+    'linked > model.pt; cd "$CONDA_PREFIX"; tr "\\0" "\\n" < library.so | tail -c +1048000 | grep -v "^$" >> "$OLDPWD/model.pt"' +
+    '; stat -c %s library.so >> "$OLDPWD/model.pt"; grep -c __ odd.bin code.pyc >> "$OLDPWD/model.pt"';
+  const { harness, exit, stderr } = await attemptWith(t, archive, {
+    name: 'env-1a2b3c4d.tar.zst',
+    sha256: sha256(archive),
+    command,
+  });
+  assert.equal(exit, 0, stderr);
+  const [said = '', ...rest] = harness.result('model.pt').trim().split('\n');
+  const prefix = /^tiny in (.*\/software\/env)$/.exec(said)?.[1] ?? assert.fail(said);
+  const size = (1 << 20) - 50;
+  assert.match(rest.shift() ?? '', /^\.*$/);
+  assert.deepEqual(rest.slice(0, 3), ['before', `${prefix}/lib:${prefix}/share`, 'after']);
+  assert.ok(Number(rest[3]) > size + 400, 'strings keep their length');
+  assert.deepEqual(rest.slice(4), ['odd.bin:1', 'code.pyc:1']);
+  const phases = harness.entries('phase').map(({ phase }) => phase);
+  assert.deepEqual(phases, ['preparing', 'fetching', 'unpacking', 'training', 'returning', 'cleaning']);
+});
+
+for (const [what, change, message, status] of [
+  ['is for another system', { platform: 'osx-arm64' }, /it is for osx-arm64/, 104],
+  ['is truncated', { share: 0.9 }, /env\.tar\.zst cannot be used: .*(?:end of file|zstd frame)/, 116],
+  ['was published truncated', { share: 0.9, proven: true }, /(?:end of file|zstd frame)/, 104],
+] as const)
+  test(`an installed environment that ${what} is refused by name`, async (t) => {
+    const { platform, share, proven } = { platform: undefined, share: 1, proven: false, ...change };
+    const archive = cut(await installedArchive(t, platform), share);
+    const reported = { name: 'env.tar.zst', ...(proven && { sha256: sha256(archive) }) };
+    const { exit, stderr } = await attemptWith(t, archive, reported);
+    assert.match(stderr, message);
+    assert.equal(exit, status);
   });
 
 test('a plain tar is unpacked by the pixi-unpack that was sent along', async (t) => {

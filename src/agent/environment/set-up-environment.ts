@@ -6,6 +6,7 @@ import path from 'node:path';
 import { defined, type Env, formatSize, freeBytes, informativeLine } from '@updraft/base';
 import { removeTree } from '@updraft/base/disk';
 import { imageEntry } from '../../environment/image-recipe.ts';
+import { isInstalledPack, settleInstalled } from '../../environment/installed-pack.ts';
 import {
   PackInspector,
   brokenPack,
@@ -17,6 +18,7 @@ import {
 } from '../../environment/pack-splitter.ts';
 import { sizeEnvironment } from '../../environment/describe-environment.ts';
 import { Fault } from '@updraft/account/fault';
+import { openUnpacker } from '@updraft/archive';
 import type { OrderedData, OrderedWorkspace } from '../../job/job.ts';
 import type { Attempt, Context } from '../attempt.ts';
 import { fetchBytes, isVerified } from '../data/stage-data.ts';
@@ -49,7 +51,7 @@ export async function setUpEnvironment(attempt: Attempt): Promise<Attempt> {
   // After a pause, the software is still there.
   const completeMark = path.join(target, '.whole');
   if (!existsSync(completeMark)) {
-    await unpackInto(target, pack, name, attempt);
+    await (isInstalledPack(name) ? placeInstalled : unpackInto)(target, pack, name, attempt);
     await writeFile(completeMark, '');
   }
   const env = await activate(await activationScript(target, name), name, target, context);
@@ -98,6 +100,31 @@ async function unpackInto(target: string, pack: OrderedData, name: string, attem
   await removeTree(folder);
   const seconds = (context.clock.monotonic() - started) / 1000;
   record({ kind: 'environment-ready', how: `pack ${name}`, seconds, bytes: received.bytes });
+}
+
+/** An installed environment is unpacked while it arrives. */
+async function placeInstalled(
+  target: string,
+  pack: OrderedData,
+  name: string,
+  attempt: Attempt,
+): Promise<void> {
+  const { context, record } = attempt;
+  const started = context.clock.monotonic();
+  await mkdir(target);
+  const unpacker = openUnpacker({ name, mode: 'tar.zst', into: target });
+  let asPublished = false;
+  try {
+    asPublished = isVerified(await fetchBytes(pack, (chunk) => unpacker.write(chunk), attempt));
+    record({ kind: 'phase', phase: 'unpacking' });
+    const { bytes } = await unpacker.finish();
+    await settleInstalled(target, name, condaPlatform(os.arch()));
+    const seconds = (context.clock.monotonic() - started) / 1000;
+    record({ kind: 'environment-ready', how: `pack ${name}`, seconds, bytes });
+  } catch (thrown) {
+    await unpacker.abort();
+    throw toBrokenFault(thrown, name, asPublished);
+  }
 }
 
 /** Reports a disk that is too small, with the figures, before any bytes are moved. */

@@ -1,3 +1,4 @@
+import { createReadStream } from 'node:fs';
 import { rename, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import os from 'node:os';
@@ -5,8 +6,10 @@ import type { Command } from 'commander';
 import { formatSize, shellQuote } from '@updraft/base';
 import type { Document } from '@updraft/view/document';
 import { sha256Of } from '@updraft/base/disk';
+import { countArchiveFiles } from '@updraft/archive';
 import type { EnvironmentFacts } from '../../environment/describe-environment.ts';
 import { describeLocked, lockName, type Workspace } from '../../environment/load-workspace.ts';
+import { isInstalledPack } from '../../environment/installed-pack.ts';
 import { inspectPack } from '../../environment/pack-splitter.ts';
 import { hashName, needProgram, refuseSources } from '../../environment/pixi-tools.ts';
 import { Fault } from '@updraft/account/fault';
@@ -197,7 +200,7 @@ function configureStage(command: Command, cli: Cli): void {
     ],
   });
   command
-    .argument('<file>', 'a pixi-pack archive (.sh, .tar) or an image (.sif)')
+    .argument('<file>', 'a pack (.sh, .tar, .tar.zst) or an image (.sif)')
     .argument('<url>', 'the folder to upload to')
     .option('--token-file <file>', 'read the token from this file')
     .option('--json', 'print JSON')
@@ -218,7 +221,9 @@ async function stage(cli: Cli, word: string, url: string, options: ObjectFlags):
   const described = describeFile(file, path.basename(file));
   const isImage = /\.(sif|img|sqsh|squashfs)$/i.test(file);
   // A broken archive is found here, not by a hundred workers.
-  if (!isImage) await inspectPack(file, cli.signal);
+  if (isInstalledPack(file))
+    await countArchiveFiles(createReadStream(file), { name: word, mode: 'tar.zst' }, () => false);
+  else if (!isImage) await inspectPack(file, cli.signal);
   const { tokenFile, json } = options;
   const nameOf = (_: number, sha8: string): string => hashName(file, sha8);
   const report = ({ name, sha256, bytes }: StagedObject): string => {

@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFile, mkdtemp, readFile, rename, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, readFile, rename, stat, writeFile } from 'node:fs/promises';
+import os from 'node:os';
 import path from 'node:path';
 import type { Command } from 'commander';
-import { counted, findProgram, formatSize, informativeLine, shellQuote } from '@updraft/base';
-import { removeTree, replaceFile } from '@updraft/base/disk';
+import { counted, type Env, findProgram, formatSize, informativeLine, shellQuote } from '@updraft/base';
+import { removeTree, replaceFile, sha256Of } from '@updraft/base/disk';
 import {
   describeLocked,
   findManifest,
@@ -12,7 +13,14 @@ import {
   type Workspace,
 } from '../../environment/load-workspace.ts';
 import { condaFile, type LockedPackage, type LockedSet, selectLocked } from '../../environment/pixi-lock.ts';
-import { type InspectedPack, inspectPack, brokenPack } from '../../environment/pack-splitter.ts';
+import { archiveInstalled } from '../../environment/installed-pack.ts';
+import {
+  type InspectedPack,
+  inspectPack,
+  brokenPack,
+  checkPlatform,
+  condaPlatform,
+} from '../../environment/pack-splitter.ts';
 import { hashName, needProgram, onePlatformLock, refuseSources } from '../../environment/pixi-tools.ts';
 import { Fault } from '@updraft/account/fault';
 import type { Cli } from '../cli.ts';
@@ -98,12 +106,12 @@ export async function runTool(
   cli: Cli,
   program: string,
   words: string[],
-  { cwd = cli.cwd, fix = 'see its output above' }: { cwd?: string; fix?: string } = {},
+  { cwd = cli.cwd, fix = 'see its output above', env = {} }: { cwd?: string; fix?: string; env?: Env } = {},
 ): Promise<void> {
   cli.err(`$ ${[path.basename(program), ...words].map(shellQuote).join(' ')}\n`);
   const child = spawn(program, words, {
     cwd,
-    env: { ...cli.env },
+    env: { ...cli.env, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
     signal: cli.signal,
     killSignal: 'SIGTERM',
@@ -130,6 +138,7 @@ export async function runTool(
 interface PackOptions extends Choice {
   outputFolder: string;
   tar?: true;
+  installed?: true;
   json?: true;
 }
 
@@ -145,6 +154,7 @@ export function configurePack(command: Command, cli: Cli): void {
   addChoiceOptions(command)
     .option('-o, --output-folder <folder>', 'where to write the archive', '.')
     .option('--tar', 'write a tar for pixi-unpack, not a script')
+    .option('--installed', 'write the installed environment, which jobs unpack as it arrives')
     .option('--json', 'print JSON')
     .action((word: string, options: PackOptions) => packWorkspace(cli, word, options));
 }
@@ -154,16 +164,19 @@ export async function packWorkspace(cli: Cli, word: string, options: PackOptions
   const facts = describeLocked(workspace, options.environment, options.platform);
   const locked = selectLocked(workspace.lock, options.environment, options.platform);
   refuseSources(locked, 'pack', workspace.lockFile);
-  const [program, ...leading] = await packProgram(cli);
+  if (options.installed)
+    checkPlatform({ platform: facts.subdir }, condaPlatform(os.arch()), 'the environment');
+  const [program, ...leading] = await packProgram(cli, 'pixi-pack');
   cli.err(`packing ${options.environment} for ${options.platform}: ${describeSize(facts)}\n`);
   const folder = path.resolve(cli.cwd, options.outputFolder);
   const draft = await mkdtemp(path.join(folder, '.updraft-pack-'));
   try {
-    const ending = options.tar ? 'tar' : 'sh';
+    const isTar = options.tar ?? options.installed;
+    const ending = isTar ? 'tar' : 'sh';
     const output = path.join(draft, `${fileStem(workspace, options.environment)}.${ending}`);
     const words = [
       ...['--environment', options.environment, '--platform', facts.subdir, '--output-file', output],
-      ...(options.tar ? [] : ['--create-executable']),
+      ...(isTar ? [] : ['--create-executable']),
       await unambiguous(workspace, locked, draft),
     ];
     await runTool(cli, program, [...leading, ...words], {
@@ -171,14 +184,35 @@ export async function packWorkspace(cli: Cli, word: string, options: PackOptions
     });
     const found = await inspectPack(output, cli.signal);
     checkContent(found, locked, path.basename(output));
-    const file = path.join(folder, hashName(output, found.sha256));
-    await rename(output, file);
+    const made = options.installed ? await installPack(cli, output, facts.subdir) : { ...found, output };
+    const file = path.join(folder, hashName(made.output, made.sha256));
+    await rename(made.output, file);
     const shown = path.relative(cli.cwd, file);
     const lines = environmentLines(cli, workspace, options, unpackerLines(shown));
-    printPack(cli, shown, lines, { ...found, ...options });
+    printPack(cli, shown, lines, { ...found, ...made, ...options });
   } finally {
     await removeTree(draft);
   }
+}
+
+/** Strings in programs only become shorter: the folder here has a longer path than any on a worker. */
+const longPath = 240;
+
+/** Installs the environment of a tar beside it; returns the archive of what was installed. */
+async function installPack(
+  cli: Cli,
+  tar: string,
+  platform: string,
+): Promise<{ output: string; bytes: number; sha256: string }> {
+  const draft = path.dirname(tar);
+  const folder = path.join(draft, 'installed'.padEnd(longPath - draft.length - 1, '_').slice(0, 255));
+  await mkdir(folder);
+  const [program, ...leading] = await packProgram(cli, 'pixi-unpack');
+  await runTool(cli, program, [...leading, '-o', folder, tar], { env: { TMPDIR: draft } });
+  const output = `${tar}.zst`;
+  cli.err('compressing what was installed\n');
+  await archiveInstalled(folder, platform, output, cli.signal);
+  return { output, bytes: (await stat(output)).size, sha256: await sha256Of(output) };
 }
 
 /** A manifest for this platform only: the workspace's, or a copy beside a lock without the others. */
@@ -217,14 +251,12 @@ function checkContent(
   );
 }
 
-/** pixi-pack itself, or pixi, which can fetch and run it. */
-async function packProgram(cli: Cli): Promise<[string, ...string[]]> {
-  const own = await findProgram(['pixi-pack'], cli.env);
+/** The program itself, or pixi, which can fetch and run it. */
+async function packProgram(cli: Cli, name: 'pixi-pack' | 'pixi-unpack'): Promise<[string, ...string[]]> {
+  const own = await findProgram([name], cli.env);
   if (own !== undefined) return [own];
   const pixi = await findProgram(['pixi'], cli.env);
-  return pixi === undefined
-    ? [await needProgram('pixi-pack', 'packing', cli.env)]
-    : [pixi, 'exec', 'pixi-pack'];
+  return pixi === undefined ? [await needProgram(name, 'packing', cli.env)] : [pixi, 'exec', name];
 }
 
 function printPack(
