@@ -23,6 +23,7 @@ const texts = [
   'python/updraft/py.typed',
   'schema/*.json',
   'templates/*/*',
+  'pools/*.toml',
   'examples/*/*',
   'src/dashboard/page/page.css',
   'docs/**/*.md',

@@ -15,9 +15,9 @@ const maxBytes = 1_000_000;
 
 /** What the page knows of pools. */
 const poolLimits = JSON.stringify({
-  htcondor: limitsAt('htcondor'),
-  ospool: limitsAt('ospool'),
-  chtc: limitsAt('chtc'),
+  htcondor: await limitsAt('htcondor'),
+  ospool: await limitsAt('ospool'),
+  chtc: await limitsAt('chtc'),
 }).replaceAll('<', String.raw`\u003c`);
 
 /** Pure, and part of every bundler. */

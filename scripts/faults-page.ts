@@ -3,7 +3,7 @@ import { agentExits, type FaultKind, kinds } from '@updraft/account/fault';
 import { makePlan } from '../src/job/plan.ts';
 import { checkSpec } from '../src/job/read-spec.ts';
 import { condorPolicy } from '../src/pool/condor/submit/condor-policy.ts';
-import { condorProfiles } from '../src/pool/condor/submit/profiles.ts';
+import { profileNamed } from '../src/pool/condor/submit/profiles.ts';
 import { localPolicy } from '../src/pool/local/order.ts';
 import { causeInfo, codeRows, type Remedy, remedyForKind } from '@updraft/account/codes';
 import { codesOf } from './codes-table.ts';
@@ -19,7 +19,7 @@ function defaultPlan() {
 }
 
 const plan = defaultPlan();
-const pool = condorPolicy(plan, condorProfiles.htcondor);
+const pool = condorPolicy(plan, await profileNamed('htcondor', {}));
 const alone = localPolicy(plan);
 
 const places: Record<Exclude<Remedy, 'never'>, string> = {

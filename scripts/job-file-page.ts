@@ -202,6 +202,14 @@ function row(key: string, name: string, node: Node, isRequired: boolean): string
   ].join(' | ');
 }
 
+/** The keys of another file, each with its whole name: `key | type | default | what it is`. */
+export const keyRows = ({ properties = {} }: Node, table = ''): string[] =>
+  Object.entries(properties).flatMap(([name, node]) => {
+    if (node.properties !== undefined) return keyRows(node, `${table}${name}.`);
+    const { meaning, usual } = described(node);
+    return [`| \`${table}${name}\` | ${cell(typeOf(node))} | ${cell(usual)} | ${cell(meaning)} |`];
+  });
+
 /** A section for a table of the file, and for the tables in it. */
 function section(table: string, { description, properties = {}, required = [] }: Node): string[] {
   const key = (name: string): string => (table === '' ? name : `${table}.${name}`);

@@ -5,9 +5,10 @@ import type { RetryRule } from '@updraft/base';
 import { agentExits, kinds } from '@updraft/account/fault';
 import { defaultTransferLimits } from '@updraft/pelican/limits';
 import { ruleTable } from '../src/check/check-facts.ts';
+import { poolJsonSchema } from '../src/job/pool-file.ts';
 import { codesTable } from './codes-table.ts';
 import { faultsPage } from './faults-page.ts';
-import { jobFilePage } from './job-file-page.ts';
+import { jobFilePage, keyRows } from './job-file-page.ts';
 
 /** Writes the generated parts of the pages; with `--check`, only verifies that they are up to date. */
 const retryText: Record<RetryRule, string> = {
@@ -82,6 +83,16 @@ const pages = {
   'job-file.md': await tidy(jobFilePage()),
   'check.md': withTable('check.md', rulesTables()),
   'recovery.md': await tidy(withTable('recovery.md', codesTable())),
+  'pool-rules.md': await tidy(
+    withTable(
+      'pool-rules.md',
+      [
+        '| key | type | default | what it is |',
+        '| --- | --- | --- | --- |',
+        ...keyRows(poolJsonSchema()),
+      ].join('\n'),
+    ),
+  ),
   'plugin.md': withFigure('plugin.md', left, defaultTransferLimits.stallSeconds),
   'objects.md': withFigure('objects.md', left, defaultTransferLimits.stallSeconds),
 };

@@ -5,6 +5,9 @@ import type { Env } from './env.ts';
 /** The user's cache folder: never one that others can write to. */
 export const cacheFolder = (env: Env): string => userFolder(env, 'XDG_CACHE_HOME', '.cache');
 
+/** Where the user's settings are. */
+export const configFolder = (env: Env): string => userFolder(env, 'XDG_CONFIG_HOME', '.config');
+
 /** The folder where commands leave state for later ones. */
 export const stateFolder = (env: Env): string => userFolder(env, 'XDG_STATE_HOME', '.local/state');
 

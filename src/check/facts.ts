@@ -209,6 +209,8 @@ export interface PlanLimits {
   recommendedGpus?: number;
   /** The pool accounts by project and wants its name. */
   wantsProject: boolean;
+  /** Sentences of its staff for those who submit there. */
+  advice?: readonly string[];
 }
 
 export interface DurationClass {

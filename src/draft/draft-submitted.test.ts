@@ -5,6 +5,8 @@ import { limitsAt } from '../pool/htcondor.ts';
 import type { JobDraft } from './draft-job.ts';
 import { draftSubmitted } from './draft-submitted.ts';
 
+const limits = await limitsAt('ospool');
+
 /** The draft of a submit file with these lines, beside a script. */
 function drafted(script: string, ...lines: string[]): JobDraft {
   const files = {
@@ -22,7 +24,7 @@ function drafted(script: string, ...lines: string[]): JobDraft {
     files,
     env: {},
     now: new Date(0),
-    limits: limitsAt('ospool'),
+    limits,
   });
   const draft = draftSubmitted('job.sub', facts);
   assert.ok(draft !== undefined);

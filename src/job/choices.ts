@@ -11,6 +11,3 @@ export const dataMethods = ['auto', 'native', 'https', 'osdf', 'stream', 'on-dem
 export const secretPlaces = ['env', 'file'] as const;
 
 export const pools = ['local', 'condor', 'slurm'] as const;
-
-/** Pools whose limits `check` knows, and whose lines the submit file gets. */
-export const profiles = ['ospool', 'chtc', 'htcondor', 'mini'] as const;

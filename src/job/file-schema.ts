@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { parameterPattern } from '@updraft/account/parameters';
 import { avoidances } from '@updraft/account/recovery';
-import { dataMethods, pools, profiles, secretPlaces, unpackModes } from './choices.ts';
+import { dataMethods, pools, secretPlaces, unpackModes } from './choices.ts';
 import {
   agentPlace,
   cacheList,
@@ -310,9 +310,12 @@ export const runSchema = table('a table', {
         '3 … Combinations take turns, so that a bad hour of the pool hits all alike.',
     ),
   pool: choiceOf(pools).default('local').describe('Where the jobs run.'),
-  profile: choiceOf(profiles)
+  profile: matching('the name of a pool profile, like "ospool"', /^[A-Za-z0-9][\w.-]*$/)
     .optional()
-    .describe('On HTCondor: whose rules and limits apply (default: detected).'),
+    .describe(
+      'On HTCondor: whose rules and limits apply: "ospool", "chtc", "htcondor", "mini", or one that a ' +
+        'file in `~/.config/updraft/pools/` or `/etc/updraft/pools/` describes (default: detected).',
+    ),
   project: matching('a project name: letters, digits, ".", "_" and "-"', /^[A-Za-z0-9][A-Za-z0-9._-]*$/)
     .optional()
     .describe('Project (HTCondor) or account (Slurm) that the jobs are charged to.'),

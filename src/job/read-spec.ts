@@ -109,7 +109,7 @@ function readVariant(source: SourceFile, jobs: JobValues[]): VariantReading {
   const filled = { ...source, value };
   const parsed = fileSchema.safeParse(value);
   const problems = [
-    ...(parsed.success ? [] : schemaProblems(parsed.error, filled)),
+    ...(parsed.success ? [] : schemaProblems(parsed.error, filled, fileJsonSchema())),
     ...checkConsistency(filled),
   ];
   return { jobs, problems, ...(parsed.success && { spec: parsed.data }) };
@@ -235,13 +235,15 @@ const foreignKeys: Record<string, string> = {
   max_retries: 'run.attempts',
 };
 
-/** The schema's issues as located problems, one for each key. */
-function schemaProblems(error: z.ZodError, source: SourceFile): SpecProblem[] {
+/** The issues of a schema as located problems, one for each key. */
+export function schemaProblems(error: z.ZodError, source: SourceFile, schema: Node): SpecProblem[] {
   const problems: SpecProblem[] = [];
   for (const issue of error.issues) {
     if (issue.code === 'unrecognized_keys')
       for (const [index, key] of issue.keys.entries())
-        problems.push(problemAtKey(source, [...issue.path, key], unknownKey(issue.path, key, index === 0)));
+        problems.push(
+          problemAtKey(source, [...issue.path, key], unknownKey(schema, issue.path, key, index === 0)),
+        );
     else if (issue.code === 'invalid_key')
       problems.push(problemAtKey(source, issue.path, issue.issues[0]?.message ?? issue.message));
     else problems.push(...innerProblems(issue, source));
@@ -260,10 +262,10 @@ function innerProblems(issue: z.core.$ZodIssue, source: SourceFile): SpecProblem
 }
 
 /** With the keys that the table may have, once for each table. */
-function unknownKey(table: KeyPath, key: string, isFirst: boolean): string {
-  const known = keysAt(table);
+function unknownKey(schema: Node, table: KeyPath, key: string, isFirst: boolean): string {
+  const known = keysAt(schema, table);
   const where = table.length === 0 ? 'the top level' : `[${showKey(table)}]`;
-  const close = nearest(key, known) ?? foreignKeys[key.toLowerCase()] ?? sectionWithKey(table, key);
+  const close = nearest(key, known) ?? foreignKeys[key.toLowerCase()] ?? sectionWithKey(schema, table, key);
   const hint = close === undefined ? '' : ` (did you mean "${close}"?)`;
   return isFirst ? `no such key; expected in ${where}: ${known.join(', ')}${hint}` : `no such key${hint}`;
 }
@@ -274,8 +276,8 @@ interface Node {
   anyOf?: Node[];
 }
 
-function nodeAt(table: KeyPath): Node | undefined {
-  let node: Node | undefined = fileJsonSchema();
+function nodeAt(schema: Node, table: KeyPath): Node | undefined {
+  let node: Node | undefined = schema;
   for (const part of table) {
     const open: Node | boolean | undefined = node?.additionalProperties;
     node = node?.properties?.[String(part)] ?? (typeof open === 'object' ? open : undefined);
@@ -283,16 +285,17 @@ function nodeAt(table: KeyPath): Node | undefined {
   return node;
 }
 
-function keysAt(table: KeyPath): string[] {
-  const node = nodeAt(table);
+function keysAt(schema: Node, table: KeyPath): string[] {
+  const node = nodeAt(schema, table);
   return [node, ...(node?.anyOf ?? [])].flatMap((one) => Object.keys(one?.properties ?? {}));
 }
 
 /** The full name of a key that belongs in another table, or at the top level. */
-function sectionWithKey(table: KeyPath, key: string): string | undefined {
-  for (const section of keysAt([]))
-    if (keysAt([section]).includes(key) && section !== table[0]) return `${section}.${key}`;
-  return keysAt([]).includes(key) ? key : undefined;
+function sectionWithKey(schema: Node, table: KeyPath, key: string): string | undefined {
+  const sections = keysAt(schema, []);
+  for (const section of sections)
+    if (keysAt(schema, [section]).includes(key) && section !== table[0]) return `${section}.${key}`;
+  return sections.includes(key) ? key : undefined;
 }
 
 /** The JSON Schema of the user's file, in the dialect that editors know for TOML and for YAML. */

@@ -65,11 +65,11 @@ function valuePlace(source: SourceFile, path: KeyPath): TextPosition {
   return { line: 1, column: 1 };
 }
 
-/** Every problem of a job file, in one fault. */
+/** Every problem of a file, in one fault; of a job file, unless `fix` says what to do. */
 export class SpecFault extends Fault {
   readonly problems: readonly SpecProblem[];
 
-  constructor(problems: readonly SpecProblem[]) {
+  constructor(problems: readonly SpecProblem[], fix?: string) {
     const file = problems[0]?.file ?? '';
     const lines = problems.map(showProblem).join('\n');
     super(
@@ -77,10 +77,12 @@ export class SpecFault extends Fault {
       problems.length === 1 ? lines : `${problems.length} problems in ${file}\n${lines}`,
       {
         about: file,
-        fix: file.startsWith('--')
-          ? 'write KEY=VALUE, with a key and a value that the job file could have: `updraft docs job-file` has them'
-          : `edit ${problems.length === 1 ? `line ${problems[0]?.line}` : 'these lines'}, ` +
-            `then run: updraft check ${shellQuote(file)}`,
+        fix:
+          fix ??
+          (file.startsWith('--')
+            ? 'write KEY=VALUE, with a key and a value that the job file could have: `updraft docs job-file` has them'
+            : `edit ${problems.length === 1 ? `line ${problems[0]?.line}` : 'these lines'}, ` +
+              `then run: updraft check ${shellQuote(file)}`),
       },
     );
     this.problems = problems;

@@ -19,7 +19,6 @@ export type RunOptions = Spec['run'];
 
 export type DataMethod = DataSource['method'];
 export type PoolName = RunOptions['pool'];
-export type ProfileName = NonNullable<RunOptions['profile']>;
 /** A value of a parameter. */
 export type Scalar = Exclude<RunOptions['matrix'][string][number], object>;
 

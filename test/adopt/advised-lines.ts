@@ -4,12 +4,11 @@ import path from 'node:path';
 import type { Finding } from '@updraft/base';
 import { lintSubmission } from '@updraft/htcondor/lint';
 import { surveyOnDisk } from '@updraft/htcondor/submit';
-import type { ProfileName } from '../../src/job/spec.ts';
 import { limitsAt } from '../../src/pool/htcondor.ts';
 
 /** What is known apart from the submit file. */
 interface Circumstances {
-  pool?: ProfileName;
+  pool?: string;
   /** What the pool recommends at most as input of a job. */
   adviseBytes?: number;
 }
@@ -23,7 +22,7 @@ export async function lintLines(
   const file = path.join(folder, 'job.sub');
   await writeFile(file, `${lines.join('\n')}\n`);
   const now = new Date('2026-11-15T00:00:00Z');
-  const limits = { ...limitsAt(pool), ...(adviseBytes === undefined ? {} : { adviseBytes }) };
+  const limits = { ...(await limitsAt(pool)), ...(adviseBytes === undefined ? {} : { adviseBytes }) };
   return lintSubmission(surveyOnDisk({ file, env: { HOME: '/' }, now, limits }));
 }
 

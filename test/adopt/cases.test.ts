@@ -6,14 +6,13 @@ import { surveyOnDisk } from '@updraft/htcondor/submit';
 import type { Finding } from '@updraft/base';
 import { allRules } from '@updraft/htcondor/testing';
 import { lintSubmission } from '@updraft/htcondor/lint';
-import { submitLimits, condorProfiles } from '../../src/pool/htcondor.ts';
-import type { ProfileName } from '../../src/job/spec.ts';
+import { limitsAt } from '../../src/pool/htcondor.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 interface Case {
   /** The submit file; `job.sub` where it is left out. */
   file?: string;
-  pool?: ProfileName;
+  pool?: string;
   /** Files too large to keep here, with their sizes in bytes: created sparse. */
   sizes?: Record<string, number>;
 }
@@ -44,7 +43,7 @@ for (const name of names)
       file: path.join(folder, submitFile),
       env: { HOME: '/home/tester' },
       now: new Date('2026-11-15T00:00:00Z'),
-      limits: submitLimits(condorProfiles[pool]),
+      limits: await limitsAt(pool),
     });
     const findings = lintSubmission(evidence);
     found.set(name, findings);

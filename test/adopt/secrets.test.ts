@@ -12,6 +12,8 @@ import { type Drop, lintDropped, lintDroppedDag, readDrop } from '@updraft/page/
 import { runCommand } from '../cli/run-command.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
+const ospool = await limitsAt('ospool');
+
 /** Any of these in an output is a leak, also without its end. */
 const leak = /planted|254b491166|hf_AbCd/i;
 const hex = '254b491166b72b5f961613863d702748580bead9';
@@ -70,12 +72,7 @@ test('no secret of a submit file is in anything that the page shows of it', asyn
   for (const command of commands)
     for (const value of values) {
       const text = submitFile(command, value);
-      const shown = lintDropped(
-        'job.sub',
-        await dropOf({ 'job.sub': text, 'run.sh': script }),
-        now,
-        limitsAt('ospool'),
-      );
+      const shown = lintDropped('job.sub', await dropOf({ 'job.sub': text, 'run.sh': script }), now, ospool);
       assert.doesNotMatch(JSON.stringify(shown), leak, text);
     }
 });
@@ -98,7 +95,7 @@ test('no secret of a submit file is in the job file made from it, or in the note
       for (const queue of lists) {
         const program = /^(executable|shell)$/.test(command) ? [] : ['executable = run.sh'];
         const text = [...program, 'A_SECRET = Planted64', `${command} = ${value}`, queue, ''].join('\n');
-        const found = survey({ file: '/a/job.sub', text, files, env: {}, now, limits: limitsAt('ospool') });
+        const found = survey({ file: '/a/job.sub', text, files, env: {}, now, limits: ospool });
         const draft = draftSubmitted('/a/job.sub', found);
         if (draft === undefined) continue;
         assert.doesNotMatch(renderJob(draft, facts), leak, text);
@@ -134,7 +131,7 @@ test('a word of the environment without a name is not shown, in the line or in w
   for (const value of ['"A=1 planted"', 'planted', 'A=1;planted', '"A=1 planted2 C"', `"A='x planted"`]) {
     const line = `environment = ${value}`;
     const text = `executable = run.sh\n${line}\nqueue\n`;
-    const shown = lintDropped('job.sub', await dropOf({ 'job.sub': text }), now, limitsAt('ospool'));
+    const shown = lintDropped('job.sub', await dropOf({ 'job.sub': text }), now, ospool);
     assert.match(JSON.stringify(shown), /"bad-quoting"/);
     assert.doesNotMatch(JSON.stringify(shown), leak, value);
     const refusal = "Missing '=' after environment variable 'planted'.";
@@ -155,7 +152,7 @@ test('a variable `env` of a script is no environment', async () => {
       'job.sub': 'executable = run.sh\nqueue\n',
       'run.sh': start + script,
     });
-    const shown = JSON.stringify(lintDropped('job.sub', drop, now, limitsAt('ospool')));
+    const shown = JSON.stringify(lintDropped('job.sub', drop, now, ospool));
     assert.doesNotMatch(shown, /removed|…/);
     assert.match(shown, /env=\/opt\/torch; source .*line above.*: env=\/opt\/torch; source \/opt/);
   }
@@ -178,7 +175,7 @@ test('no secret of a DAG is in anything that the page shows of it', async () => 
       'check.sh': script,
     });
     assert.doesNotMatch(
-      JSON.stringify(lintDroppedDag('a.dag', drop, now, limitsAt('htcondor'))),
+      JSON.stringify(lintDroppedDag('a.dag', drop, now, await limitsAt('htcondor'))),
       leak,
       value,
     );
@@ -221,7 +218,7 @@ test('a secret is found by its form, by its name before several words, and in ev
   const files = { read: () => undefined, stat: () => undefined, list: () => undefined };
   const found = (line: string): string[] => {
     const text = `executable = run.sh\n${line}\nqueue\n`;
-    const facts = survey({ file: '/a/job.sub', text, files, env: {}, now, limits: limitsAt('ospool') });
+    const facts = survey({ file: '/a/job.sub', text, files, env: {}, now, limits: ospool });
     const own = lintSubmission(facts).filter(({ rule }) => /secret$/.test(rule));
     for (const { message, fix } of own) assert.doesNotMatch(message + fix, leak, line);
     return own.map(({ rule, message }) => `${rule} ${/`(.*?)`|a word/.exec(message)?.[0] ?? ''}`);
@@ -256,7 +253,7 @@ test('a token is hidden whole, also if another one of the file has a part of it'
   const text = `executable = run.sh\nMY_TOKEN = ${one}\nbatch_name = ${other}\narguments = ${other}\nqueue\n`;
   const draft = draftSubmitted(
     '/a/job.sub',
-    survey({ file: '/a/job.sub', text, files, env: {}, now, limits: limitsAt('ospool') }),
+    survey({ file: '/a/job.sub', text, files, env: {}, now, limits: ospool }),
   );
   assert.deepEqual([draft?.name, draft?.command], ['job', "./run.sh '[removed]'"]);
 });

@@ -3,12 +3,12 @@ import { symlinkSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { submitLimits } from '../../src/pool/htcondor.ts';
+import { limitsAt } from '../../src/pool/htcondor.ts';
 import { diskFiles, type SubmitFacts, surveyOnDisk } from '@updraft/htcondor/submit';
 import { lintSubmission } from '@updraft/htcondor/lint';
 import { filesMatching, survey } from '@updraft/htcondor/testing';
 
-const limits = submitLimits();
+const limits = await limitsAt('htcondor');
 const surveyOf = (folder: string): SubmitFacts =>
   surveyOnDisk({ file: path.join(folder, 'job.sub'), env: {}, now: new Date(0), limits });
 const cpuMs = (start: NodeJS.CpuUsage): number => {

@@ -8,7 +8,6 @@ import { promisify } from 'node:util';
 import { type Env, isThere, systemClock } from '@updraft/base';
 import { loadPlan } from '../../src/job/load-plan.ts';
 import type { JobState, RunState } from '@updraft/account/journal';
-import { condorProfiles } from '../../src/pool/condor/submit/profiles.ts';
 import { openPool } from '../../src/pool/open-pool.ts';
 import type { Pool } from '../../src/pool/pool.ts';
 import { submitRun } from '../../src/run/submit-run.ts';
@@ -112,13 +111,10 @@ export async function condorHarness(
   };
 }
 
-/** Limits the idle jobs of a run on the shared pool, until the test ends. */
-export function limitIdle(t: TestContext, max: number): void {
-  const { mini } = condorProfiles;
-  const { maxIdle } = mini;
-  mini.maxIdle = max;
-  t.after(() => void (mini.maxIdle = maxIdle));
-}
+/** A file of the user that limits the idle jobs of a run on the shared pool. */
+export const limitIdle = (max: number): Record<string, string> => ({
+  '.config/updraft/pools/mini.toml': `[limits]\nidle = ${max}\n`,
+});
 
 /** The only job of a run. */
 export const onlyJob = ({ jobs }: RunState): JobState => jobs[0]!;

@@ -119,7 +119,6 @@ test('the same trouble is reported in the same terms and columns, whatever the m
 
 test('one run compares methods, each with its URL and request: its jobs differ, late ones too', async (t) => {
   const all = await published(t);
-  limitIdle(t, 2);
   const memoryOf = (method: Method): number => (method === 'native' || method === 'osdf' ? 100 : 150);
   const ways = methods.map(
     (method) =>
@@ -129,7 +128,7 @@ test('one run compares methods, each with its URL and request: its jobs differ, 
     .replace('method = "stream"', 'method = "{method}"')
     .replace('"200 MB"', '"{memory} MB"')
     .concat(`repeat = 2\nmatrix.way = [${ways.join(', ')}]\n`);
-  const here = await harness(t, all, { 'updraft.toml': file });
+  const here = await harness(t, all, { ...limitIdle(2), 'updraft.toml': file });
   if (here === undefined) return;
   const run = await here.submit();
   const { jobs } = await here.finish(run);

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { systemClock } from '@updraft/base';
 import { requestStop, readRunState } from '../../src/run/run-states.ts';
+import * as check from '../../src/cli/commands/check.ts';
 import * as why from '../../src/cli/commands/why.ts';
 import { runCommand } from '../cli/run-command.ts';
 import { condorHarness, limitIdle, onlyJob } from './condor-harness.ts';
@@ -37,9 +38,9 @@ test('jobs removed by hand are stopped, with the reason given', async (t) => {
 });
 
 test('stopping a run also stops its jobs that are not in the queue yet', async (t) => {
-  limitIdle(t, 30);
   const nowhere = `jobs = 40\nrequirements = 'TARGET.Machine == "none"'`;
-  const harness = await condorHarness(t, { 'updraft.toml': waiting.replace('jobs = 2', nowhere) });
+  const text = waiting.replace('jobs = 2', nowhere);
+  const harness = await condorHarness(t, { ...limitIdle(30), 'updraft.toml': text });
   if (harness === undefined) return;
   const run = await harness.submit();
   const constraint = `UpdraftRun == "${path.basename(run)}"`;
@@ -75,4 +76,37 @@ test('a job held by hand is shown as held with the reason, and continues when it
   await harness.tool('condor_release', ...mine);
   const job = onlyJob(await harness.finish(run));
   assert.deepEqual([job.outcome, job.held], ['success', undefined]);
+});
+
+const campus = `
+title = "the campus pool"
+like = "mini"
+advice = ["GPUs are free at night"]
+
+[limits]
+file = "1 MB"
+
+[durations]
+attribute = "CampusLength"
+classes = [
+  { name = "day", within = "12h" },
+  { name = "week", within = "7d" },
+]
+
+[submit]
+attributes = { CampusUser = "true" }
+`;
+
+test('a pool that only a file describes: check has its limits and advice, jobs its attributes', async (t) => {
+  const file = `${waiting.replace('jobs = 2', 'jobs = 1')}profile = "campus"\n[resources]\ntime = "13h"\n`;
+  const files = { '.config/updraft/pools/campus.toml': campus, 'updraft.toml': file };
+  const harness = await condorHarness(t, files);
+  if (harness === undefined) return;
+  const { out } = await runCommand(check, [], { env: harness.env, cwd: harness.folder });
+  assert.match(out, /the campus pool: GPUs are free at night/);
+  const run = await harness.submit();
+  const constraint = `UpdraftRun == "${path.basename(run)}"`;
+  assert.deepEqual(await harness.ask(constraint, 'CampusLength', 'CampusUser'), ['week true']);
+  await harness.tool('condor_rm', '-constraint', constraint);
+  await harness.finish(run);
 });

@@ -106,12 +106,12 @@ test('CIFAR-10 arrives by each method in an image, with the same bytes', async (
 });
 
 test('twelve jobs of one run, materialized in parts, read CIFAR-10 through our plugin', async (t) => {
-  limitIdle(t, 5);
   const cifar = await publishedCifar(t);
   if (cifar === undefined) return;
   const harness = await condorHarness(
     t,
     {
+      ...limitIdle(5),
       'updraft.toml': `
 name = "twelve"
 [train]

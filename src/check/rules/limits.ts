@@ -119,6 +119,17 @@ export const limitRules: Rule<PlanFacts>[] = [
     },
   },
   {
+    name: 'pool-advice',
+    level: 'note',
+    about: "The staff of the pool wrote this in the pool's profile.",
+    check: ({ limits: { title = '', advice = [] } = {}, where }) =>
+      advice.map((words) => ({
+        message: `${title}: ${words}`,
+        fix: 'ask them if it does not suit your jobs',
+        place: where('run'),
+      })),
+  },
+  {
     name: 'project',
     level: 'warning',
     about: 'The pool accounts by project, but the job file names none.',

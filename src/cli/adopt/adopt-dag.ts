@@ -4,7 +4,6 @@ import { groupedProblems } from '@updraft/view/document';
 import { type DagFacts, lintDag, type Rescue, rescueLines, shownDag, surveyDag } from '@updraft/htcondor/dag';
 import { diskFiles } from '@updraft/htcondor/submit';
 import { Fault } from '@updraft/account/fault';
-import type { ProfileName } from '../../job/spec.ts';
 import type { Cli } from '../cli.ts';
 import { adoptErrors, errorsIn } from '../text/findings-page.ts';
 import { nextCommands, printPage } from '../text/phrases.ts';
@@ -15,7 +14,7 @@ export async function adoptDag(
   cli: Cli,
   file: string,
   argument: string,
-  options: { json?: true; submit?: true; withPlugin?: true; pool?: ProfileName },
+  options: { json?: true; submit?: true; withPlugin?: true; pool?: string },
 ): Promise<void> {
   if (options.submit === true || options.withPlugin === true)
     throw new Fault('usage', 'Updraft does not submit DAGs', { fix: `condor_submit_dag ${argument}` });
@@ -63,7 +62,7 @@ function toJson(
 }
 
 /** Reads a DAG and its nodes' submit files, by the version and limits of this access point or of the given pool. */
-async function surveyDagFile(cli: Cli, file: string, pool?: ProfileName): Promise<DagFacts> {
+async function surveyDagFile(cli: Cli, file: string, pool?: string): Promise<DagFacts> {
   const folder = path.dirname(file);
   const files = diskFiles(folder);
   const text = files.read(path.basename(file));

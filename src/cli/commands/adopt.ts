@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import {
   findingsHeadline,
   groupFindings,
@@ -13,8 +13,6 @@ import type { Submission, SubmitFacts } from '@updraft/htcondor/submit';
 import { type Document, groupedProblems } from '@updraft/view/document';
 import { type Finding, printable, shellQuote, sortFindings } from '@updraft/base';
 import { Fault } from '@updraft/account/fault';
-import { profiles } from '../../job/choices.ts';
-import type { ProfileName } from '../../job/spec.ts';
 import type { AdoptedRun } from '../../run/submit-adopted.ts';
 import { isDagFile } from '../named-logs.ts';
 import { askCondor, type CondorAnswer } from '../../preflight/ask-condor.ts';
@@ -36,7 +34,7 @@ interface Options {
   write?: true;
   yes?: true;
   new?: true;
-  pool?: ProfileName;
+  pool?: string;
 }
 
 export function configure(command: Command, cli: Cli): void {
@@ -55,11 +53,7 @@ export function configure(command: Command, cli: Cli): void {
     .option('--write', 'write a job file for it: updraft.toml')
     .option('--new', 'submit again while its last run is active')
     .option('-y, --yes', 'submit without confirmation, even with errors')
-    .addOption(
-      new Option('--pool <pool>', 'whose rules apply (default: those of this access point)').choices(
-        profiles,
-      ),
-    )
+    .option('--pool <profile>', 'whose rules apply, like "ospool" (default: those of this access point)')
     .action(async (file: string, options: Options) => {
       const full = path.resolve(cli.cwd, file);
       if (!(await isDagFile(full))) return adopt(cli, full, shellQuote(file), options);

@@ -40,7 +40,7 @@ import {
   renderCondorOrders,
 } from './submit/job-inputs.ts';
 import { condorRunPolicy, policyOfJob, writtenPolicy } from './submit/condor-policy.ts';
-import { condorProfiles, findLimits, findProfile, type Profile } from './submit/profiles.ts';
+import { findLimits, findProfile, type Profile } from './submit/profiles.ts';
 import { renderSubmit, inputsOf, renderShell } from './submit/render-submit.ts';
 import { submitOnce } from './submit/submit-once.ts';
 import { userEnvironment } from './submit/submit-text.ts';
@@ -77,7 +77,7 @@ function condorPool({ self, env, clock, pid }: PoolContext): Pool {
       const tools = await CondorTools.find(env);
       const [version, profile] = await Promise.all([
         tools.version(),
-        findProfile(plan.spec.run.profile, tools),
+        findProfile(plan.spec.run.profile, { tools, env }),
       ]);
       for (const one of variantsOf(plan)) assertAllowed(one, profile);
       const environment = userEnvironment(env);
@@ -129,7 +129,7 @@ const agentBytes = async (plan: Plan, env: Env, self: readonly string[]): Promis
 async function examine(env: Env): Promise<string> {
   const tools = await CondorTools.find({ UPDRAFT_POOL_SECONDS: examineSeconds, ...env });
   const version = await tools.version();
-  const { name } = await findLimits(undefined, tools);
+  const { name } = await findLimits(undefined, { tools, env });
   // Asks the schedd itself: a client alone says nothing about a pool.
   await tools.ask('condor_q', ['-totals']);
   return `HTCondor ${version}, rules of ${name}, the schedd answers`;
@@ -157,8 +157,7 @@ async function submitRounds(
 /** The pool's limits, as far as this machine knows them. */
 async function likelyProfile({ spec }: Plan, env: Env): Promise<Profile> {
   const tools = await CondorTools.find(env).catch(() => undefined);
-  const named = spec.run.profile;
-  return tools === undefined ? condorProfiles[named ?? 'htcondor'] : await findLimits(named, tools);
+  return await findLimits(spec.run.profile, { tools, env });
 }
 
 /** HTCondor's ids of a run's jobs, of each job the latest last. */
@@ -253,7 +252,10 @@ async function openShell(
   if (plan.environment?.pack !== undefined)
     say(`the software is sent as an archive; in the shell, set it up with: . ./${softwareFile}`);
   const tools = await CondorTools.find(env);
-  const [version, profile] = await Promise.all([tools.version(), findProfile(plan.spec.run.profile, tools)]);
+  const [version, profile] = await Promise.all([
+    tools.version(),
+    findProfile(plan.spec.run.profile, { tools, env }),
+  ]);
   const folder = await mkdtemp(path.join(env['TMPDIR'] ?? '/tmp', 'updraft-shell-'));
   try {
     for (const file of plan.files)

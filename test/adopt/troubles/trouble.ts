@@ -1,5 +1,3 @@
-import type { ProfileName } from '../../../src/job/spec.ts';
-
 /** What becomes of a job; it is held with a code. */
 export type Fate =
   | 'succeeds'
@@ -29,7 +27,7 @@ export interface Trouble {
   isAlone?: boolean;
   /** How often it is submitted. */
   times?: number;
-  pool?: ProfileName;
+  pool?: string;
   /** What the pool recommends at most as input of a job. */
   adviseBytes?: number;
   /** Lines that the advice says to remove. */

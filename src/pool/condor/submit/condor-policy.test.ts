@@ -6,7 +6,9 @@ import { temporaryFolder } from '../../../../test/temporary-folder.ts';
 import { loadPlan } from '../../../job/load-plan.ts';
 import { condorFiles } from '../condor-files.ts';
 import { condorRunPolicy, policyOfJob, readPolicy } from './condor-policy.ts';
-import { condorProfiles } from './profiles.ts';
+import { profileNamed } from './profiles.ts';
+
+const htcondor = await profileNamed('htcondor', {});
 
 const jobFile = (memory: string): string => `name = "x"
 [train]
@@ -23,7 +25,7 @@ matrix = { size = [1, 4] }
 test('each job has the limits of its own variant, in the file of the run too', async (t) => {
   const folder = await temporaryFolder(t, { 'updraft.toml': jobFile('{size} GB') });
   const plan = await loadPlan(folder, { cwd: folder });
-  const written = condorRunPolicy(plan, condorProfiles.htcondor);
+  const written = condorRunPolicy(plan, htcondor);
   await mkdir(path.dirname(path.join(folder, condorFiles.policy)), { recursive: true });
   await writeFile(path.join(folder, condorFiles.policy), JSON.stringify(written));
   const read = await readPolicy(folder, plan);
@@ -35,5 +37,5 @@ test('each job has the limits of its own variant, in the file of the run too', a
 test('jobs with the same limits have one policy', async (t) => {
   const folder = await temporaryFolder(t, { 'updraft.toml': jobFile('2 GB') });
   const plan = await loadPlan(folder, { cwd: folder });
-  assert.equal(condorRunPolicy(plan, condorProfiles.htcondor).variants, undefined);
+  assert.equal(condorRunPolicy(plan, htcondor).variants, undefined);
 });

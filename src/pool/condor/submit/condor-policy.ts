@@ -4,7 +4,7 @@ import { type Policy, policyOf } from '@updraft/account/recovery';
 import type { Plan } from '../../../job/plan.ts';
 import { variantsOf } from '../../../job/variants.ts';
 import { condorFiles } from '../condor-files.ts';
-import { condorProfiles, type Profile } from './profiles.ts';
+import { type Profile, profileNamed } from './profiles.ts';
 
 /**
  * How long HTCondor tries to reconnect to a machine before it restarts the job elsewhere; its default is 40 minutes.
@@ -43,8 +43,10 @@ export const writtenPolicy = (runFolder: string): Promise<RunPolicy | undefined>
 
 /** The policy of a run, or the one of its plan if none was written. */
 export async function readPolicy(runFolder: string, { spec, disk }: Plan): Promise<RunPolicy> {
-  const { backoff } = condorProfiles[spec.run.profile ?? 'htcondor'];
-  return (await writtenPolicy(runFolder)) ?? policyOf(spec, { diskBytes: disk.bytes, backoff });
+  const written = await writtenPolicy(runFolder);
+  if (written !== undefined) return written;
+  const { backoff } = await profileNamed(spec.run.profile ?? 'htcondor', {});
+  return policyOf(spec, { diskBytes: disk.bytes, backoff });
 }
 
 /** Holds by the job's own rules: attempts that ended by themselves and are to wait. */

@@ -4,8 +4,10 @@ import type { WorkOrder } from '../../../job/job.ts';
 import { readSpec } from '../../../job/read-spec.ts';
 import { makePlan } from '../../../job/plan.ts';
 import { renderCondorOrders } from './job-inputs.ts';
-import { condorProfiles } from './profiles.ts';
+import { profileNamed } from './profiles.ts';
 import { inputsOf } from './render-submit.ts';
+
+const ospool = await profileNamed('ospool', {});
 
 test('of data that the agent fetches in the job, HTCondor transfers the token only', () => {
   const text = (method: string): string =>
@@ -25,6 +27,6 @@ test('of data that the agent fetches in the job, HTCondor transfers the token on
 test("a job's order names the federations that its user has confirmed", () => {
   const spec = readSpec('name = "x"\n[train]\ncommand = "t"\noutputs = ["m"]\n', 'updraft.toml');
   const plan = makePlan({ spec, file: '', folder: '', files: [], confirmed: ['https://campus.example'] });
-  const [order = ''] = Object.values(renderCondorOrders(plan, 'run', condorProfiles.ospool));
+  const [order = ''] = Object.values(renderCondorOrders(plan, 'run', ospool));
   assert.deepEqual((JSON.parse(order) as WorkOrder).confirmed, ['https://campus.example']);
 });

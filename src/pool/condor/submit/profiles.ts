@@ -3,18 +3,29 @@ import { ranOutAttributes } from '@updraft/account/codes';
 import { kinds } from '@updraft/account/fault';
 import { type DurationClass, durationClasses, type PlanLimits } from '../../../check/facts.ts';
 import type { Plan } from '../../../job/plan.ts';
-import type { ProfileName } from '../../../job/spec.ts';
+import {
+  builtinProfiles,
+  profileFolders,
+  type PoolFile,
+  poolNames,
+  readPoolFile,
+} from '../../../job/pool-file.ts';
 import type { CondorTools } from '../tools/condor-tools.ts';
 import type { PoolLimits } from '@updraft/htcondor/submit';
-import { defined } from '@updraft/base';
+import { defined, type Env } from '@updraft/base';
 
 /** A pool's limits and the attributes its jobs need, as data. Sizes in bytes, times in seconds. */
 export interface Profile extends PlanLimits {
-  name: ProfileName;
+  name: string;
+  /** Parts of the names of its central manager or access points. */
+  hosts: readonly string[];
+  /** Its machines may have a file system in common with the access point. */
+  sharedFolders: boolean;
   /** The attribute for the duration class; used for GPU jobs only if there are no `gpuDurations`. */
   durationAttribute?: string;
   gpuDurationAttribute?: string;
-  /** Attributes that GPU jobs must have. */
+  /** Attributes that every job, and GPU jobs, must have. */
+  attributes: Record<string, string>;
   gpuAttributes: Record<string, string>;
   /** An attribute that gives jobs with checkpoints more machines. */
   resumable?: string;
@@ -29,82 +40,71 @@ export interface Profile extends PlanLimits {
   liveSeconds: number;
 }
 
-const hours = 3600;
-const GB = 1e9;
+/** The profile that the user names, or the one that this access point's configuration suggests. */
+export async function findProfile(named: string | undefined, { tools, env }: At): Promise<Profile> {
+  if (named !== undefined || tools === undefined) return await profileNamed(named ?? 'htcondor', env);
+  if (await tools.isMini()) return await profileNamed('mini', env);
+  const here =
+    `${await tools.setting('COLLECTOR_HOST')} ${await tools.setting('FULL_HOSTNAME')}`.toLowerCase();
+  const isHere = ({ hosts }: Profile): boolean => hosts.some((host) => here.includes(host.toLowerCase()));
+  // The user's and the machine's own come before ours.
+  const all = (await allProfiles(env)).toReversed();
+  return all.find(isHere) ?? (await profileNamed('htcondor', env));
+}
 
-const baseProfile = {
-  gpuAttributes: {},
-  commands: [],
-  wantsProject: false,
-  maxQueued: 10_000,
-  maxIdle: 2000,
-  // Five attempts, the default, outlast an outage of an hour.
-  backoff: { initialBackoff: 300, maxBackoff: 3600, immediateRetries: 2, forgetAfter: 1800 },
-  liveSeconds: 60,
-};
-
-export const condorProfiles: Record<ProfileName, Profile> = {
-  ospool: {
-    ...baseProfile,
-    name: 'ospool',
-    title: 'the OSPool',
-    nativeInputBytes: 5000 * 2 ** 20,
-    nativeFileBytes: GB,
-    recommendedObjectBytes: 10 * GB,
-    maxObjectBytes: 100 * GB,
-    durations: [
-      { name: 'Medium', seconds: 10 * hours },
-      { name: 'Long', seconds: 20 * hours },
-    ],
-    durationAttribute: 'JobDurationCategory',
-    recommendedGpus: 1,
-    wantsProject: true,
-  },
-  chtc: {
-    ...baseProfile,
-    name: 'chtc',
-    title: 'CHTC',
-    nativeFileBytes: GB,
-    recommendedObjectBytes: 30 * GB,
-    maxObjectBytes: 100 * GB,
-    durations: [{ name: 'default', seconds: 72 * hours }],
-    gpuDurations: [
-      { name: 'short', seconds: 12 * hours },
-      { name: 'medium', seconds: 24 * hours },
-      { name: 'long', seconds: 7 * 24 * hours },
-    ],
-    gpuDurationAttribute: 'GPUJobLength',
-    gpuAttributes: { WantGPULab: 'true' },
-    resumable: 'is_resumable',
-    commands: ['want_campus_pools', 'want_ospool'],
-  },
-  htcondor: { ...baseProfile, name: 'htcondor', title: 'an HTCondor pool' },
-  mini: {
-    ...baseProfile,
-    name: 'mini',
-    title: 'the mini pool of this machine',
-    backoff: { initialBackoff: 1, maxBackoff: 12, immediateRetries: 2, forgetAfter: 10 },
-    liveSeconds: 2,
-  },
-};
-
-/** The profile the user names, or the one that this access point's configuration suggests. */
-export async function findProfile(named: ProfileName | undefined, tools: CondorTools): Promise<Profile> {
-  return condorProfiles[named ?? (await guess(tools))];
+/** HTCondor's commands, if there are any here, and where to look for files of pools. */
+interface At {
+  tools: CondorTools | undefined;
+  env: Env;
 }
 
 /** The profile with this access point's own limit on input, if it has one. */
-export async function findLimits(named: ProfileName | undefined, tools: CondorTools): Promise<Profile> {
-  const profile = await findProfile(named, tools);
-  const megabytes = Number(await tools.setting('MAX_TRANSFER_INPUT_MB'));
+export async function findLimits(named: string | undefined, at: At): Promise<Profile> {
+  const profile = await findProfile(named, at);
+  const megabytes = Number(await at.tools?.setting('MAX_TRANSFER_INPUT_MB'));
   return megabytes > 0 ? { ...profile, nativeInputBytes: megabytes * 2 ** 20 } : profile;
 }
 
-async function guess(tools: CondorTools): Promise<ProfileName> {
-  if (await tools.isMini()) return 'mini';
-  const hosts = `${await tools.setting('COLLECTOR_HOST')} ${await tools.setting('FULL_HOSTNAME')}`;
-  if (/osg-htc\.org|ospool|opensciencegrid\.org|osgconnect/i.test(hosts)) return 'ospool';
-  return /chtc\.wisc\.edu/i.test(hosts) ? 'chtc' : 'htcondor';
+export const profileNamed = async (name: string, env: Env): Promise<Profile> =>
+  profileOf(await readPoolFile(name, profileFolders(env)));
+
+async function allProfiles(env: Env): Promise<Profile[]> {
+  const names = await poolNames(profileFolders(env));
+  return await Promise.all(names.map((name) => profileNamed(name, env)));
+}
+
+function profileOf({ name, title, hosts, advice, sharedFolders, ...file }: PoolFile): Profile {
+  const { limits, durations, gpuDurations, submit, retry } = file;
+  const classes = (one: typeof durations): DurationClass[] | undefined =>
+    one?.classes.map(({ name: called, within }) => ({ name: called, seconds: within }));
+  return {
+    ...{ name, title, hosts, advice, sharedFolders },
+    ...defined({
+      nativeInputBytes: limits.input,
+      nativeFileBytes: limits.file,
+      recommendedObjectBytes: limits.objectAdvised,
+      maxObjectBytes: limits.object,
+      recommendedGpus: limits.gpusAdvised,
+      durations: classes(durations),
+      durationAttribute: durations?.attribute,
+      gpuDurations: classes(gpuDurations),
+      gpuDurationAttribute: gpuDurations?.attribute,
+      resumable: submit.resumable,
+    }),
+    wantsProject: submit.project,
+    attributes: submit.attributes,
+    gpuAttributes: submit.gpuAttributes,
+    commands: submit.commands,
+    maxQueued: limits.queued,
+    maxIdle: limits.idle,
+    backoff: {
+      initialBackoff: retry.first,
+      maxBackoff: retry.most,
+      immediateRetries: retry.atOnce,
+      forgetAfter: retry.forgetAfter,
+    },
+    liveSeconds: retry.reportEvery,
+  };
 }
 
 /** A plan's duration class: the shortest it fits in; undefined if the pool has none, or none is long enough. */
@@ -156,23 +156,23 @@ export const hadAllMemory = ({ memory }: Policy): string =>
 const defaultInputBytes = 5000 * 2 ** 20;
 const defaultAdviceBytes = 1e9;
 
-/** The limits of a pool that a submit file can break; default: those of any HTCondor pool. Pure. */
-export function submitLimits(profile: Profile = condorProfiles.htcondor): PoolLimits {
+/** The limits of a pool that a submit file can break. */
+export const submitLimits = async (profile: Profile, env: Env): Promise<PoolLimits> =>
+  limitsOf(profile, await allProfiles(env));
+
+function limitsOf(profile: Profile, all: readonly Profile[]): PoolLimits {
   const { durations = [], durationAttribute, gpuDurations = [], gpuDurationAttribute } = profile;
   return {
     title: profile.title,
     inputBytes: profile.nativeInputBytes ?? defaultInputBytes,
     adviseBytes: profile.nativeFileBytes ?? defaultAdviceBytes,
     wantsProject: profile.wantsProject,
-    // Any other pool may be a cluster with one file system.
-    sharesNoFolder: profile.name !== 'htcondor',
+    sharesNoFolder: !profile.sharedFolders,
     durationCategories: durationAttribute === 'JobDurationCategory' ? durations.map(({ name }) => name) : [],
     gpuAttributes: profile.gpuAttributes,
     commands: profile.commands,
-    ofPools: Object.fromEntries(
-      Object.values(condorProfiles).flatMap(({ commands, title }) => commands.map((name) => [name, title])),
-    ),
-    attributesOfPools: Object.values(condorProfiles).flatMap(attributesOf),
+    ofPools: Object.fromEntries(all.flatMap(({ commands, title }) => commands.map((name) => [name, title]))),
+    attributesOfPools: all.flatMap(attributesOf),
     ...defined({
       resumable: profile.resumable,
       gpuLengths:
@@ -184,9 +184,15 @@ export function submitLimits(profile: Profile = condorProfiles.htcondor): PoolLi
 }
 
 const attributesOf = (one: Profile): string[] =>
-  [one.durationAttribute, one.gpuDurationAttribute, one.resumable, ...Object.keys(one.gpuAttributes)].filter(
-    (name) => name !== undefined,
-  );
+  [
+    one.durationAttribute,
+    one.gpuDurationAttribute,
+    one.resumable,
+    ...Object.keys({ ...one.attributes, ...one.gpuAttributes }),
+  ].filter((name) => name !== undefined);
 
-/** The same for a pool by its name. */
-export const limitsAt = (name: Profile['name']): PoolLimits => submitLimits(condorProfiles[name]);
+/** The same for a pool that comes with the program, whatever this machine has. */
+export async function limitsAt(name: string): Promise<PoolLimits> {
+  const of = async (one: string): Promise<Profile> => profileOf(await readPoolFile(one, []));
+  return limitsOf(await of(name), await Promise.all(builtinProfiles.map(of)));
+}

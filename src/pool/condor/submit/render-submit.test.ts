@@ -2,8 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { temporaryFolder } from '../../../../test/temporary-folder.ts';
 import { loadPlan } from '../../../job/load-plan.ts';
-import { condorProfiles } from './profiles.ts';
+import { profileNamed } from './profiles.ts';
 import { renderSubmit } from './render-submit.ts';
+
+const mini = await profileNamed('mini', {});
 
 test('a job keeps its name in the queue when it is submitted again without the others', async (t) => {
   const folder = await temporaryFolder(t, {
@@ -13,7 +15,7 @@ test('a job keeps its name in the queue when it is submitted again without the o
     ].join('\n'),
   });
   const input = {
-    ...{ plan: await loadPlan(folder), profile: condorProfiles.mini },
+    ...{ plan: await loadPlan(folder), profile: mini },
     ...{ version: '24.0.1' as const, run: 'r-1', environment: {} },
   };
   const round = { number: 2, jobs: ['0001'], attemptsBefore: new Map([['0001', 1]]) };
@@ -37,7 +39,7 @@ test('process N of the queue is job N of the plan, with what that job has of its
   });
   const plan = await loadPlan(folder);
   const { submit, items } = renderSubmit({
-    ...{ plan, profile: condorProfiles.mini },
+    ...{ plan, profile: mini },
     ...{ version: '24.0.1' as const, run: 'r-1', environment: {} },
   });
   const [, names = ''] = /^queue (\S+) from/m.exec(submit) ?? [];

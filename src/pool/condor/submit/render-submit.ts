@@ -208,8 +208,9 @@ function resourceLines({ plan, profile }: SubmitInput): string[] {
     if (gpu?.memoryBytes !== undefined)
       lines.push(`gpus_minimum_memory = ${Math.ceil(gpu.memoryBytes / 2 ** 20)} MB`);
     if (gpu?.cuda !== undefined) lines.push(`gpus_minimum_runtime = ${gpu.cuda}`);
-    for (const [name, value] of Object.entries(profile.gpuAttributes)) lines.push(`MY.${name} = ${value}`);
   }
+  const attributes = { ...profile.attributes, ...(gpus > 0 && profile.gpuAttributes) };
+  for (const [name, value] of Object.entries(attributes)) lines.push(`MY.${name} = ${value}`);
   const conditions = [plan.spec.run.requirements, avoidance(policy)].filter((one) => one !== undefined);
   if (conditions.length > 0)
     lines.push(`requirements = ${conditions.map((one) => `(${literal(one)})`).join(' && ')}`);
