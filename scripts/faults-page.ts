@@ -1,5 +1,5 @@
 import { found } from './fault-found.ts';
-import { agentExits, type FaultKind, kinds } from '@updraft/account/fault';
+import { agentExits, type FaultKind, faultWords, kinds } from '@updraft/account/fault';
 import { makePlan } from '../src/job/plan.ts';
 import { checkSpec } from '../src/job/read-spec.ts';
 import { condorPolicy } from '../src/pool/condor/submit/condor-policy.ts';
@@ -53,7 +53,7 @@ function fromCodes(kind: FaultKind): string {
 
 const section = (kind: FaultKind): string => `## \`${kind}\`
 
-${kinds[kind].what} Exit code ${kinds[kind].exit}.
+${faultWords[kind][0]} Exit code ${kinds[kind].exit}.
 
 - **Found** ${found[kind]}${fromCodes(kind)}.
 - **Done:** ${done(kind)}

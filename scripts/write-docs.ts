@@ -2,7 +2,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { format } from 'prettier';
 import type { RetryRule } from '@updraft/base';
-import { agentExits, kinds } from '@updraft/account/fault';
+import type { KindInfo } from '@updraft/base';
+import { agentExits, type FaultKind, faultWords, kinds } from '@updraft/account/fault';
 import { defaultTransferLimits } from '@updraft/pelican/limits';
 import { ruleTable } from '../src/check/check-facts.ts';
 import { poolJsonSchema } from '../src/job/pool-file.ts';
@@ -18,11 +19,11 @@ const retryText: Record<RetryRule, string> = {
   never: 'no, something has to change first',
 };
 
-const rows = Object.entries(kinds)
+const rows = (Object.entries(kinds) as [FaultKind, KindInfo][])
   .sort(([, a], [, b]) => a.exit - b.exit)
   .map(
-    ([kind, { exit, retry, what }]) =>
-      `| ${exit} | [\`${kind}\`](faults.md#${kind}) | ${what} | ${retryText[retry]} |`,
+    ([kind, { exit, retry }]) =>
+      `| ${exit} | [\`${kind}\`](faults.md#${kind}) | ${faultWords[kind][0]} | ${retryText[retry]} |`,
   );
 
 const exitCodesPage = `# Exit codes

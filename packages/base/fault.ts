@@ -5,8 +5,6 @@ export interface KindInfo {
   /** Exit code of both CLI and agent; 85 is reserved for checkpoints. */
   exit: number;
   retry: RetryRule;
-  /** A sentence for the user. */
-  what: string;
 }
 
 interface FaultOptions {
@@ -19,17 +17,17 @@ interface FaultOptions {
   cause?: unknown;
 }
 
-export const kind = (exit: number, retry: RetryRule, what: string): KindInfo => ({ exit, retry, what });
+export const kind = (exit: number, retry: RetryRule): KindInfo => ({ exit, retry });
 
 /** What any package may find wrong. */
 export const baseFaults = {
-  usage: kind(2, 'never', 'The command line is wrong.'),
-  'file-invalid': kind(3, 'never', 'The job file or something it names is wrong.'),
-  interrupted: kind(5, 'same', 'A user stopped it.'),
-  'data-wrong': kind(102, 'elsewhere', 'A server sent something else instead of the object.'),
-  'disk-full': kind(107, 'more', 'The disk is full.'),
-  'scratch-unusable': kind(108, 'elsewhere', 'The scratch directory cannot be used.'),
-  internal: kind(119, 'never', 'A bug in Updraft.'),
+  usage: kind(2, 'never'),
+  'file-invalid': kind(3, 'never'),
+  interrupted: kind(5, 'same'),
+  'data-wrong': kind(102, 'elsewhere'),
+  'disk-full': kind(107, 'more'),
+  'scratch-unusable': kind(108, 'elsewhere'),
+  internal: kind(119, 'never'),
 };
 
 /**

@@ -2,11 +2,11 @@ import { anyOf } from './any-of.ts';
 
 /** Names of which a smaller value is better: words anywhere, and short ones that stand alone. */
 const long = 'loss|errors?|perplexity|cross_?entropy|divergence|distance|latency|regret';
-const short = anyOf(String.raw`
-  errs? ppl nll bp[bcd] bits_per_\w+ mse msle rmse rmsle mae mape smape mase [wcetd]er fid kid kld?
-  lpips brier ece epe rmsd fpr\d* fnr frr (?:run)?time duration
-`);
-const smallerWords = new RegExp(`(?:${long}|(?:^|[^a-z])(?:${short}))(?![a-z])`, 'i');
+const short = `
+  errs? ppl nll bp[bcd] bits_per_[a-z_0-9]+ mse msle rmse rmsle mae mape smape mase [wcetd]er fid kid kld?
+  lpips brier ece epe rmsd fpr[0-9]* fnr frr (?:run)?time duration
+`;
+const smallerWords = (): RegExp => new RegExp(`(?:${long}|(?:^|[^a-z])(?:${anyOf(short)}))(?![a-z])`, 'i');
 
 /** Metrics of which the job file says which value is better; all others go by their names. */
 export interface MetricDirections {
@@ -34,7 +34,7 @@ function isLowerByName(name: string): boolean {
   if (before !== undefined) return before;
   if (known.size >= maxKnown) known.clear();
   // `valMAE` is two words.
-  const isLower = smallerWords.test(name.replaceAll(/([a-z])([A-Z])/g, '$1_$2'));
+  const isLower = smallerWords().test(name.replaceAll(/([a-z])([A-Z])/g, '$1_$2'));
   known.set(name, isLower);
   return isLower;
 }

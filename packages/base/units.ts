@@ -1,6 +1,6 @@
 import { withHeadroom } from './headroom.ts';
 
-const sizeUnits: Record<string, number> = {
+const sizeUnits = (): Record<string, number> => ({
   B: 1,
   kB: 1e3,
   MB: 1e6,
@@ -12,7 +12,7 @@ const sizeUnits: Record<string, number> = {
   GiB: 2 ** 30,
   TiB: 2 ** 40,
   PiB: 2 ** 50,
-};
+});
 const secondsIn: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86400, w: 604800 };
 
 export const sizePattern = String.raw`^\s*\d+(\.\d+)?\s*([kKmMgGtTpP][iI]?)?[bB]\s*$`;
@@ -22,7 +22,7 @@ export const durationPattern = String.raw`^\s*(\d+(\.\d+)?\s*[smhdw]\s*)+$`;
 export function parseSize(text: string): number | undefined {
   if (!new RegExp(sizePattern).test(text)) return undefined;
   const unit = text.replace(/[\d.\s]/g, '').toLowerCase();
-  const factor = Object.entries(sizeUnits).find(([name]) => name.toLowerCase() === unit)?.[1];
+  const factor = Object.entries(sizeUnits()).find(([name]) => name.toLowerCase() === unit)?.[1];
   const bytes = factor === undefined ? NaN : Math.round(Number.parseFloat(text) * factor);
   return Number.isSafeInteger(bytes) ? bytes : undefined;
 }

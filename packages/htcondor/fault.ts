@@ -3,7 +3,7 @@ import { type baseFaults, Fault as AnyFault, type FaultClass, kind } from '@updr
 
 /** What can be wrong with the languages of HTCondor. */
 export const htcondorFaults = {
-  'order-invalid': kind(117, 'never', 'The agent cannot read its work order.'),
+  'order-invalid': kind(117, 'never'),
 };
 
 export type FaultKind = keyof typeof baseFaults | keyof typeof archiveFaults | keyof typeof htcondorFaults;

@@ -2,7 +2,6 @@ import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { defined, type Env } from '@updraft/base';
 import { kindOfExit, remedyForKind } from '@updraft/account/codes';
-import { kinds } from '@updraft/account/fault';
 import { attemptFiles } from '@updraft/account/run-folder';
 import { readJournal } from '@updraft/account/journal';
 import { decide, type EndedAttempt, type Policy } from '@updraft/account/recovery';
@@ -54,7 +53,7 @@ export async function nextAttempt(ended: AttemptOnNode, env: Env, now: number): 
   const more = kind === 'memory-exceeded' ? moreMemory(policy, env) : undefined;
   const last: EndedAttempt = {
     outcome: 'failed',
-    fault: kind && { kind, message: kinds[kind].what },
+    fault: kind && { kind, message: kind },
     endedAt: now,
     movedOn,
   };

@@ -1,5 +1,5 @@
-import { fixes } from '../fault/fixes.ts';
 import { kinds, type FaultKind } from '../fault/kinds.ts';
+import { faultWords } from '../fault/words.ts';
 
 /** Whether the same thing tried again will end the same way. */
 export type Outlook = 'passing' | 'lasting' | 'unclear';
@@ -341,10 +341,11 @@ export function causeInfo(
 
 /** For faults that only Updraft finds. */
 function faultKindInfo(kind: FaultKind): CauseInfo {
-  const { what, retry } = kinds[kind];
+  const { retry } = kinds[kind];
+  const [what, fix = ''] = faultWords[kind];
   return {
     title: `${what.charAt(0).toLowerCase()}${what.slice(1).replace(/\.$/, '')}`,
-    advice: sentence(fixes[kind] ?? ''),
+    advice: sentence(fix),
     change: changeByKind[kind] ?? (retry === 'never' ? 'you' : 'retry'),
   };
 }

@@ -20,7 +20,8 @@ const finalFailureCount: Partial<Record<FaultKind, number>> = {
   'training-killed': 3,
 };
 /** Numbers of failures at which remedies change. */
-export const finalFailures = [...new Set(Object.values(finalFailureCount))].sort((a, b) => a - b);
+export const finalFailures = (): number[] =>
+  [...new Set(Object.values(finalFailureCount))].sort((a, b) => a - b);
 
 /** HTCondor's code of a hold by a rule of the job. Our rules put what happened into the subcode. */
 export const policyHoldCode = 3;

@@ -2,7 +2,8 @@ import { causeInfo, sentence, type Cause, type Outlook } from '../codes/causes.t
 import { readPolicyHold, codeRowOf } from '../codes/codes.ts';
 import { isEmpty, type ReportedReason } from '../codes/row.ts';
 import type { Resource } from '@updraft/htcondor/eventlog';
-import { kinds } from '../fault/kinds.ts';
+import type { FaultKind } from '../fault/kinds.ts';
+import { faultWords } from '../fault/words.ts';
 import { factsOf, fill } from './facts.ts';
 import { safeLine } from './quote-event.ts';
 
@@ -63,8 +64,8 @@ export function adviceOn(
 }
 
 /** Our own rule that holds a job after an attempt that failed, until the next try. */
-function ownRuleDiagnosis(reason: string, kind: keyof typeof kinds | undefined): Diagnosis {
-  const because = kind === undefined ? reason.trim() : `${reason.trim()} (${kind}): ${kinds[kind].what}`;
+function ownRuleDiagnosis(reason: string, kind: FaultKind | undefined): Diagnosis {
+  const because = kind === undefined ? reason.trim() : `${reason.trim()} (${kind}): ${faultWords[kind][0]}`;
   const diagnosis = diagnosisOf(kind ?? 'agent-killed', [sentence(because)]);
   return { ...diagnosis, outlook: 'passing', ...(kind === undefined ? {} : { isAllAdvice: true }) };
 }

@@ -5,34 +5,22 @@ import { pelicanFaults } from '@updraft/pelican/fault';
 
 /** What can go wrong with a run and its jobs. */
 const runFaults = {
-  'jobs-failed': kind(1, 'never', 'Some jobs of the run have no valid result.'),
-  'pool-unreachable': kind(4, 'same', 'The pool does not answer, or this machine lacks something it needs.'),
-  'pool-hold': kind(
-    6,
-    'never',
-    'The pool holds the job: by a rule, or for a reason that Updraft does not know.',
-  ),
-  'memory-exceeded': kind(86, 'more', 'The job used more memory than requested.'),
-  'training-killed': kind(
-    87,
-    'elsewhere',
-    'Something outside the job killed the training, apparently not for memory or disk.',
-  ),
-  'gpu-memory': kind(88, 'elsewhere', 'The training ran out of GPU memory.'),
-  'command-missing': kind(109, 'never', 'The training command was not found or could not be started.'),
-  'training-failed': kind(110, 'never', 'The training failed with an error.'),
-  'training-hung': kind(111, 'elsewhere', 'The training hung: it printed nothing and did no work.'),
-  'wrong-output': kind(112, 'never', 'The training exited without a valid result.'),
-  evicted: kind(113, 'elsewhere', 'The pool took the slot back.'),
-  'time-limit': kind(114, 'never', 'The attempt reached its time limit.'),
-  'self-test-failed': kind(115, 'elsewhere', 'The machine lacks something the job needs.'),
-  'environment-broken': kind(116, 'elsewhere', 'The software environment cannot be used.'),
-  'slow-slot': kind(118, 'elsewhere', 'The machine is much slower than the others in this run.'),
-  'run-folder-full': kind(
-    120,
-    'never',
-    "The run's folder, or your home, is full: no space left, or quota exceeded.",
-  ),
+  'jobs-failed': kind(1, 'never'),
+  'pool-unreachable': kind(4, 'same'),
+  'pool-hold': kind(6, 'never'),
+  'memory-exceeded': kind(86, 'more'),
+  'training-killed': kind(87, 'elsewhere'),
+  'gpu-memory': kind(88, 'elsewhere'),
+  'command-missing': kind(109, 'never'),
+  'training-failed': kind(110, 'never'),
+  'training-hung': kind(111, 'elsewhere'),
+  'wrong-output': kind(112, 'never'),
+  evicted: kind(113, 'elsewhere'),
+  'time-limit': kind(114, 'never'),
+  'self-test-failed': kind(115, 'elsewhere'),
+  'environment-broken': kind(116, 'elsewhere'),
+  'slow-slot': kind(118, 'elsewhere'),
+  'run-folder-full': kind(120, 'never'),
 };
 
 /**

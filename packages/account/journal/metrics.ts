@@ -59,17 +59,17 @@ export function percentagesOf(jobs: readonly Pick<FoldedJob, 'attempts'>[]): str
   return [...found];
 }
 
-const refusals: Readonly<Record<RefusedMetrics['why'], string>> = {
+const refusals = (): Readonly<Record<RefusedMetrics['why'], string>> => ({
   'no-letter': 'the name of a metric needs a letter',
   'too-long': `the name of a metric has at most ${maxMetricName} characters`,
   'too-many': `the first ${maxMetrics} metrics of a training count, besides loss and accuracy`,
-};
+});
 
 /** Which metrics of a training are not kept, and why. */
 export function refusedSentence({ why, count, examples }: RefusedMetrics, where = ''): string {
   const names = examples.map((name) => `"${clip(name, 40)}"`).join(', ');
   const which = count > examples.length ? `such as ${names}` : names;
-  return `${counted(count, 'metric')}${where} ${count === 1 ? 'was' : 'were'} not kept (${which}): ${refusals[why]}.`;
+  return `${counted(count, 'metric')}${where} ${count === 1 ? 'was' : 'were'} not kept (${which}): ${refusals()[why]}.`;
 }
 
 /** The same of a run: a sentence for each reason, about the job with the most of them. */

@@ -270,7 +270,7 @@ const rows: readonly (readonly [said: RegExp, because: string, fix: string])[] =
     'Send it in a [data] table and name its folder, with `env.HF_HUB_OFFLINE = "1"` in [train].',
   ],
   [
-    /URLError|Name or service not known|name resolution|Max retries exceeded with url|NewConnectionError/,
+    /URLError|Name or service not known|name resolution|Max retries exceeded with url|NewConnectionError|onnectTimeout/,
     'The script uses the network, which this machine does not give it.',
     'Name what it downloads in a [data] table, and read that folder.',
   ],

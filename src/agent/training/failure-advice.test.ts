@@ -21,21 +21,6 @@ test('a folder that is not there is named with its neighbors', async (t) => {
     assert.equal(await said(line), failed);
 });
 
-test('a download of the training that reached no server is not an error of the script', async () => {
-  const failed = new Fault('training-failed', 'the training failed', { fix: 'fix the script' });
-  for (const line of [
-    'urllib.error.URLError: <urlopen error [Errno -3] Temporary failure in name resolution>',
-    "OSError: We couldn't connect to 'https://huggingface.co' to load this file",
-    'curl: (6) Could not resolve host: data.example.org',
-    'RuntimeError: [Errno 101] Network is unreachable',
-  ])
-    assert.match(
-      (await withAdvice(failed, ['Traceback', line], '/')).fix ?? '',
-      /name it in a \[data\] table/,
-    );
-  assert.equal(await withAdvice(failed, ['ConnectionError in my own model'], '/'), failed);
-});
-
 test('a damaged shard is a fault of the data, not of the script', async () => {
   const failed = new Fault('training-failed', 'the training failed', { fix: 'fix the script' });
   const damaged = 'data/train-0003.tar is damaged, or no tar, at byte 512: wrong checksum of a header';

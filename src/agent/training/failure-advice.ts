@@ -26,16 +26,6 @@ export async function withAdvice(fault: Fault, lines: readonly string[], work: s
   if (fault.kind !== 'training-failed') return fault;
   const ofStream = lines.flatMap((line) => streamError.exec(line)?.[1] ?? []).at(-1);
   if (ofStream !== undefined) return streamFault(fault, ofStream);
-  const about = fault.about === undefined ? {} : { about: fault.about };
-  // What follows the first such line are handlers and retries of the same error.
-  if (lines.some((line) => unreachable.test(line)))
-    return new Fault(fault.kind, fault.message, {
-      fix:
-        'many workers have no network, and a hundred jobs may be too many for a server: ' +
-        'download it once, name it in a [data] table, and let the script read it from there',
-      ...about,
-      cause: fault,
-    });
   return await withNeighbors(fault, lines, work);
 }
 
@@ -54,17 +44,6 @@ function streamFault(fault: Fault, message: string): Fault {
     cause: fault,
   });
 }
-
-/** How Python, curl and wget say that a server could not be reached. */
-const unreachable = new RegExp(
-  [
-    'Name or service not known|Temporary failure in name resolution|nodename nor servname',
-    String.raw`Could not resolve host|unable to resolve host|requests\.exceptions\.ConnectionError`,
-    String.raw`Network is unreachable|\bURLError\b|\bMaxRetryError\b|\bConnectTimeout`,
-    "Failed to establish a new connection|couldn't connect to '?https?:",
-  ].join('|'),
-  'i',
-);
 
 /** If the training looked for something that is not there, with what is there instead. */
 async function withNeighbors(fault: Fault, lines: readonly string[], work: string): Promise<Fault> {

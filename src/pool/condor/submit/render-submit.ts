@@ -400,7 +400,7 @@ function exitLines(policy: Policy): string[] {
   const { immediateRetries } = policy.backoff;
   const mayGoOn = `UpdraftFailures < ${policy.attempts}`;
   const atFailures = (failures: number): string => members(exitCodesFor(placeAnswers, failures));
-  const otherPlace = finalFailures.reduceRight(
+  const otherPlace = finalFailures().reduceRight(
     (rest, final) => `UpdraftFailures < ${final} ? ${atFailures(final - 1)} : ${rest}`,
     atFailures(manyFailures),
   );
