@@ -6,7 +6,7 @@ import { bundleAgent } from './agent-bundle.ts';
  * agent. `count-house.ts` limits its bytes.
  */
 const allowedFolders = [
-  ...['agent', 'environment', 'job'].map((room) => `src/${room}/`),
+  ...['agent', 'environment', 'job', 'search'].map((room) => `src/${room}/`),
   ...['archive', 'base', 'htcondor/classad', 'pelican', 'view/tables'].map((name) => `packages/${name}`),
   ...['codes', 'fault', 'journal', 'recovery', 'run-folder'].map((name) => `packages/account/${name}`),
   // Its faults.

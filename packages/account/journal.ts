@@ -1,6 +1,12 @@
 export type { PlannedJob } from './journal/complete-job.ts';
 export { decode, decodeLive, encode, isAgentEntry } from './journal/codec.ts';
-export { describeConnection, describePosition, describeResume } from './journal/describe-attempt.ts';
+export {
+  describeConnection,
+  describePosition,
+  describeResume,
+  describeRung,
+  stoppedEarly,
+} from './journal/describe-attempt.ts';
 export {
   type AgentBody,
   type AgentBodyOf,
@@ -55,4 +61,4 @@ export {
   isCurveEntry,
   isProgressLine,
 } from './journal/training-curve.ts';
-export { clampShare, trainingShare } from './journal/training-share.ts';
+export { clampShare, epochsDone, trainingShare } from './journal/training-share.ts';

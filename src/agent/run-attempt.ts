@@ -174,6 +174,10 @@ async function runToEndOrPause(
   const isDone = (): Promise<boolean> => succeeds(checkOutputs(order.job.train.outputs, scratch, before));
   const disks = new DiskWatch(attempt);
   const ended = await trainToEnd(attempt, soFar.saver, disks, isDone);
+  if (ended === 'stopped-early') {
+    await returnUnfinished(equipped, ready);
+    return;
+  }
   // A result counts only if the data it was trained on is complete.
   if (ended === 'paused' || ended.status === 0) await soFar.arriving?.complete();
   if (ended === 'paused') {
@@ -294,6 +298,21 @@ async function judge(
   } finally {
     grace.done();
   }
+}
+
+/** Of a trial that was stopped early: the outputs it has. Its checkpoint stays, for whoever lets it go on. */
+async function returnUnfinished(
+  attempt: Attempt,
+  { before, code }: Pick<ReadyAttempt, 'before' | 'code'>,
+): Promise<void> {
+  const { order, scratch, context, record } = attempt;
+  const { train } = order.job;
+  const outputs: string[] = [];
+  for (const output of train.outputs)
+    if (await succeeds(checkOutputs([output], scratch, before))) outputs.push(output);
+  record({ kind: 'phase', phase: 'returning' });
+  const own = { ...order, job: { ...order.job, train: { ...train, outputs } } };
+  await publishOrKeep({ ...attempt, order: own }, code, context.signal);
 }
 
 const toFault = (thrown: unknown, order: WorkOrder): Fault =>

@@ -26,6 +26,7 @@ import {
   textsAt,
   valueAt,
 } from './source-file.ts';
+import { checkSearch } from './search-trials.ts';
 import type { Scalar } from './spec.ts';
 
 /**
@@ -44,6 +45,7 @@ export function checkConsistency(source: SourceFile): SpecProblem[] {
     ...checkNodes(source),
     ...checkSecrets(source),
     ...checkDirections(source),
+    ...checkSearch(source),
   ];
 }
 
@@ -75,7 +77,7 @@ export function checkParameters(source: SourceFile): SpecProblem[] {
     ...tooMany,
     ...checkNames(source, matrix, hasRepeat),
     ...checkGroups(source, matrix),
-    ...checkTwins(source, matrix),
+    ...(valueAt(source.value, ['search']) === undefined ? checkTwins(source, matrix) : []),
     ...(tooMany.length > 0 ? [] : checkTemplates(source, matrix, placeholderNames(matrix, hasRepeat))),
     ...checkFilled(source, placeholderNames(matrix, hasRepeat)),
   ];

@@ -399,6 +399,62 @@ const results = table('a table', {
   ),
 }).describe('How results are judged.');
 
+export const rangeForms =
+  'a list of values, or one of { log = [1e-5, 0.1] }, { uniform = [0, 0.5] }, { int = [2, 8] }, ' +
+  'the smaller number first';
+const ends = z.tuple([z.number(), z.number()], entry(rangeForms)).optional();
+
+/** `check` says what is wrong with a range. */
+const range = z.union(
+  [
+    z.array(scalar(), entry(rangeForms)).min(1),
+    z.strictObject({ log: ends, uniform: ends, int: ends }, entry(rangeForms)),
+  ],
+  entry(rangeForms),
+);
+
+const budgets = (unit: string) =>
+  z
+    .array(count(`a whole number of ${unit}`, 1), entry(`a rising list of ${unit}, like [1, 3, 9, 27]`))
+    .refine((list) => list.length > 1 && list.every((one, at) => one > (list[at - 1] ?? 0)), {
+      error: `needs two or more numbers that rise; expected a list of ${unit}, like [1, 3, 9, 27]`,
+    })
+    .optional();
+
+/** The table [search] alone: it says which trials there are. */
+export const searchSchema = table('a table with ranges and metric', {
+  ranges: z
+    .record(parameterName(), range, entry('a table like { lr = { log = [1e-5, 0.1] } }'))
+    .refine((all) => Object.keys(all).length > 0, {
+      error: 'is empty; a search needs at least one parameter',
+    })
+    .describe(
+      'Parameters, each with a list of values or a range: { log = […] }, { uniform = […] } or { int = […] }. ' +
+        'Each trial is a job with a value of each, filled in as those of a matrix are.',
+    ),
+  trials: count('a whole number of trials', 1, 100_000)
+    .optional()
+    .describe('Number of trials (default: all combinations, with `method = "grid"`).'),
+  metric: nonEmptyText('the name of a metric, like "val_accuracy"').describe(
+    'What decides, as `run.log` or a printed line of the training calls it.',
+  ),
+  direction: choiceOf(['maximize', 'minimize'])
+    .optional()
+    .describe("Which value is better (default: by [results], or else by the metric's name)."),
+  method: choiceOf(['random', 'grid', 'asha'])
+    .optional()
+    .describe(
+      'random: values are drawn; grid: every combination; asha: drawn, and the worse of them are stopped at ' +
+        'the rungs (default: asha with rungs, else random).',
+    ),
+  epochs: budgets('epochs').describe(
+    'Rungs: the numbers of epochs after which a trial is judged; the last one is all of them.',
+  ),
+  steps: budgets('steps').describe('Rungs in steps, instead of epochs.'),
+  eta: count('a whole number', 2, 100).default(3).describe('At a rung, one in this many goes on: the best.'),
+  seed: count('a whole number', 0).default(0).describe('Another seed draws other trials.'),
+}).describe('A search: trials instead of a matrix, of which the worse ones are stopped early.');
+
 /** The user's file: the one source of its types, defaults, descriptions and JSON Schema. */
 export const fileSchema = table('tables and keys', {
   name: matching(
@@ -420,6 +476,7 @@ export const fileSchema = table('tables and keys', {
   run: runSchema.prefault({}),
   recovery: recovery.prefault({}),
   pool: pool.optional(),
+  search: searchSchema.optional(),
   results: results.optional(),
 }).meta({
   title: 'Updraft job file',

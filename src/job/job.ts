@@ -1,4 +1,5 @@
 import type { AttemptRecovery } from '@updraft/account/recovery';
+import type { Rungs } from '../search/rungs.ts';
 import type { CachePreferences } from './caches.ts';
 import type { DataSource, Environment, Resources, Scalar, Train } from './spec.ts';
 
@@ -12,6 +13,8 @@ export interface Job {
   id: string;
   parameters: Record<string, Scalar>;
   train: Train;
+  /** Of a trial that may be stopped early. */
+  rungs?: Rungs;
 }
 
 /** What our plugin put into the sandbox before the agent started. */

@@ -1,5 +1,7 @@
 import { hash } from 'node:crypto';
 import { defined, formatSize, stableJson } from '@updraft/base';
+import { isLowerBetter } from '@updraft/base/training';
+import type { Rungs } from '../search/rungs.ts';
 import {
   type EnvironmentFacts,
   type Delivery,
@@ -105,12 +107,22 @@ export function makePlan(input: PlanInput): Plan {
     folder,
     planHash: planHash(spec, files, data, environment?.facts?.hash),
     spec,
-    jobs: jobs.map((job) => fillJob(spec.train, job)),
+    jobs: jobs.map((job) => ({ ...fillJob(spec.train, job), ...defined({ rungs: rungsOf(spec) }) })),
     files,
     data: planned,
     ...defined({ environment, imageTokenFile, confirmed }),
     disk: estimateDisk(spec.resources.diskBytes, planned, sent, software),
   };
+}
+
+/** When the trials of a search are judged; undefined if none is stopped early. */
+export function rungsOf({ search, results }: Spec): Rungs | undefined {
+  if (search === undefined) return undefined;
+  const { metric, direction, epochs, steps, eta } = search;
+  const budgets = epochs ?? steps;
+  if (budgets === undefined) return undefined;
+  const isLower = direction === undefined ? isLowerBetter(metric, results) : direction === 'minimize';
+  return { metric, isLowerBetter: isLower, unit: epochs === undefined ? 'steps' : 'epochs', budgets, eta };
 }
 
 function planHash(
@@ -126,7 +138,7 @@ function planHash(
   // What is run here afterwards, and how results are judged, does not make it another run.
   const run = { ...spec.run, onEnd: undefined };
   // The order of the parameters decides which job gets which number, so it is part of the hash.
-  const order = Object.keys(spec.run.matrix);
+  const order = [...Object.keys(spec.run.matrix), ...Object.keys(spec.search?.ranges ?? {})];
   const whole = { spec: { ...spec, run, data, results: undefined }, order, files, here };
   return hash('sha256', stableJson({ ...whole, ...defined({ software }) }));
 }

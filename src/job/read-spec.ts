@@ -24,6 +24,7 @@ import {
   valueAt,
   withWritten,
 } from './source-file.ts';
+import { checkNoMatrix, withTrials } from './search-trials.ts';
 import type { Spec } from './spec.ts';
 
 /** The file as the jobs of a variant have it, with their parameters filled in. */
@@ -46,11 +47,12 @@ export function readSpec(text: string, file: string): Spec {
 
 /** As `readSpec`, but returns the problems instead of throwing them; `layers` override the file's own values. */
 export function checkSpec(text: string, file: string, layers: Layer[] = []): SpecReading {
-  const source = layers
+  const written = layers
     .map((layer) => readLayer(layer))
     .reduce(overlay, readSource(text.replace(/^\uFEFF/, ''), file));
-  if (source.value === undefined) return failed(source, source.problems);
-  const ofParameters = checkParameters(source);
+  if (written.value === undefined) return failed(written, written.problems);
+  const source = withTrials(written);
+  const ofParameters = [...checkNoMatrix(written), ...checkParameters(source)];
   const filled = filledTexts(source.value);
   const variedBy = [...new Set(filled.flatMap(({ names }) => names))];
   const sweep =

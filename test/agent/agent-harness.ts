@@ -7,6 +7,7 @@ import type { TestContext } from 'node:test';
 import { fileName, type CheckpointRecord } from '../../src/agent/checkpoint/record.ts';
 import type { DataSource, Train } from '../../src/job/spec.ts';
 import type { WorkOrder } from '../../src/job/job.ts';
+import type { Rungs } from '../../src/search/rungs.ts';
 import { attemptFiles } from '@updraft/account/run-folder';
 import { type AgentEntry, decode } from '@updraft/account/journal';
 import { compileCache } from '../compile-cache.ts';
@@ -24,6 +25,7 @@ interface Changes extends Partial<Omit<WorkOrder, 'job' | 'data'>> {
   train?: Partial<Train>;
   data?: Partial<DataSource>[];
   files?: Record<string, string>;
+  rungs?: Rungs;
 }
 
 interface Finished {
@@ -57,7 +59,7 @@ export class AgentHarness {
 
   /** Writes an order for a training of which only the changes are given, and returns its file. */
   async order(changes: Changes = {}): Promise<string> {
-    const { train = {}, data = [], files = {}, attempt = 1, ...rest } = changes;
+    const { train = {}, data = [], files = {}, attempt = 1, rungs, ...rest } = changes;
     for (const [name, text] of Object.entries(files)) await writeFile(this.at(`files/${name}`), text);
     const attemptFolder = this.at(`job/attempt-${attempt}`);
     await mkdir(attemptFolder, { recursive: true });
@@ -68,6 +70,7 @@ export class AgentHarness {
         id: '0000',
         parameters: {},
         train: { command: 'true', files: Object.keys(files), outputs: ['model.pt'], env: {}, ...train },
+        ...(rungs && { rungs }),
       },
       attempt,
       data: data.map((one) => ({

@@ -8,6 +8,7 @@ import type {
   Progress,
   RefusedMetrics,
   RequestShort,
+  RungReport,
   ServerLeftOut,
   ServerShare,
   Verified,
@@ -119,6 +120,8 @@ export interface TrainingState extends Progress {
   /** Metrics that are not kept. */
   refused?: RefusedMetrics[];
   pace?: TrainingPace;
+  /** The rungs of its search that it has reached. */
+  rungs?: RungReport[];
 }
 
 /** More of them are joined two by two. */

@@ -107,6 +107,16 @@ const agentShapes: Shapes<AgentBody> = {
   'gpus-found': { gpus: texts, driver: optional(text) },
   phase: { phase: oneOf(phases) },
   'self-test': { checks: listOf(shape({ name: text, ok: bool, said: text })) },
+  rung: {
+    rung: number,
+    at: number,
+    unit: oneOf(['epochs', 'steps']),
+    metric: text,
+    value: number,
+    seen: number,
+    better: number,
+    goesOn: bool,
+  },
   'fetch-progress': { object: text, bytes: number, total: optional(number), rate: number, server: text },
   'fetch-setback': { object: text, server: text, fault },
   fetched: {

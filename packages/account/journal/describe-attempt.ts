@@ -1,5 +1,7 @@
 import type { Disconnected } from './state.ts';
+import type { JobHistory } from '../history/history.ts';
 import type { ResumeState } from './agent-state.ts';
+import type { RungReport } from './entry.ts';
 
 /** `step 40`, `epoch 3`, `epoch 3, step 40`; empty if neither is known. */
 export function describePosition({ epoch, step }: { epoch?: number; step?: number }): string {
@@ -17,6 +19,17 @@ export function describeResume({ movedOn, savedBy, ...position }: ResumeState): 
     ? `started from scratch, although it had ${where} of attempt ${savedBy}`
     : `resumed from ${where} of attempt ${savedBy}`;
 }
+
+/** The rung at which a trial was stopped early; undefined if it was not, or has no valid result. */
+export function stoppedEarly({ attempts, outcome }: Pick<JobHistory, 'attempts' | 'outcome'>) {
+  const last = attempts.flatMap(({ agent }) => agent?.training?.rungs ?? []).at(-1);
+  return outcome === 'success' && last?.goesOn === false ? last : undefined;
+}
+
+/** `rung 2 (epoch 3): val_accuracy 0.41, place 14 of 20`. */
+export const describeRung = ({ rung, at, unit, metric, value, seen, better }: RungReport): string =>
+  `rung ${rung} (${unit.slice(0, -1)} ${at}): ${metric} ${Number(value.toPrecision(4))}, ` +
+  `place ${better + 1} of ${seen}`;
 
 /** `2026-11-15 22:03:04 UTC`. */
 const shown = (time: string): string => `${time.slice(0, 19).replace('T', ' ')} UTC`;

@@ -159,6 +159,21 @@ export interface RequestShort {
   asked: number;
 }
 
+/** What a trial reported at a rung, and how it did among those it knew of. */
+export interface RungReport {
+  /** From 1. */
+  rung: number;
+  at: number;
+  unit: 'epochs' | 'steps';
+  metric: string;
+  value: number;
+  /** Results at the rung, its own among them, and how many of them are better. */
+  seen: number;
+  better: number;
+  /** False if the trial is stopped early. */
+  goesOn: boolean;
+}
+
 /** Where an attempt runs. */
 export interface WorkerMachine {
   host: string;
@@ -207,6 +222,8 @@ export type AgentBody =
   | { kind: 'first-epoch'; seconds: number; said?: string }
   /** `gpuPercent`: how busy its GPUs were, if that was measured since the last one. */
   | { kind: 'heartbeat'; memoryBytes: number; quietSeconds: number; gpuPercent?: number }
+  /** A trial has reached a rung of its search. */
+  | ({ kind: 'rung' } & RungReport)
   /** It uses more memory than requested, or will need more time; or no longer, if `needed` is not above `asked`. */
   | ({ kind: 'request-short' } & RequestShort)
   /** The checkpoint folder was saved; `sha256` is that of the list of its files. */

@@ -52,6 +52,7 @@ export function foldAgent(before: AgentState | undefined, entry: AgentEntry): Ag
     case 'progress-replaced':
     case 'progress-scaled':
     case 'metrics-refused':
+    case 'rung':
       return { ...state, training: changeTraining(state.training, entry) };
     case 'heartbeat':
       return { ...state, ...heartbeat(state, entry) };
@@ -76,10 +77,8 @@ export function foldAgent(before: AgentState | undefined, entry: AgentEntry): Ag
       return { ...state, resumed: { ...state.resumed, movedOn: entry.movedOn } };
     case 'agent-paused':
       return { ...state, paused: true };
-    case 'output': {
-      const { path, bytes, sha256 } = entry;
-      return { ...state, outputs: [...state.outputs, { path, bytes, sha256 }] };
-    }
+    case 'output':
+      return { ...state, outputs: [...state.outputs, outputOf(entry)] };
     case 'fault':
       return { ...state, faults: withFault(state, entry.fault) };
     case 'clean-progress':
@@ -92,6 +91,16 @@ export function foldAgent(before: AgentState | undefined, entry: AgentEntry): Ag
       return { ...state, ...ended(state, entry) };
   }
 }
+
+const outputOf = ({
+  path,
+  bytes,
+  sha256,
+}: AgentEntry & { kind: 'output' }): AgentState['outputs'][number] => ({
+  path,
+  bytes,
+  sha256,
+});
 
 /** The state after several entries of one agent. Pure, but much cheaper than one by one where many report progress. */
 export function foldAgentEntries(
@@ -268,7 +277,13 @@ function fetchChange(old: FetchState, entry: FetchEntry): Partial<FetchState> {
 type TrainingEntry = Extract<
   AgentEntry,
   {
-    kind: 'training-started' | 'training-ended' | 'progress-replaced' | 'progress-scaled' | 'metrics-refused';
+    kind:
+      | 'training-started'
+      | 'training-ended'
+      | 'rung'
+      | 'progress-replaced'
+      | 'progress-scaled'
+      | 'metrics-refused';
   }
 >;
 
@@ -288,6 +303,8 @@ function changeTraining(old: TrainingState = { command: '' }, entry: TrainingEnt
         ...defined({ pace: old.pace && without(old.pace, paceFrom), savedBefore: savesOf(old) }),
       };
     }
+    case 'rung':
+      return { ...old, rungs: [...(old.rungs ?? []), entry] };
     case 'training-ended':
       return { ...old, status: entry.status, ...defined({ signal: entry.signal }) };
     case 'progress-scaled':

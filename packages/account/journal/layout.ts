@@ -50,6 +50,10 @@ export const noteFolders = {
   brakes: 'brakes',
   /** Jobs that failed for good, if `failed_jobs` limits them. */
   failed: 'failed',
+  /** With a dash and the number of a rung: what trials reported there, in the names of the notes. */
+  rungs: 'rung',
+  /** Trials that were stopped early, by their jobs. */
+  stopped: 'stopped-early',
 } as const;
 
 /** Marks a line that an agent wrote into the job's event log while it ran. */

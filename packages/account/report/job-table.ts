@@ -4,6 +4,7 @@ import type { AttemptHistory, Activity, JobHistory } from '../history/history.ts
 import { eachSpeed, type SpeedName, speedNames } from '../history/speeds.ts';
 import { csvLine } from '@updraft/view/document';
 import type { JobRow, RowOutcome } from './ledger.ts';
+import { stoppedEarly } from '../journal/describe-attempt.ts';
 import type { JobName } from './job-names.ts';
 import { secondsOf, siteNames, unknownSite } from './sites.ts';
 
@@ -36,6 +37,9 @@ export interface JobTableRow extends JobName, Record<SpeedName, number | null> {
   parameters: NonNullable<JobHistory['parameters']>;
   loss: number | null;
   accuracy: number | null;
+  /** Of a search: the last rung that the trial has reached, and whether it was stopped there. */
+  rung?: number;
+  stoppedEarly?: true;
   /** All that it measured, loss and accuracy included: the last values, and the best. */
   metrics: NonNullable<JobHistory['metrics']>;
   best: NonNullable<JobHistory['best']>;
@@ -84,13 +88,19 @@ function tableRow(
     ...eachSpeed((name) => last?.speed?.[name] ?? null),
     cause,
     parameters: job.parameters ?? {},
-    ...defined({ siblings: job.siblings, name: job.name }),
+    ...defined({ siblings: job.siblings, name: job.name, ...rungOf(job) }),
     loss: metrics['loss'] ?? null,
     accuracy: metrics['accuracy'] ?? null,
     metrics,
     best: job.best ?? {},
   };
 }
+
+const rungOf = (job: JobHistory): Pick<JobTableRow, 'rung' | 'stoppedEarly'> =>
+  defined({
+    rung: job.attempts.flatMap(({ agent }) => agent?.training?.rungs ?? []).at(-1)?.rung,
+    stoppedEarly: stoppedEarly(job) === undefined ? undefined : (true as const),
+  });
 
 const isInput = ({ doing }: { doing: Activity }): boolean => doing === 'fetching' || doing === 'stalled';
 

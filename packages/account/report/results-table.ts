@@ -52,7 +52,11 @@ function resultColumns(rows: readonly JobTableRow[]): ResultColumn[] {
   return [
     column('job', ({ job }) => job),
     ...parameters,
-    column('outcome', ({ outcome }) => outcome),
+    column('outcome', ({ outcome, stoppedEarly }) => (stoppedEarly === true ? 'stopped-early' : outcome)),
+    {
+      ...column(freeName('rung', 'search_', taken), ({ rung }) => rung),
+      isHidden: !rows.some(({ rung }) => rung),
+    },
     ...metrics,
     ...bests,
     column('hours', ({ executeTotalSeconds: all }) => (all === null ? undefined : all / 3600)),

@@ -4,6 +4,7 @@ import type { Explanation } from '../diagnosis/explanation.ts';
 import { safeLine } from '../diagnosis/quote-event.ts';
 import type { AttemptHistory, Evidence, JobHistory } from '../history/history.ts';
 import type { Entry } from '../journal/entry.ts';
+import { describeRung, stoppedEarly } from '../journal/describe-attempt.ts';
 import type { AttemptState, JobState } from '../journal/state.ts';
 import type { Decision } from '../recovery/decide.ts';
 import { attemptDiagnosis } from './attempt-diagnosis.ts';
@@ -52,6 +53,7 @@ export function explainRunJob(record: RunJobRecord): Explanation {
     job: job.id,
     because: [
       ...(silent?.because ?? []),
+      ...stopSentences(job),
       ...own.because,
       ...setbackSentences(last),
       ...attemptSentences(last),
@@ -102,7 +104,7 @@ function describeGood({ job, isSupervised }: RunJobRecord, last: AttemptState | 
     return {
       cause: 'none',
       title: goodTitle(job.attempts.length),
-      because: [`Attempt ${number} produced a valid result.`],
+      because: stoppedEarly(job) === undefined ? [`Attempt ${number} produced a valid result.`] : [],
       advice: [],
     };
   const why = last === undefined || last.why === '' ? '' : ` Reason for this attempt: ${safeLine(last.why)}.`;
@@ -116,6 +118,11 @@ function describeGood({ job, isSupervised }: RunJobRecord, last: AttemptState | 
     ],
     advice: [],
   };
+}
+
+function stopSentences(job: JobState): string[] {
+  const stopped = stoppedEarly(job);
+  return stopped === undefined ? [] : [`The trial was stopped early at ${safeLine(describeRung(stopped))}.`];
 }
 
 function describeBad({ job, entries }: RunJobRecord, diagnosis: Diagnosis | undefined): OwnExplanation {

@@ -132,7 +132,12 @@ export class CheckpointSaver {
     this.#check = new ResumeCheck(position, this.#began);
     const otherCode = code === this.#code ? {} : { otherCode: true };
     record({ kind: 'checkpoint-restored', savedBy, ...positionIn(position), ...otherCode });
-    if (this.#began?.epoch === 0) record({ kind: 'progress', firstEpoch: 0 });
+    if (this.firstEpoch !== undefined) record({ kind: 'progress', firstEpoch: 0 });
+  }
+
+  /** What a training that is resumed calls its first epoch, if that is 0. */
+  get firstEpoch(): number | undefined {
+    return this.#began?.epoch === 0 ? 0 : undefined;
   }
 
   /** Receives the attempt's journal entries; only the training's position matters here. */

@@ -82,7 +82,7 @@ const kinds = (words: string): ReadonlySet<string> => new Set(words.split(' '));
 /** Entries sent to the event log at once; of `throttled` ones, only one per interval, of reports also the extremes. */
 const immediate = kinds(
   'agent-started phase fetch-setback fault training-started checkpoint-restored checkpoint-refused ' +
-    'resume-checked agent-paused request-short progress-replaced progress-scaled metrics-refused',
+    'resume-checked rung agent-paused request-short progress-replaced progress-scaled metrics-refused',
 );
 const throttled = kinds('fetch-progress fetched progress heartbeat checkpoint-saved clean-progress');
 

@@ -29,6 +29,7 @@ import { readJournal } from '@updraft/account/journal';
 import { isInside } from '../../job/inside.ts';
 import { secretPlaces, unpackModes } from '../../job/choices.ts';
 import type { WorkOrder, OrderedData, OrderedWorkspace } from '../../job/job.ts';
+import type { Rungs } from '../../search/rungs.ts';
 import type { Resources, Scalar, SecretSource, Train } from '../../job/spec.ts';
 import type { Context } from '../attempt.ts';
 import { findGenerations, isIntact } from '../checkpoint/record.ts';
@@ -136,10 +137,18 @@ const recovery = shape<AttemptRecovery>({
   maxBackoff: amount,
 });
 
+const rungs = shape<Rungs>({
+  metric: word,
+  isLowerBetter: bool,
+  unit: oneOf(['epochs', 'steps']),
+  budgets: listOf(amount),
+  eta: ordinal,
+});
+
 const order = shape<Omit<WorkOrder, 'brought'>>({
   version: oneOf([1]),
   run: word,
-  job: shape<WorkOrder['job']>({ id: word, parameters: recordOf(scalar), train }),
+  job: shape<WorkOrder['job']>({ id: word, parameters: recordOf(scalar), train, rungs: optional(rungs) }),
   attempt: ordinal,
   isRehearsal: optional(bool),
   attemptsBefore: optional(amount),

@@ -1,6 +1,6 @@
 import { readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
-import { tried } from '@updraft/base';
+import { defined, tried } from '@updraft/base';
 import { Fault } from '@updraft/account/fault';
 import type { Attempt } from '../attempt.ts';
 import type { CheckpointSaver } from '../checkpoint/checkpoint-saver.ts';
@@ -12,27 +12,37 @@ import { lastErrorLines } from './log-tail.ts';
 import { MemoryWatch } from './memory-watch.ts';
 import { checkpointExit, ranksOf, requestSave, startShell, stopShell } from './shell.ts';
 import { withGrace } from './time-limit.ts';
-import { TrainingWatch } from './training-watch.ts';
+import { RungWatch } from './rung-watch.ts';
+import { startsFresh, TrainingWatch } from './training-watch.ts';
 
-/** Trains to the end, over restarts at checkpoints; `paused` if the pool must take one. `isDone`: a valid result. */
+/**
+ * Trains to the end, over restarts at checkpoints; `paused` if the pool must take one, `stopped-early` if the trial
+ * does not go on. `isDone`: a valid result.
+ */
 export async function trainToEnd(
   attempt: Attempt,
   saver: CheckpointSaver | undefined,
   disks: DiskWatch,
   isDone: () => Promise<boolean>,
-): Promise<CommandEnd | 'paused'> {
+): Promise<CommandEnd | 'paused' | 'stopped-early'> {
+  const { rungs: asked } = attempt.order.job;
+  const rungs = asked && new RungWatch(attempt, asked, startsFresh(attempt));
   const { checkpointEverySeconds = Infinity } = attempt.order.job.train;
   const { restartFolder } = attempt.context;
   let saveRequestMs = restartFolder === undefined ? Infinity : checkpointEverySeconds * 1000;
   for (;;) {
     attempt.record({ kind: 'phase', phase: 'training' });
     saver?.onStart();
-    const trained = await trainOnce(attempt, saver, disks, saveRequestMs).catch((thrown: unknown) => {
-      // The limit is per start: after the pause a new one begins.
-      if (isTimeUp(attempt) && saver?.hasProgressed === true) return undefined;
-      throw thrown;
-    });
+    rungs?.onProgress(defined({ firstEpoch: saver?.firstEpoch }));
+    const trained = await trainOnce({ attempt, saver, disks, rungs }, saveRequestMs).catch(
+      (thrown: unknown) => {
+        // The limit is per start: after the pause a new one begins.
+        if (isTimeUp(attempt) && saver?.hasProgressed === true) return undefined;
+        throw thrown;
+      },
+    );
     if (trained === undefined) return 'paused';
+    if (trained.isStopped) return 'stopped-early';
     // It may have been about to end when it was asked; one that our own signal killed has not ended.
     const hasEnded = !wantsRestart(trained) || (trained.status === 0 && (await isDone()));
     if (saver === undefined || hasEnded) return trained;
@@ -61,26 +71,24 @@ const isTimeUp = ({ context }: Attempt): boolean =>
 const wantsRestart = ({ status, asked }: Trained): boolean => asked || status === checkpointExit;
 
 /** Saves the checkpoint, unless the training succeeds, while its last reports are read: these may be many. */
-async function trainOnce(
-  attempt: Attempt,
-  saver: CheckpointSaver | undefined,
-  disks: DiskWatch,
-  saveRequestMs: number,
-): Promise<Trained> {
+async function trainOnce(watches: Watches, saveRequestMs: number): Promise<Trained> {
+  const { attempt, saver, rungs } = watches;
   let trained: Trained | undefined;
   let watch: TrainingWatch | undefined;
   try {
     attempt.context.signal.throwIfAborted();
-    watch = new TrainingWatch(attempt);
-    trained = await train(attempt, watch, disks, saver, saveRequestMs);
+    watch = new TrainingWatch(attempt, rungs);
+    trained = await train(watches, watch, saveRequestMs);
     return trained;
   } finally {
     const isOver = trained === undefined || !wantsRestart(trained);
     try {
       if (isOver && trained?.status === 0) await saver?.stop();
-      else if (saver !== undefined) await save(attempt, saver, isOver && !isTimeUp(attempt));
+      else if (saver !== undefined)
+        await save(attempt, saver, trained?.isStopped === true || (isOver && !isTimeUp(attempt)));
     } finally {
       await watch?.finished;
+      await rungs?.settled;
     }
   }
 }
@@ -113,19 +121,25 @@ const pollMs = 500;
 /** How long a training may take to save and exit when there is no hurry. */
 const saveTimeoutMs = 300_000;
 
-/** How a training ended, and whether it was asked to, so that its checkpoint can leave the machine. */
-type Trained = CommandEnd & { asked: boolean };
+/** How a training ended, and whether it was asked to: so that its checkpoint can leave the machine, or for good. */
+type Trained = CommandEnd & { asked: boolean; isStopped: boolean };
+
+/** A training, and what observes it. */
+interface Watches {
+  attempt: Attempt;
+  saver: CheckpointSaver | undefined;
+  disks: DiskWatch;
+  rungs: RungWatch | undefined;
+}
 
 /**
  * Runs the training to its end and returns how it ended. If the attempt must end early, or the training shows no sign
  * of life for too long, it is stopped and the reason thrown as a Fault. After `saveRequestMs` it is asked to save and
- * exit.
+ * exit, and for good if its trial does not go on.
  */
 async function train(
-  attempt: Attempt,
+  { attempt, saver, disks, rungs }: Watches,
   watch: TrainingWatch,
-  disks: DiskWatch,
-  saver: CheckpointSaver | undefined,
   saveRequestMs: number,
 ): Promise<Trained> {
   const { order, context, record } = attempt;
@@ -150,7 +164,7 @@ async function train(
     watch.poll();
     saver?.poll();
     fault = context.signal.aborted ? (context.signal.reason as Fault) : watch.verdict(memory.residentBytes);
-    if (fault === undefined) asked = saver?.isDue(saveRequestMs) === true;
+    if (fault === undefined) asked = rungs?.isStopped === true || saver?.isDue(saveRequestMs) === true;
   }
   asked &&= !over.signal.aborted;
   if (asked) await requestSave(shell, context, saveTimeoutMs);
@@ -170,5 +184,5 @@ async function train(
   record({ kind: 'training-ended', ...end });
   if (endedEarlyBy !== undefined) throw endedEarlyBy;
   // Of another node, its own.
-  return { ...readings, ...ended, asked };
+  return { ...readings, ...ended, asked, isStopped: asked && rungs?.isStopped === true };
 }

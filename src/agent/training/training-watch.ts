@@ -14,6 +14,7 @@ import { SlowSlot } from '../slow-slot/slow-slot.ts';
 import { endBytes, LogTail, maxRead } from './log-tail.ts';
 import { attemptProcesses, cpuSecondsOf, memoryOf } from './processes.ts';
 import { ReportedProgress } from './reported-progress.ts';
+import type { RungWatch } from './rung-watch.ts';
 import { LogRedactor } from './secrets.ts';
 import { livePageBytes, livePageHead } from '../../job/live-page.ts';
 
@@ -176,6 +177,7 @@ export class TrainingWatch {
   readonly #gpus: GpuMeter | undefined;
   readonly #quiet: QuietWatch;
   readonly #slow: SlowSlot;
+  readonly #rungs: RungWatch | undefined;
   readonly #wait = new DataWait();
   readonly #memory: Throttled<number>;
   #sessions: readonly number[] = [];
@@ -188,8 +190,9 @@ export class TrainingWatch {
   #arrivedAt = -Infinity;
 
   /** Create it before the training starts: what its logs hold by then is from an earlier start. */
-  constructor(attempt: Attempt) {
+  constructor(attempt: Attempt, rungs?: RungWatch) {
     const { order, scratch, context, record } = attempt;
+    this.#rungs = rungs;
     this.#logs = [attemptFiles.out, attemptFiles.err].map(
       (name) => new LogTail(path.join(order.attemptFolder, name), true),
     );
@@ -313,6 +316,7 @@ export class TrainingWatch {
     if (said === '') return;
     const report = tail === this.#records ? this.#reported.addRecord(line) : this.#reported.addPrinted(said);
     this.#slow.onProgress(report);
+    this.#rungs?.onProgress(report);
     this.#wait.onProgress(report);
   }
 
@@ -324,7 +328,7 @@ export class TrainingWatch {
 }
 
 /** Whether the training finds no checkpoint to resume from. */
-function startsFresh({ order, scratch }: Attempt): boolean {
+export function startsFresh({ order, scratch }: Attempt): boolean {
   const { checkpoint } = order.job.train;
   if (checkpoint === undefined) return true;
   return tried(() => readdirSync(path.join(scratch.work, checkpoint)).length === 0) ?? true;

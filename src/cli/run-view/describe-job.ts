@@ -16,9 +16,11 @@ import {
   clampShare,
   describeConnection,
   describeResume,
+  describeRung,
   type FetchState,
   type JobState,
   silence,
+  stoppedEarly,
   trainingShare,
   type TrainingState,
 } from '@updraft/account/journal';
@@ -29,7 +31,7 @@ export function describeState(job: JobState): string {
   if (job.held !== undefined) return 'held';
   if (job.isKeptBack) return 'kept-back';
   if (job.isUntold) return 'unknown';
-  if (job.status === 'ended') return job.outcome;
+  if (job.status === 'ended') return stoppedEarly(job) === undefined ? job.outcome : 'stopped-early';
   if (job.status !== 'running') return 'waiting';
   const { pool, phase = 'queued', ending = 'running' } = latestAttempt(job) ?? {};
   // All that is left is to publish its results.
@@ -99,7 +101,8 @@ function nameColumn(jobs: readonly JobState[]): FitColumn & { of: (job: JobState
 function liveNotes(job: JobState, now: number): string[] {
   const { phase, agent } = latestAttempt(job) ?? {};
   const hasColumns = phase === 'training' || job.status === 'ended';
-  if (job.outcome === 'success' && agent?.training?.best !== undefined) return [];
+  if (job.outcome === 'success' && agent?.training?.best !== undefined && stoppedEarly(job) === undefined)
+    return [];
   return [...(hasColumns ? [] : jobFigures(job)), ...jobNotes(job, now)];
 }
 
@@ -178,10 +181,14 @@ function stallNotes({ phase, agent, heardAt = Infinity }: AttemptState, now: num
   return quiet < stallMillis ? [] : [`no bytes for ${formatMillis(quiet)}`];
 }
 
-const resumeNotes = ({ agent }: AttemptState): string[] =>
-  agent?.resumed === undefined ? [] : [describeResume(agent.resumed)];
+const resumeNotes = ({ agent }: AttemptState): string[] => [
+  ...(agent?.training?.rungs ?? []).slice(-1).map((last) => printable(describeRung(last))),
+  ...(agent?.resumed === undefined ? [] : [describeResume(agent.resumed)]),
+];
 
 function endNotes(job: JobState, attempt: AttemptState): string[] {
+  const stopped = stoppedEarly(job);
+  if (stopped !== undefined) return [printable(describeRung(stopped))];
   if (attempt.ending === 'success')
     return (attempt.agent?.outputs ?? [])
       .slice(0, 2)

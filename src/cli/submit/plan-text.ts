@@ -1,10 +1,14 @@
 import path from 'node:path';
 import { counted, formatDuration, formatSize, printable, shardRange } from '@updraft/base';
+import { isLowerBetter } from '@updraft/base/training';
 import type { Document, Fact } from '@updraft/view/document';
 import { jobLabel, jobNames } from '@updraft/account/parameters';
 import { runFiles, runsFolder } from '@updraft/account/run-folder';
 import { isOnDemand } from '../../job/on-demand.ts';
-import type { Fallback, Plan } from '../../job/plan.ts';
+import { type Fallback, type Plan, rungsOf } from '../../job/plan.ts';
+import { searchMethod } from '../../job/search-trials.ts';
+import { budgetOf, expectedTrials } from '../../search/rungs.ts';
+import { isList, type SearchRange } from '../../search/trials.ts';
 import type { SecretFound } from '../../job/secrets.ts';
 import { parametersOf } from '../../job/matrix.ts';
 import { variantNames, variantsOf } from '../../job/variants.ts';
@@ -53,6 +57,7 @@ export function planPage(
     ['file', plan.file],
     ['run', printable(plan.spec.train.command)],
     ['jobs', ...jobLines(plan)],
+    ['search', ...searchLines(plan)],
     ['files', ...fileLines(plan)],
     ['sent', ...sent],
     ['data', ...shared(dataLines(plan))],
@@ -105,8 +110,53 @@ function variantLines(plan: Plan, policies: readonly Policy[]): string[] {
 const requirementLines = ({ spec }: Plan): string[] =>
   spec.run.requirements === undefined ? [] : [`requirements: ${printable(spec.run.requirements)}`];
 
+/** What is searched, when a trial is judged, and what that comes to. */
+function searchLines({ jobs, spec }: Plan): string[] {
+  const { search, results } = spec;
+  if (search === undefined) return [];
+  const { metric, direction, ranges, seed } = search;
+  const isLower = direction === undefined ? isLowerBetter(metric, results) : direction === 'minimize';
+  const method = searchMethod(search);
+  const drawn =
+    method === 'grid' ? 'every combination' : `${counted(jobs.length, 'trial')} drawn with seed ${seed}`;
+  const lines = [
+    `${drawn} of ${Object.entries(ranges)
+      .map(([name, range]) => `${name} (${describeRange(range)})`)
+      .join(', ')}`,
+    `${method} on ${printable(metric)}: ${isLower ? 'smaller' : 'larger'} is better` +
+      (direction === undefined ? ' (by its name, or [results])' : ''),
+  ];
+  const rungs = rungsOf(spec);
+  if (rungs === undefined) return lines;
+  const { budgets, unit, eta } = rungs;
+  const reached = expectedTrials(jobs.length, rungs).map(Math.round);
+  const { most, expected } = budgetOf(jobs.length, rungs);
+  const share = Math.round((100 * expected) / most);
+  const stops = budgets
+    .slice(0, -1)
+    .map(
+      (budget, at) =>
+        `  rung ${at + 1} (${unit.slice(0, -1)} ${budget}): of about ${reached[at]} go on ${reached[at + 1]}`,
+    );
+  return [
+    ...lines,
+    ...stops,
+    `  about ${Math.round(expected)} ${unit} are expected, ${share} % of the ${most} of all trials in full`,
+    `each trial decides at its rung by what the others have reported there: of ${eta}, the best goes on; one that ` +
+      'hears of fewer, or of nobody, goes on',
+  ];
+}
+
+const describeRange = (range: SearchRange): string =>
+  isList(range)
+    ? range.map(String).join(', ')
+    : Object.entries(range)
+        .map(([kind, ends]) => `${kind} ${ends?.join(' to ')}`)
+        .join('');
+
 function jobLines({ jobs, spec }: Plan): string[] {
-  const names = Object.entries(spec.run.matrix).map(([name, entries]) => {
+  const matrix = spec.search === undefined ? spec.run.matrix : {};
+  const names = Object.entries(matrix).map(([name, entries]) => {
     const own = parametersOf(name, entries);
     return own.length > 1 ? `(${own.join(', ')})` : own.join('');
   });

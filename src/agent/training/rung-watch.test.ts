@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { AgentBody, Progress } from '@updraft/account/journal';
+import type { Rungs } from '../../search/rungs.ts';
+import type { Attempt } from '../attempt.ts';
+import { RungWatch } from './rung-watch.ts';
+
+const rungs: Rungs = { metric: 'acc', isLowerBetter: false, unit: 'epochs', budgets: [1, 3, 9], eta: 3 };
+
+/** The rungs that a training of these reports reaches, with the values there. */
+async function reached(
+  reports: Progress[],
+  of: Partial<Rungs> = {},
+  isFresh = true,
+): Promise<[number, number][]> {
+  const found: [number, number][] = [];
+  const names = new Set<string>();
+  const attempt = {
+    order: { job: { id: '0000' }, attempt: 1 },
+    record: (body: AgentBody) => void (body.kind === 'rung' && found.push([body.at, body.value])),
+    shared: {
+      put: (name: string) => {
+        names.add(name);
+        return Promise.resolve(true);
+      },
+      list: (folder: string) =>
+        Promise.resolve(
+          [...names].flatMap((one) => (one.startsWith(`${folder}/`) ? one.slice(folder.length + 1) : [])),
+        ),
+    },
+  } as unknown as Attempt;
+  const watch = new RungWatch(attempt, { ...rungs, ...of }, isFresh);
+  for (const report of reports) watch.onProgress(report);
+  await watch.settled;
+  return found;
+}
+
+const at = (epoch: number, acc: number, more: Progress = {}): Progress => ({
+  epoch,
+  metrics: { acc },
+  ...more,
+});
+
+test('a report without a step is of the whole epoch, and one with steps of what it has done', async () => {
+  assert.deepEqual(await reached([at(1, 0.1), at(2, 0.2), at(3, 0.3)]), [
+    [1, 0.1],
+    [3, 0.3],
+  ]);
+  assert.deepEqual(await reached([at(1, 0.1, { step: 5, steps: 10 }), at(1, 0.2, { step: 10, steps: 10 })]), [
+    [1, 0.2],
+  ]);
+  assert.deepEqual(await reached([{ epoch: 1, step: 5, steps: 10 }, at(1, 0.3)]), [[1, 0.3]]);
+});
+
+test('epochs that are counted from 0 are as many', async () => {
+  assert.deepEqual(await reached([at(0, 0.1, { firstEpoch: 0 }), at(1, 0.2), at(2, 0.3)]), [
+    [1, 0.1],
+    [3, 0.3],
+  ]);
+  assert.deepEqual(await reached([{ firstEpoch: 0 }, at(2, 0.3)], {}, false), [[3, 0.3]]);
+});
+
+test('the first report beyond a rung is of that rung; of several, the last', async () => {
+  assert.deepEqual(await reached([at(2, 0.2), at(5, 0.5)]), [
+    [1, 0.2],
+    [3, 0.5],
+  ]);
+  assert.deepEqual(await reached([at(4, 0.4)]), [[3, 0.4]]);
+});
+
+test('a resumed training that is beyond a rung when it first reports says nothing of it', async () => {
+  assert.deepEqual(await reached([at(5, 0.5), at(9, 0.9)], {}, false), [[9, 0.9]]);
+  assert.deepEqual(await reached([at(3, 0.3)], {}, false), [[3, 0.3]]);
+  assert.deepEqual(await reached([at(2, 0.2), at(4, 0.4)], {}, false), [[3, 0.4]]);
+});
+
+test('steps count over all epochs, and other metrics say nothing', async () => {
+  const steps: Partial<Rungs> = { unit: 'steps', budgets: [100, 300] };
+  assert.deepEqual(
+    await reached(
+      [
+        { step: 99, loss: 1 },
+        { step: 100, metrics: { acc: 0.1 } },
+      ],
+      steps,
+    ),
+    [[100, 0.1]],
+  );
+  assert.deepEqual(await reached([at(2, 0.2, { step: 100, steps: 200 })], steps), [[300, 0.2]]);
+  assert.deepEqual(await reached([{ epoch: 1, loss: 2 }]), []);
+  assert.deepEqual(await reached([{ epoch: 1, loss: 2 }], { metric: 'loss' }), [[1, 2]]);
+});

@@ -1,0 +1,111 @@
+import { isTable } from '@updraft/base';
+import { gridTrials, randomTrials, spaceSize, type Trial } from '../search/trials.ts';
+import { rangeForms, searchSchema } from './file-schema.ts';
+import {
+  entriesAt,
+  problemAt,
+  problemAtKey,
+  type SourceFile,
+  type SpecProblem,
+  valueAt,
+} from './source-file.ts';
+import type { Spec } from './spec.ts';
+
+type Search = NonNullable<Spec['search']>;
+
+/** What the trials of a search are in the matrix: one group of parameters that belong together. */
+const group = 'trial';
+
+/** The file with the trials of its search as a matrix; as it is without a search, or with one that is refused. */
+export function withTrials(source: SourceFile): SourceFile {
+  const { value } = source;
+  const written = valueAt(value, ['search']);
+  if (written === undefined || !isTable(value)) return source;
+  const search = readSearch(source);
+  const isFine = search !== undefined && problemsOf(source, search).length === 0;
+  // So that its placeholders are known.
+  const unread = Object.fromEntries(entriesAt(written, ['ranges']).map(([name]) => [name, 0]));
+  const trials = isFine ? trialsOf(search) : [unread];
+  const run = valueAt(value, ['run']) ?? {};
+  if (!isTable(run) || (!isFine && Object.keys(unread).length === 0)) return source;
+  return { ...source, value: { ...value, run: { ...run, matrix: { [group]: trials } } } };
+}
+
+const readSearch = ({ value }: SourceFile): Search | undefined =>
+  searchSchema.safeParse(valueAt(value, ['search'])).data;
+
+function trialsOf({ ranges, trials = Infinity, seed, ...search }: Search): Trial[] {
+  if (searchMethod(search) === 'grid') return gridTrials(ranges).slice(0, trials);
+  return randomTrials(ranges, trials, seed);
+}
+
+/** Only with rungs can a trial be stopped. */
+export const searchMethod = ({ method, epochs, steps }: Pick<Search, 'method' | 'epochs' | 'steps'>) =>
+  method ?? ((epochs ?? steps) === undefined ? 'random' : 'asha');
+
+/** Where [search] contradicts itself or the rest of the file. */
+export function checkSearch(source: SourceFile): SpecProblem[] {
+  const search = readSearch(source);
+  return search === undefined ? [] : problemsOf(source, search);
+}
+
+const maxTrials = 100_000;
+
+function problemsOf(source: SourceFile, search: Search): SpecProblem[] {
+  const problems: SpecProblem[] = [];
+  const say = (message: string, ...key: string[]): void =>
+    void problems.push(problemAt(source, ['search', ...key], message));
+  const { ranges, trials, epochs, steps } = search;
+  const method = searchMethod(search);
+  const rungs = (['epochs', 'steps'] as const).filter((unit) => search[unit] !== undefined);
+  if (rungs.length === 2) say('the rungs are in epochs already; remove one of the two', 'steps');
+  if (method === 'asha' && (epochs ?? steps) === undefined)
+    say('"asha" needs its rungs; add them, like epochs = [1, 3, 9, 27]', 'method');
+  if (method !== 'asha' && rungs[0] !== undefined)
+    say(`method = "${method}" stops no trial; remove the rungs, or the method`, rungs[0]);
+  for (const [name, range] of Object.entries(ranges)) {
+    const problem = rangeProblem(range);
+    if (problem !== undefined) say(problem, 'ranges', name);
+  }
+  const size = spaceSize(ranges);
+  const [open] = Object.entries(ranges).find(([, one]) => spaceSize({ one }) === Infinity) ?? [];
+  if (method === 'grid' && open !== undefined)
+    say(
+      'has any number of values, and a grid needs a list, like [0.1, 0.01], or { int = […] }',
+      'ranges',
+      open,
+    );
+  else if (method === 'grid' && size > maxTrials)
+    say(`has ${size} combinations; expected at most ${maxTrials}`, 'ranges');
+  else if (method !== 'grid' && trials === undefined)
+    say('says not how many trials there are; add trials = 60, or method = "grid"');
+  if (trials !== undefined && trials > size)
+    say(`is ${trials}, but the ranges have ${size} combinations; expected that or less`, 'trials');
+  return problems;
+}
+
+function rangeProblem(range: Search['ranges'][string]): string | undefined {
+  if (Array.isArray(range))
+    return new Set(range).size < range.length ? 'has a value twice; remove one of them' : undefined;
+  const [one, ...others] = Object.entries(range).filter(([, ends]) => ends !== undefined);
+  const [kind, [low, high] = [NaN, NaN]] = one ?? [];
+  if (kind === 'log' && low <= 0) return `begins at ${low}, which has no logarithm; expected more than 0`;
+  const isWhole = kind !== 'int' || [low, high].every(Number.isSafeInteger);
+  return low < high && Number.isFinite(high - low) && isWhole && others.length === 0
+    ? undefined
+    : `is no range; expected ${rangeForms}`;
+}
+
+/** What a search takes the place of; on the file as it was written. */
+export const checkNoMatrix = (source: SourceFile): SpecProblem[] =>
+  valueAt(source.value, ['search']) === undefined
+    ? []
+    : ['matrix', 'jobs', 'repeat']
+        .filter((key) => valueAt(source.value, ['run', key]) !== undefined)
+        .map((key) =>
+          problemAtKey(
+            source,
+            ['run', key],
+            'does not go with [search], where each trial is a job; remove one of them',
+          ),
+        );
