@@ -8,7 +8,9 @@ import io
 import os
 import shutil
 import signal
+import sys
 import tarfile
+import types
 import unittest
 from typing import Any
 from unittest import mock
@@ -291,12 +293,10 @@ class Images(ImagesTest):
     def test_what_nvjpeg_refuses_is_decoded_on_the_cpu_and_counted(self) -> None:
         refused = encoded(2)
 
-        def nvjpeg(data: Any, mode: Any, device: Any) -> Any:
-            files = data if isinstance(data, list) else [data]
+        def nvjpeg(files: list[Any]) -> list[Any]:
             if any(bytes(one.tolist()) == refused for one in files):
                 raise RuntimeError("nvjpeg says no")
-            pixels = [decoding.decode_on_cpu(bytes(one.tolist()), "") for one in files]
-            return pixels if isinstance(data, list) else pixels[0]
+            return [decoding.decode_on_cpu(bytes(one.tolist()), "") for one in files]
 
         said = io.StringIO()
         loader = self.bytes(encoded(0), refused, encoded(0, "CMYK"), encoded(0, how="PNG"), encoded(1))
@@ -308,10 +308,20 @@ class Images(ImagesTest):
         plain = self.bytes(encoded(0), refused, encoded(0, "CMYK"), encoded(0, how="PNG"), encoded(1))
         self.assertTrue(torch.equal(pixels, next(iter(plain))[0]))
 
+    def test_a_torchvision_whose_library_is_elsewhere_is_imported_whole(self) -> None:
+        fake = types.ModuleType("torchvision.io")
+        fake.ImageReadMode = types.SimpleNamespace(RGB=3)  # type: ignore[attr-defined]
+        fake.decode_jpeg = lambda data, mode, device: data  # type: ignore[attr-defined]
+        with mock.patch.dict(sys.modules, {"torchvision.io": fake}):
+            sys.modules.pop("torchvision", None)
+            with mock.patch("importlib.util.find_spec", return_value=None):
+                decode = decoding._nvjpeg(torch.device("cpu"))
+            self.assertEqual((decode(["one"]), decode(["one", "two"])), (["one"], ["one", "two"]))
+
     def test_an_nvjpeg_that_never_works_is_left_alone(self) -> None:
         said, asked = io.StringIO(), []
 
-        def nvjpeg(data: Any, mode: Any, device: Any) -> Any:
+        def nvjpeg(data: Any) -> Any:
             asked.append(data)
             raise RuntimeError("decode_jpeg is not compiled with GPU support")
 

@@ -20,6 +20,7 @@ import torch
 from torch import nn
 
 import updraft
+from updraft.store import Store
 
 
 class Block(nn.Module):
@@ -87,14 +88,14 @@ def plain(epochs):
 
 def saving(epochs):
     model, optimizer, loader = make()
-    speed, waits, save = Speed(), [], updraft._Store.save_soon
+    speed, waits, save = Speed(), [], Store.save_soon
 
     def timed(*arguments):
         began = time.monotonic()
         save(*arguments)
         waits.append(time.monotonic() - began)
 
-    updraft._Store.save_soon = timed
+    Store.save_soon = timed
     with tempfile.TemporaryDirectory() as folder, updraft.training(model, optimizer, folder=folder) as run:
         began = time.monotonic()
         for epoch in run.epochs(epochs):

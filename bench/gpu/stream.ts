@@ -15,7 +15,6 @@ import type { Dataset } from './datasets.ts';
 import { serve } from './federation.ts';
 import { trainInMemory } from './in-memory.ts';
 import { listShards } from './list-shards.ts';
-import { inTurns, type InTurn, turnMark } from './in-turns.ts';
 import { marksOf, paceOf } from './pace.ts';
 import { type Seen, type SeenWithAgent, trainWithAgent } from './with-agent.ts';
 import type { Workload } from './workloads.ts';
@@ -31,6 +30,8 @@ const { values } = parseArgs({
     compile: { type: 'boolean', default: false },
     rate: { type: 'string', default: '120MB/s' },
     rounds: { type: 'string', default: '3' },
+    /** What `--only speed` measures. */
+    ways: { type: 'string', multiple: true, default: ['alone', 'memory', 'stream', 'disk'] },
     minutes: { type: 'string', default: '10' },
     /** Evict as HTCondor does, which removes the sandbox itself. */
     'as-condor': { type: 'boolean', default: false },
@@ -102,45 +103,44 @@ async function measureStart(): Promise<void> {
   );
 }
 
-/** One epoch of the GPU alone, in memory, and on the stream, with all and a third of the data on disk, in short turns. */
+/** One epoch of the GPU alone, in memory, and on the stream, with all and a third of the data on disk, by turns. */
 async function measureSpeed(): Promise<void> {
   const keep = `data.train.keep=${(dataset.bytes / 3e6).toFixed(1)} MB`;
-  const kinds: [string, (round: number) => Promise<Seen>][] = [
-    ['the GPU alone', (round) => inMemory(1, bare, `bare-${round}`)],
-    ['in memory', (round) => inMemory(1, undefined, `memory-${round}`)],
-    [`stream, while data arrives at ${values.rate}`, (round) => withAgent(`speed-${round}`, '', 1)],
-    ['the same, a third of the data on disk', (round) => withAgent(`disk-${round}`, '', 1, [keep])],
-  ];
-  const rounds: InTurn[][] = [];
+  const all: Record<string, [string, (round: number) => Promise<Seen>]> = {
+    alone: ['the GPU alone', () => inMemory(1, bare)],
+    memory: ['in memory', () => inMemory(1)],
+    stream: [`stream, while data arrives at ${values.rate}`, (round) => withAgent(`speed-${round}`, '', 1)],
+    disk: ['the same, a third of the data on disk', (round) => withAgent(`disk-${round}`, '', 1, [keep])],
+  };
+  const kinds = values.ways.map((way) => all[way]).filter((kind) => kind !== undefined);
+  const rounds: Seen[][] = [];
   for (let round = 0; round < Number(values.rounds); round++) {
-    const names = ['bare', 'memory', 'speed', 'disk'].map((name) => `stream-${name}-${round}`);
-    const starts = kinds.map(([, train], index) => ({ name: names[index] ?? '', start: () => train(round) }));
-    rounds.push(await inTurns(starts));
-    const paces = rounds.at(-1)?.map((one) => shown(turnPace(one)));
-    say(`round ${round + 1}: ${paces?.join(', ')} images/s`);
+    const seen: Seen[] = [];
+    for (const [, train] of kinds) seen.push(await train(round));
+    rounds.push(seen);
   }
-  const middle = (of: (round: InTurn[]) => number): number => median(rounds.map(of));
-  const paceAt = (round: InTurn[], index: number): number => turnPace(round[index] as InTurn);
-  const each = (of: (round: InTurn[]) => string): string => rounds.map(of).join(', ');
+  const middle = (of: (round: Seen[]) => number): number => median(rounds.map(of));
+  const paceAt = (round: Seen[], index: number): number => speedOf(round[index] as Seen);
+  const each = (of: (round: Seen[]) => string): string => rounds.map(of).join(', ');
   report.push(
     markdownTable(
       [
-        `one epoch on cores ${values.cores}, in turns`,
+        `one epoch on cores ${values.cores}`,
         'images/s, each',
         'median',
-        '÷ the GPU alone, each',
+        '÷ the first, each',
         'median',
         'first batch after s',
       ],
       kinds.map(([kind], index) => {
-        const ratio = (round: InTurn[]): number => paceAt(round, index) / paceAt(round, 0);
+        const ratio = (round: Seen[]): number => paceAt(round, index) / paceAt(round, 0);
         return [
           kind,
           each((round) => shown(paceAt(round, index))),
           shown(middle((round) => paceAt(round, index))),
           each((round) => shown(ratio(round), 3)),
           shown(middle(ratio), 3),
-          each((round) => shown(firstBatch((round[index] as InTurn).seen), 1)),
+          each((round) => shown(firstBatch(round[index] as Seen), 1)),
         ];
       }),
     ),
@@ -158,14 +158,6 @@ async function measureSecond(): Promise<void> {
     rows.push([shown(alone), shown(second), shown(second / alone, 3)]);
   }
   report.push(markdownTable(['the GPU alone', `second epoch, cores ${values.cores}`, '÷'], rows));
-}
-
-/** Images per second of its own turns, from 1 s after the first batch on. */
-function turnPace({ seen, turns }: InTurn): number {
-  const own = (at: number): number =>
-    turns.reduce((sum, { from, to }) => sum + Math.max(0, Math.min(at, to) - from), 0);
-  const marks = marksOf(seen.lines).map((mark) => ({ ...mark, at: own(mark.at) }));
-  return paceOf(marks, (marks[0]?.at ?? 0) + 1000, Infinity) ?? NaN;
 }
 
 /** The agent is ended by SIGTERM every minute, and started again in an empty folder. */
@@ -242,7 +234,7 @@ async function withAgent(
 ): Promise<SeenWithAgent> {
   const plan = await planOf(`train.command=python3 train.py ${size.more} ${words}`, set);
   const asCondor = values['as-condor'] && endAfterMs !== undefined;
-  const at = { folder: disk, env: marked(env, name), attempt, asCondor, ...defined({ endAfterMs }) };
+  const at = { folder: disk, env, attempt, asCondor, ...defined({ endAfterMs }) };
   const seen = await trainWithAgent(workload(name), plan, path.resolve(values.agent), at);
   spawnSync('sync');
   await writeFile(path.join(values.out, `${name}-${attempt}.json`), JSON.stringify(seen.journal));
@@ -250,24 +242,12 @@ async function withAgent(
   return seen;
 }
 
-async function inMemory(
-  epochs: number,
-  from = `--files ${dataset.unpacked}`,
-  name = 'memory',
-): Promise<Seen> {
+async function inMemory(epochs: number, from = `--files ${dataset.unpacked}`): Promise<Seen> {
   const words = `${from} --epochs ${epochs}`;
   const plan = await planOf(`train.command=python3 train.py ${size.more} ${words}`, []);
-  const seen = await trainInMemory(workload(name), plan, undefined, {
-    folder: memory,
-    env: marked(env, name),
-  });
+  const seen = await trainInMemory(workload('memory'), plan, undefined, { folder: memory, env });
   say(`memory: exit ${seen.exit}, ${shown(speedOf(seen))} images/s`);
   return seen;
-}
-
-/** Processes with this mark take turns together. */
-function marked(env: NodeJS.ProcessEnv, name: string): NodeJS.ProcessEnv {
-  return { ...env, [turnMark]: `stream-${name}` };
 }
 
 function workload(name: string): Workload {

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import glob
 import importlib
+import importlib.util
 import io
+import os
 import sys
 from typing import Any
 
@@ -19,9 +22,10 @@ class Decoder:
     def __init__(self, device: Any) -> None:
         self._device = device
         self.nvjpeg: Any = None
+        """Of a list of files, the pixels."""
         if device.type == "cuda":
             try:
-                self.nvjpeg = importlib.import_module("torchvision.io").decode_jpeg
+                self.nvjpeg = _nvjpeg(device)
             except (ImportError, AttributeError):
                 say("torchvision is missing, so images are decoded on the CPU; with it, the GPU decodes them")
 
@@ -53,17 +57,33 @@ class Decoder:
         if not data:
             return {}
         try:
-            return dict(zip(numbers, self.nvjpeg(data, mode=_rgb(), device=self._device)))
+            return dict(zip(numbers, self.nvjpeg(data)))
         except (RuntimeError, TypeError, ValueError) as error:
             # One that it refuses, or a torchvision that takes one at a time.
             said, found = str(error).strip().split("\n")[0], {}
             for nth, one in zip(numbers, data):
                 with contextlib.suppress(RuntimeError):
-                    found[nth] = self.nvjpeg(one, mode=_rgb(), device=self._device)
+                    [found[nth]] = self.nvjpeg([one])
             if not found:
                 self.nvjpeg = None
                 say(f"images are decoded on the CPU, because nvJPEG does not work here: {said}")
             return found
+
+
+def _nvjpeg(device: Any) -> Any:
+    """torchvision's decoder, without all of torchvision, which takes over a second of each start."""
+    torch = get_torch()
+    with contextlib.suppress(AttributeError, OSError, TypeError):
+        if "torchvision" not in sys.modules:
+            [folder] = importlib.util.find_spec("torchvision").submodule_search_locations  # type: ignore[union-attr, misc]
+            # `image.so`, and `image_stable.so` since 0.29.
+            for library in glob.glob(os.path.join(folder, "image*.so")):
+                torch.ops.load_library(library)
+            decode = torch.ops.image.decode_jpegs_cuda
+            return lambda files: decode(files, 3, device)
+    whole, rgb = importlib.import_module("torchvision.io").decode_jpeg, _rgb()
+    # Before 0.19 it takes one at a time.
+    return lambda files: whole(files, rgb, device) if len(files) > 1 else [whole(files[0], rgb, device)]
 
 
 def decode_on_cpu(data: bytes, kind: str) -> Any:

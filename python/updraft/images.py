@@ -82,6 +82,8 @@ class ImageLoader:
         self._epoch = 0
         self.counts: collections.Counter[str] = collections.Counter()
         """Images so far: `all`, `gpu`, and those decoded on the CPU by what they are, such as `CMYK` or `PNG`."""
+        if self._decoder.nvjpeg is not None and self.loader.num_workers == 0:
+            threading.Thread(target=self._warm_up, name="updraft-images-start").start()
 
     def __getattr__(self, name: str) -> Any:
         # Such as `dataset` and `batch_size`. While it is unpickled, there is no loader yet.
@@ -136,6 +138,13 @@ class ImageLoader:
         if stream is not None:
             stream.set_epoch(place[-1] + 1)
         self._report(self.counts - before)
+
+    def _warm_up(self) -> None:
+        """nvJPEG and the matrix products take half a second to start. Meanwhile, the training makes its model."""
+        torch = get_torch()
+        with contextlib.suppress(AttributeError, RuntimeError):
+            grey = torch.ops.image.encode_jpeg(torch.zeros(3, 64, 64, dtype=torch.uint8), 75)
+            self._work([bytes(grey.tolist())], [""], [], (0,), range(1))
 
     def _arrived(self, work: Future[Any]) -> Any:
         torch = get_torch()

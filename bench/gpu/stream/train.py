@@ -47,7 +47,8 @@ def main():
         stream = {"batch_size": args.batch_size, "block": args.block}
         dataset = Files(args.files) if args.files else updraft.Stream("data", **stream)
         size = len(dataset)
-        samples = DataLoader(dataset, args.batch_size, shuffle=True if args.files else None)
+        # A last batch that is smaller would be compiled again.
+        samples = DataLoader(dataset, args.batch_size, shuffle=True if args.files else None, drop_last=True)
         loader = updraft.ImageLoader(samples, updraft.RandomResizedCrop(args.image_size), device=device)
     torch.manual_seed(0)
     with device:
