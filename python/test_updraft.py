@@ -86,7 +86,9 @@ class EndsWorker:
 
 
 class Interruption:
-    """Ends an attempt after some batches: by SIGKILL, or by SIGTERM, which is a request."""
+    """Ends an attempt after some batches: by SIGKILL, or by SIGTERM, which is a request. Loops lose it, as they should."""
+
+    __slots__ = ("_left", "_signal")
 
     def __init__(self, after: int, by: int) -> None:
         self._left = after
@@ -112,6 +114,8 @@ class AskGroup(Interruption):
             os.killpg(0, signal.SIGTERM)
 
 
+# Once, not in each attempt.
+updraft.carried._loops_of(__file__)
 NEVER = (0, signal.SIGKILL)
 OF_THE_MODULE = random.Random(5)
 
@@ -357,6 +361,46 @@ class WithoutTorch(AttemptTest):
         self.assertRegex(first, r"^updraft: test_updraft.py:\d+: stats, carried from batch to batch,")
         self.assertRegex(second, r"^updraft: test_updraft.py:\d+: scheduler starts over .*: hand it to updraft.training, too$")
 
+    def test_notices_objects_without_a_state_dict_that_change(self) -> None:
+        class Meter:
+            def __init__(self) -> None:
+                self.sum, self.seen, self.name = 0.0, 0, "loss"
+
+            def update(self, value: float) -> None:
+                self.sum, self.seen = self.sum + value, self.seen + 1
+
+        class Kept(Meter):
+            def state_dict(self) -> dict[str, Any]:
+                return dict(vars(self))
+
+            def load_state_dict(self, state: dict[str, Any]) -> None:
+                vars(self).update(state)
+
+        class Bar:
+            """As a library's: it has nothing that can be reset."""
+
+            __module__, n = "json", 0
+
+            def update(self, by: float) -> None:
+                self.n += 1
+
+        def train(interruption: Interruption) -> list[Any]:
+            meter, kept, still, bar = Meter(), Kept(), Meter(), Bar()
+            env = types.SimpleNamespace(reset=None, state=[0, 0])
+            with updraft.training(kept=kept, every=0) as run:
+                for _ in run.epochs(1):
+                    for number in run.batches(range(3)):
+                        env.state = [number, number + 1]
+                        for each in (kept, bar):
+                            each.update(number)
+                        meter.update(1 + still.sum)
+            return []
+
+        self.attempt(train, NEVER)
+        first, second = sorted(self.said().splitlines(), key=lambda line: "meter" in line)
+        self.assertRegex(first, r"^updraft: test_updraft.py:\d+: env \(state\) changes, and starts over when")
+        self.assertRegex(second, r"^updraft: test_updraft.py:\d+: meter \(sum and seen\) changes, .*; give its class state_dict")
+
     def test_skips_a_damaged_checkpoint(self) -> None:
         for _ in range(2):
             self.attempt(count, (5, signal.SIGKILL))
@@ -369,16 +413,6 @@ class WithoutTorch(AttemptTest):
         with tempfile.TemporaryDirectory() as other:
             os.chdir(other)
             self.assertEqual(self.attempt(count, NEVER)[1], result)
-
-    def test_skips_a_damaged_checkpoint(self) -> None:
-        for _ in range(2):
-            self.attempt(count, (5, signal.SIGKILL))
-        store = updraft.store.Store("checkpoints", 2)
-        newest, older = store.paths()
-        with open(newest, "ab") as file:
-            file.write(b"?")
-        with contextlib.redirect_stderr(io.StringIO()):
-            self.assertEqual(store.newest(), older)
 
     def test_skips_a_checkpoint_that_cannot_be_read(self) -> None:
         self.attempt(count, (5, signal.SIGKILL))
@@ -1659,7 +1693,7 @@ torch._dynamo.reset()
         self.assertEqual(state["objects"]["object 1"]["weight"].tolist(), [[7, 7], [7, 7]])
 
     @unittest.skipUnless(hasattr(torch, "compile") and hasattr(torch.serialization, "get_crc32_options"), "old PyTorch")
-    def test_a_last_checkpoint_has_large_tensors_whole_and_no_checksums_of_its_own(self) -> None:
+    def test_a_last_checkpoint_has_large_tensors_whole_and_checkpoints_have_no_checksums_of_their_own(self) -> None:
         weights = torch.nn.Linear(1024, 512)
         state = {"objects": weights.state_dict()}
         store = updraft.store.Store("saved", 1)
@@ -1674,7 +1708,7 @@ torch._dynamo.reset()
             # Into the buffers of the first one.
             torch.nn.init.constant_(weights.bias, 7)
             self.assertTrue(store.save_now(lambda: state))
-        self.assertEqual(noted, [True, False])
+        self.assertEqual(noted, [False, False])
         self.assertTrue(torch.serialization.get_crc32_options())
         read = updraft.reading.read_checkpoint(store.newest() or "", False)["objects"]
         self.assertTrue(all(torch.equal(read[name], value) for name, value in weights.state_dict().items()))

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import ast
 import collections
+import functools
+import itertools
 import linecache
 import os
 import types
 from typing import Any, Iterable, Iterator, Optional
 
+from .generators import is_generator, is_trainings
 from .loaded import is_tensor
+from .marks import marks_of
 from .state import unwrapped
 
 _LOOPS = ("batches", "enumerate", "steps", "epochs")
@@ -18,16 +22,19 @@ _CLOCKS = ("time", "perf_counter", "monotonic", "process_time")
 
 def warnings_of(frame: Optional[types.FrameType], handed: set[int]) -> Iterator[str]:
     """What to write instead, where frames are in loops of the training's. `handed` are ids of what is saved."""
-    is_innermost = True
+    for place, (name, loops, variables) in enumerate(_loops_around(frame)):
+        yield from (f"{name}:{text}" for text in _left_out(loops[0], variables, handed))
+        if place == 0:
+            yield from (f"{name}:{text}" for text in _warnings_in(loops[-1], variables, handed))
+
+
+def _loops_around(frame: Optional[types.FrameType]) -> Iterator[tuple[str, list[ast.For], dict[str, Any]]]:
+    """File, loops and variables of each frame that is in loops of the training's, the innermost first."""
     while frame is not None:
         is_ours = frame.f_globals.get("__package__") == __package__
         loops = [] if is_ours else _loops_at(frame.f_code.co_filename, frame.f_lineno)
         if loops:
-            name, variables = os.path.basename(frame.f_code.co_filename), {**frame.f_globals, **frame.f_locals}
-            yield from (f"{name}:{text}" for text in _left_out(loops[0], variables, handed))
-            if is_innermost:
-                yield from (f"{name}:{text}" for text in _warnings_in(loops[-1], variables, handed))
-            is_innermost = False
+            yield os.path.basename(frame.f_code.co_filename), loops, {**frame.f_globals, **frame.f_locals}
         frame = frame.f_back
 
 
@@ -60,11 +67,20 @@ def _left_out(loop: ast.For, variables: dict[str, Any], handed: set[int]) -> Ite
 
 def _loops_at(path: str, line: int) -> list[ast.For]:
     """The loops over `run.batches` or the like around a line, the outermost first."""
-    text = "".join(linecache.getlines(path))
-    if not any(f".{name}(" in text for name in _LOOPS):
-        return []
-    loops = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.For) and _is_ours(node.iter)]
-    return sorted((one for one in loops if one.lineno <= line <= (one.end_lineno or 0)), key=lambda one: one.lineno)
+    found = [one for one in _loops_of(path) if one.lineno <= line <= (one.end_lineno or 0)]
+    return sorted(found, key=lambda one: one.lineno)
+
+
+@functools.lru_cache(maxsize=None)
+def _loops_of(path: str) -> list[ast.For]:
+    text, found = "".join(linecache.getlines(path)), []
+    statements: list[Any] = [ast.parse(text)] if any(f".{name}(" in text for name in _LOOPS) else []
+    for one in statements:
+        if isinstance(one, ast.For) and _is_ours(one.iter):
+            found.append(one)
+        for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+            statements += getattr(one, part, [])
+    return found
 
 
 def _is_ours(iterated: ast.expr) -> bool:
@@ -151,12 +167,45 @@ def _is_lost(name: str, variables: dict[str, Any], handed: set[int]) -> bool:
     return is_tensors or type(value) in (int, float) or isinstance(value, (dict, list, collections.deque))
 
 
-def numbers_of(objects: Iterable[Any]) -> dict[str, Any]:
-    """Plain numbers in attributes of models, which their `state_dict` leaves out."""
-    found = {}
-    for model in objects:
+Noted = dict[int, tuple[Any, str, dict[str, Any]]]
+"""By the id of an object: the object, what to say of those of its attributes that change, and a mark of each."""
+
+
+def noted(models: Iterable[Any], frame: Optional[types.FrameType], handed: set[int]) -> Noted:
+    """Plain numbers of models, and all of other objects that the innermost loop names, which no `state_dict` has."""
+    found: Noted = {}
+    so = "changes, and starts over when the training is resumed"
+    for name, loops, variables in itertools.islice(_loops_around(frame), 1):
+        known = _Carried(loops[-1]).lines
+        for node in [part for line in loops[-1].body for part in ast.walk(line)]:
+            text = _name(node) or ""
+            one = _value_of(text, variables)
+            if id(one) not in handed and _has_state_of_its_own(one):
+                todo = "give its class state_dict and load_state_dict and hand it over, or use run.mean(loss=loss) for a mean"
+                marks = {each: mark for each, mark in marks_of(one).items() if f"{text}.{each}" not in known}
+                found.setdefault(id(one), (one, f"{name}:{getattr(node, 'lineno', 0)}: {text} ({{}}) {so}; {todo}", marks))
+    for model in models:
         modules: Any = getattr(unwrapped(model), "named_modules", dict)
         for path, one in modules() or {}:
             own = {name: value for name, value in vars(one).items() if type(value) in (int, float)}
-            found.update({f"{type(one).__name__}.{name} ({path or 'the model'})": value for name, value in own.items()})
+            says = f"{type(one).__name__}.{{}} ({path or 'the model'}) {so}; make it a buffer of the model"
+            found[id(one)] = one, says, own
     return found
+
+
+def _has_state_of_its_own(one: Any) -> bool:
+    """Whether it is an object of the training's, or one that can be reset: a meter, an environment. A bar may start over."""
+    kind = type(one)
+    is_plain = not isinstance(getattr(one, "__dict__", None), dict) or isinstance(one, (type, types.ModuleType, types.FunctionType))
+    if is_plain or kind.__module__.split(".")[0] in ("tqdm", __package__) or is_generator(one) or hasattr(one, "__next__"):
+        return False
+    if not (is_trainings(kind.__module__) or hasattr(one, "reset")):
+        return False
+    return not getattr(one, "state_dict", dict)()
+
+
+def changed(before: Noted, now: Noted) -> Iterator[str]:
+    for key, (_, says, marks) in now.items():
+        names = [name for name, mark in marks.items() if key in before and before[key][2].get(name) != mark]
+        if names:
+            yield says.format(" and ".join(names))

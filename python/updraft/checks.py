@@ -7,7 +7,7 @@ import sys
 import weakref
 from typing import Any, Optional
 
-from .carried import numbers_of, warnings_of
+from .carried import Noted, changed, noted, warnings_of
 from .generators import MAX_OBJECTS, modules_named
 from .marks import datasets_alive, lists_of, marks_of, split_of
 from .objects import Objects
@@ -22,7 +22,7 @@ class Checks:
         self._warnings: set[str] = set()
         self._orders: dict[int, Any] = {}
         self._early: list[Any] = []
-        self._numbers: Optional[dict[str, Any]] = None
+        self._noted: Optional[Noted] = None
         self._has_checked = False
         self.speaks = True
         self.samples: dict[str, Any] = {}
@@ -34,32 +34,35 @@ class Checks:
         self._warnings.add(text)
 
     def forget(self) -> None:
-        self._early = []
+        self._early, self._noted = [], {}
 
     def note_datasets(self) -> None:
         """Those that there are before an epoch begins."""
         self._early = datasets_alive()
 
-    def note_numbers(self) -> None:
-        """Of models, before the first batch."""
-        if self._numbers is None:
-            self._numbers = {}
-            with contextlib.suppress(Exception):
-                self._numbers = numbers_of(self._objects.handed())
+    def note_loop(self, frame: Any) -> None:
+        """Before the first batch."""
+        if self._noted is None:
+            self._noted = self._now(frame)
+
+    def _now(self, frame: Any) -> Noted:
+        # Whatever a script is like: these are only warnings.
+        with contextlib.suppress(Exception):
+            return noted(self._objects.handed(), frame, self._handed())
+        return {}
+
+    def _handed(self) -> set[int]:
+        return self._objects.shared() | {id(one) for one in self._objects.handed()}
 
     def check_loop(self, frame: Any) -> None:
         """Warns, at the first save, of what changes from batch to batch and is not saved."""
         if self._has_checked:
             return
         self._has_checked = True
-        # Whatever a script is like: these are only warnings.
         with contextlib.suppress(Exception):
-            now = numbers_of(self._objects.handed())
-            for name in [name for name, value in now.items() if (self._numbers or {}).get(name) != value]:
-                self.warn(f"{name} changes, and starts over when the training is resumed; make it a buffer of the model")
-            handed = self._objects.shared() | {id(one) for one in self._objects.handed()}
-            for text in warnings_of(frame, handed):
+            for text in [*changed(self._noted or {}, self._now(frame)), *warnings_of(frame, self._handed())]:
                 self.warn(text)
+        self._noted = {}
 
     def check_order(self, loader: Any) -> None:
         """Warns of a sampler that goes on from epoch to epoch by itself: a resumed one would begin with the first."""

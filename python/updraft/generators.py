@@ -81,7 +81,7 @@ def find_holders(roots: dict[str, Any], elsewhere: Iterable[Any] = (), shared: b
         for each in common if shared else []:
             # A worker that is not forked has the script under another name.
             name = f"{getattr(each, '__module__', '')} {each.__name__}".replace("__mp_main__", "__main__")
-            if name not in beside and isinstance(each, type) and _is_trainings(each.__module__):
+            if name not in beside and isinstance(each, type) and is_trainings(each.__module__):
                 queue.extend((f"{name}.{place}", value) for place, value in list(vars(each).items()))
             beside[name] = vars(each)
     return {**found, **{path: each for path, each in beside.items() if any(map(is_generator, list(each.values())))}}
@@ -122,7 +122,7 @@ def _parts_of(one: Any) -> tuple[list[Any], list[Any]]:
 
 def _globals_of(function: Any) -> dict[str, Any]:
     """What a function of the training may use of its module, and of the modules there, such as a transform."""
-    if not _is_trainings(function.__module__):
+    if not is_trainings(function.__module__):
         return {}
     codes, known = [function.__code__], function.__globals__
     for code in codes:
@@ -130,7 +130,7 @@ def _globals_of(function: Any) -> dict[str, Any]:
     names = [name for code in codes for name in code.co_names]
     found = {name: known[name] for name in names if name in known}
     for module, one in list(found.items()):
-        if isinstance(one, types.ModuleType) and _is_trainings(one.__name__):
+        if isinstance(one, types.ModuleType) and is_trainings(one.__name__):
             found.update((f"{module}.{name}", vars(one)[name]) for name in names if name in vars(one))
     return found
 
@@ -149,7 +149,7 @@ def modules_named(name: Optional[str]) -> list[Any]:
     return [] if is_other or name not in sys.modules else [sys.modules[name]]
 
 
-def _is_trainings(module: Optional[str]) -> bool:
+def is_trainings(module: Optional[str]) -> bool:
     """Whether it is the script or a module beside it: to look through all code of libraries would take too long."""
     if module in ("__main__", "__mp_main__"):
         return True

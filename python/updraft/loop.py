@@ -212,7 +212,7 @@ class Training(Reads):
         rest = self._seeking(loader, done, share)
         self._reading, self._paused_after = rest, None
         saved: Optional[Position] = None
-        self._checks.note_numbers()
+        self._checks.note_loop(sys._getframe(1))
         try:
             for batch in self._until_asked(rest):
                 if self._held is not None:

@@ -30,7 +30,7 @@ def datasets_alive() -> list[Any]:
 
 def marks_of(sampler: Any) -> dict[str, Any]:
     """Its numbers, and what distinguishes one order of its lists and arrays from another."""
-    marks = {name: value if isinstance(value, int) else _mark_of(value) for name, value in vars(sampler).items()}
+    marks = {name: value if isinstance(value, (int, float)) else _mark_of(value) for name, value in vars(sampler).items()}
     return {name: mark for name, mark in marks.items() if mark is not None}
 
 
