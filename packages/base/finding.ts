@@ -27,10 +27,17 @@ export interface Found {
 export interface Rule<Facts> {
   name: string;
   level: Level;
-  /** What the finding means, as one sentence for the documentation. */
   about: string;
   check: (facts: Facts) => RuleResult;
 }
+
+/** `about` is what the finding means, as one sentence. */
+export const rule = <Facts>(
+  name: string,
+  level: Level,
+  about: string,
+  check: (facts: Facts) => RuleResult,
+): Rule<Facts> => ({ name, level, about, check });
 
 /** No finding, one, or several. */
 export type RuleResult = Found | readonly Found[] | undefined;

@@ -34,6 +34,7 @@ export {
   type RuleResult,
   type SourceLine,
   applyRules,
+  rule,
   levels,
   sortFindings,
 } from './finding.ts';

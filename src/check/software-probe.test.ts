@@ -34,13 +34,16 @@ test('a real Python reports its modules', (t) => {
 
 test('a Python reports its version and those of packages, however they are called', () => {
   const answer = readProbe(
-    'updraft-probe python /a\nupdraft-probe version python 3.11.2\nupdraft-probe version torch 2.1.0+cpu\nupdraft-probe end\n',
+    ['python /a', 'package python-3.11.2.dist-info', 'package Torch_Vision-0.15+cpu-py3.11.egg-info']
+      .concat(['package torch_vision-0.1.dist-info', 'package x.egg-info', 'end'])
+      .map((line) => `updraft-probe ${line}\n`)
+      .join(''),
   );
   assert.deepEqual(
     [...(answer?.pythons[0]?.versions ?? [])],
     [
       ['python', '3.11.2'],
-      ['torch', '2.1.0+cpu'],
+      ['torch-vision', '0.15+cpu'],
     ],
   );
 });

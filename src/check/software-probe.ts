@@ -11,15 +11,12 @@ export interface ProbeAnswer {
 const mark = 'updraft-probe';
 
 const askPython = [
-  'import importlib.util, sys',
-  'try:',
-  `    print("${mark} version python", "%d.%d.%d" % sys.version_info[:3])`,
-  '    if sys.argv[2]: from importlib.metadata import version',
-  '    for name in sys.argv[2].split(","):',
-  `        try: print("${mark} version", name, version(name))`,
-  '        except Exception: pass',
-  'except Exception: pass',
-  'for name in sys.argv[3:]:',
+  'import importlib.util, os, sys',
+  `print("${mark} package python-%d.%d.%d.dist-info" % sys.version_info[:3])`,
+  'for folder in filter(os.path.isdir, sys.path):',
+  '    for name in os.listdir(folder):',
+  `        if name.endswith("-info"): print("${mark} package", name)`,
+  'for name in sys.argv[2:]:',
   '    try: found = importlib.util.find_spec(name) is not None',
   '    except Exception: found = False',
   `    if found: print("${mark} has", name)`,
@@ -33,15 +30,8 @@ const askPython = [
 /** Interpreters to try besides those that the commands name, as the agent does. */
 const defaultPythons = ['python3', 'python', '/usr/bin/python3', '/usr/local/bin/python3'];
 
-/**
- * A script for `/bin/sh` that prints which tools and modules exist, and the versions of packages. It changes nothing
- * and needs no network.
- */
-export function probeScript(
-  { tools, modules, pythons }: Uses,
-  wantCuda: boolean,
-  packages: readonly string[] = [],
-): string {
+/** A script for `/bin/sh` that prints which tools and modules exist. It changes nothing and needs no network. */
+export function probeScript({ tools, modules, pythons }: Uses, wantCuda: boolean): string {
   const quoted = (names: readonly string[]): string => names.map(shellQuote).join(' ');
   const isNeeded = modules.length > 0 || pythons.length > 0;
   const asked = isNeeded ? [...new Set([...pythons, ...defaultPythons])] : [];
@@ -59,11 +49,19 @@ export function probeScript(
     modules.length === 0
       ? '  continue'
       : `  "$python" -c ${shellQuote(askPython)} ${wantCuda ? 'cuda' : 'no'} ` +
-        `${quoted([packages.join(','), ...modules.map(({ name }) => name)])} 2>/dev/null`,
+        `${quoted(modules.map(({ name }) => name))} 2>/dev/null`,
     'done',
     `echo "${mark} end"`,
     '',
   ].join('\n');
+}
+
+/** `torch-2.1.0.dist-info`; of several, Python takes the first. */
+function addVersion(versions: Map<string, string> | undefined, folder: string): void {
+  const [, name = '', version = ''] =
+    /^(.+?)-(\d[^-]*?)(?:-py[\d.]+)?\.(?:dist|egg)-info$/.exec(folder) ?? [];
+  const plain = name.toLowerCase().replaceAll(/[-_.]+/g, '-');
+  if (version !== '' && versions?.has(plain) === false) versions.set(plain, version);
 }
 
 /** Reads the script's output; undefined if it did not finish. */
@@ -76,7 +74,7 @@ export function readProbe(output: string): ProbeAnswer | undefined {
     if (word === 'tool') answer.tools.add(value);
     if (word === 'python') answer.pythons.push({ path: value, has: new Set(), versions: new Map() });
     if (word === 'has') python?.has.add(value);
-    if (word === 'version') python?.versions.set(value.split(' ')[0] ?? '', value.split(' ')[1] ?? '');
+    if (word === 'package') addVersion(python?.versions, value);
     if (word === 'cuda' && python !== undefined) python.cuda = value;
   }
   return undefined;

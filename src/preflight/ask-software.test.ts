@@ -5,7 +5,7 @@ import { test, type TestContext } from 'node:test';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
 import type { Asking } from './asking.ts';
 import { makePlanFrom } from '../../test/check/facts.ts';
-import { askSoftware, askVersions, askWanted, type SoftwareQuestion } from './ask-software.ts';
+import { askSoftware, askVersions, type SoftwareQuestion } from './ask-software.ts';
 
 const use = (name: string) => ({ name, place: { file: 'x', line: 1 }, isCertain: true });
 
@@ -69,15 +69,14 @@ test('the folder of a job says which versions it wants, and what cannot be read 
     'requirements-dev.txt': 'ruff',
     'requirements.txt': 'torch>=2.6\nnumpy<2; platform_machine == "arm64"\n',
   });
-  const { facts: wanted } = await askWanted(folder);
-  assert.ok(wanted !== undefined);
   const versions = new Map([
     ['torch', '1.13.0a0'],
     ['numpy', '2.0'],
   ]);
-  const found = { where: 'this machine', isImage: false, tools: new Set<string>() };
   const python = { path: '/usr/bin/python3', has: new Set<string>(), versions };
-  const { facts, unchecked } = await askVersions(wanted, makePlanFrom(), { ...found, python });
+  const found = { where: 'this machine', isImage: false, tools: new Set<string>(), python };
+  const plan = { ...makePlanFrom(), folder };
+  const { facts, unchecked } = await askVersions(plan, found);
   assert.deepEqual(facts, {
     file: 'requirements.txt',
     where: 'on this machine (/usr/bin/python3)',
@@ -88,5 +87,5 @@ test('the folder of a job says which versions it wants, and what cannot be read 
     ['requirements.txt: numpy; platform_machine == "arm64"'],
   );
   await writeFile(path.join(folder, 'requirements.txt'), '-r nothing.txt\n');
-  assert.match((await askWanted(folder)).unchecked[0]?.why ?? '', /requirements\.txt: no such file/);
+  assert.match((await askVersions(plan, found)).unchecked[0]?.why ?? '', /requirements\.txt: no such file/);
 });

@@ -5,7 +5,6 @@ import { counted, defined, findProgram, isThere } from '@updraft/base';
 import { choosePython, probeScript, readProbe } from '../check/software-probe.ts';
 import type { SoftwareFact, VersionFact } from '../check/facts.ts';
 import type { Uses } from '../check/code/read-code.ts';
-import type { WantedSoftware } from '../environment/wanted-software.ts';
 import type { Plan } from '../job/plan.ts';
 import type { Asking } from './asking.ts';
 import { isObject } from './ask-objects.ts';
@@ -24,8 +23,6 @@ export interface SoftwareQuestion {
   /** Modules that the job file declares. */
   declared: readonly string[];
   wantCuda: boolean;
-  /** Packages whose versions matter. */
-  packages?: readonly string[];
   uses: Uses;
 }
 
@@ -66,11 +63,10 @@ async function probe(
   asking: Asking,
   command: readonly string[],
   where: string,
-  { uses, declared, wantCuda, packages, image }: SoftwareQuestion,
+  { uses, declared, wantCuda, image }: SoftwareQuestion,
   timeoutMs: number,
 ): Promise<Gathered<SoftwareFact | undefined>> {
-  const script = probeScript(uses, wantCuda, packages);
-  const { output, trouble } = await runScript(asking, command, script, timeoutMs);
+  const { output, trouble } = await runScript(asking, command, probeScript(uses, wantCuda), timeoutMs);
   const answer = readProbe(output);
   if (answer === undefined) return unknown(`inspecting ${where} failed: ${trouble}`);
   const python = choosePython(answer, declared);
@@ -91,43 +87,33 @@ async function probe(
   return { facts, looked: [{ what: where, said }], unchecked: [] };
 }
 
-/** What the folder of a job says about its software: its file, and the packages by name. */
-export async function askWanted(
-  folder: string,
-): Promise<Gathered<{ file: string; software: WantedSoftware } | undefined>> {
-  const { findSoftware, readSoftware } = await import('../environment/wanted-software.ts');
-  const source = await findSoftware(folder, { withPixi: false });
-  if (source === undefined) return { facts: undefined, looked: [], unchecked: [] };
-  const file = path.basename(source.place);
-  try {
-    return { facts: { file, software: await readSoftware(source) }, looked: [], unchecked: [] };
-  } catch (error) {
-    return notChecked(undefined, file, reasonOf(error));
-  }
-}
-
-/** The names to ask a Python for: conda's PyTorch is another on PyPI. */
-export const packagesOf = ({ conda, pypi }: WantedSoftware): string[] => [
-  'torch',
-  ...[...conda, ...pypi].map(({ name }) => name),
-];
-
-/** Compares what is wanted with the lock of the job's environment, or with what was found here or in the image. */
+/** Compares what the folder says about its software with the lock, or with what was found here or in the image. */
 export async function askVersions(
-  { file, software }: { file: string; software: WantedSoftware },
   { folder, spec, environment }: Plan,
   found: SoftwareFact | undefined,
 ): Promise<Gathered<VersionFact | undefined>> {
-  const { compareSoftware } = await import('../environment/wanted-software.ts');
-  const { pixi } = spec.environment;
-  const locked = environment?.facts !== undefined && environment.fallback === undefined ? pixi : undefined;
-  const has = locked === undefined ? found?.python?.versions : await lockedVersions(folder, locked);
-  if (has === undefined) return { facts: undefined, looked: [], unchecked: [] };
-  const { unmet, unread } = compareSoftware(software, has);
-  const place = found && `${found.isImage ? 'in' : 'on'} ${found.where} (${found.python?.path ?? ''})`;
-  const where = locked === undefined ? (place ?? '') : 'in pixi.lock';
-  const unchecked = unread.map((what) => ({ what: `${file}: ${what}`, why: 'its version is not compared' }));
-  return { facts: { file, where, unmet }, looked: [], unchecked };
+  const { compareSoftware, findSoftware, readSoftware } = await import('../environment/wanted-software.ts');
+  const source = await findSoftware(folder, { withPixi: false });
+  const file = path.basename(source?.place ?? '');
+  const locked =
+    environment?.facts !== undefined && environment.fallback === undefined && spec.environment.pixi;
+  try {
+    const has = locked ? await lockedVersions(folder, locked) : found?.python?.versions;
+    if (source === undefined || has === undefined) return { facts: undefined, looked: [], unchecked: [] };
+    const { unmet, unread } = compareSoftware(await readSoftware(source), has);
+    const where = found && `${found.isImage ? 'in' : 'on'} ${found.where} (${found.python?.path ?? ''})`;
+    const unchecked = unread.map((what) => ({
+      what: `${file}: ${what}`,
+      why: 'its version is not compared',
+    }));
+    return {
+      facts: { file, where: (locked ? undefined : where) ?? 'in pixi.lock', unmet },
+      looked: [],
+      unchecked,
+    };
+  } catch (error) {
+    return notChecked(undefined, file, reasonOf(error));
+  }
 }
 
 async function lockedVersions(

@@ -25,7 +25,7 @@ import type { Pool } from '../pool/pool.ts';
 import type { Asking } from './asking.ts';
 import { askHere } from './ask-here.ts';
 import { askObjects, imageLabel, objectsOf } from './ask-objects.ts';
-import { askSoftware, askVersions, askWanted, packagesOf } from './ask-software.ts';
+import { askSoftware, askVersions } from './ask-software.ts';
 import {
   type CheckReport,
   codeText,
@@ -113,7 +113,6 @@ async function checkVariant(
 ): Promise<Checked> {
   const { code, unsent } = await readJobCode(plan, commandsOf(plan, where));
   const uses = neededBy(plan, code, where, unsent);
-  const wanted = uses.modules.length > 0 ? await askWanted(plan.folder) : await nothingGathered();
   const [here, registry, objects, slots, software, limits, sent] = await Promise.all([
     askHere(asking, plan, code),
     registryOf(asking, plan),
@@ -121,11 +120,11 @@ async function checkVariant(
     quick ? nothingGathered() : slotsOf(asking, plan, where),
     quick && !isPlainPython(plan, code)
       ? nothingGathered()
-      : softwareOf(asking, plan, uses, wanted.facts && packagesOf(wanted.facts.software), { quick, image }),
+      : softwareOf(asking, plan, uses, { quick, image }),
     poolOf(asking, plan).then((pool) => pool.limits(plan)),
     sentImage(plan),
   ]);
-  const versions = wanted.facts && (await askVersions(wanted.facts, plan, software.facts));
+  const versions = await askVersions(plan, software.facts);
   const sizes = sizesOf(objects.facts.objects);
   const sized = withSizes(plan, sizes);
   const findings = checkFacts({
@@ -142,10 +141,10 @@ async function checkVariant(
     ...objects.facts,
     slots: slots.facts,
     software: software.facts,
-    versions: versions?.facts,
+    versions: versions.facts,
     here: { ...here.facts, unsent },
   });
-  const gathered = [here, registry, objects, slots, software, wanted, ...(versions ? [versions] : [])];
+  const gathered = [here, registry, objects, slots, software, versions];
   const looked = gathered.flatMap((one) => one.looked);
   const unchecked = gathered.flatMap((one) => one.unchecked);
   return { plan: sized, ...withoutTokens({ findings, looked, unchecked }) };
@@ -180,7 +179,6 @@ async function softwareOf(
   asking: Asking,
   { spec, folder, environment }: Plan,
   uses: Uses,
-  packages: readonly string[] | undefined,
   { quick = false, image: copy }: CheckOptions,
 ): Promise<Gathered<SoftwareFact | undefined>> {
   const isHere = poolTraits[spec.run.pool].runsHere;
@@ -194,7 +192,6 @@ async function softwareOf(
     isHere,
     declared: spec.environment.python,
     wantCuda: usesGpu && !quick,
-    packages: packages ?? [],
     uses,
   };
   return await askSoftware(asking, question, quick ? quickSoftwareMs : softwareMs);

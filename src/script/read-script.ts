@@ -262,74 +262,72 @@ interface Shape {
   /** Matches the whole dotted name of the call. */
   name: RegExp;
   at: number;
-  keywords?: string[];
-  isFolder?: true;
+  keywords: string[];
+  isFolder?: boolean;
   /** What the library appends to a name without it. */
-  suffix?: string;
+  suffix?: string | undefined;
   /** Where the library writes if the call does not say. */
-  otherwise?: string;
+  otherwise?: string | undefined;
 }
 
-const writers: Shape[] = [
-  { name: /^(torch|xm|accelerator|paddle|th)\.save$|^torch\.jit\.save$/, at: 1, keywords: ['f'] },
-  { name: /^(self\.)?fabric\.save$/, at: 0, keywords: ['path'] },
-  { name: /(^|\.)(save_pretrained)$/, at: 0, keywords: ['save_directory'], isFolder: true },
-  { name: /^(\w*trainer)\.save_model$/i, at: 0, keywords: ['output_dir'], isFolder: true },
-  { name: /(^|\.)(save_state|save_checkpoint_dir)$/, at: 0, keywords: ['output_dir'], isFolder: true },
-  { name: /(^|\.)(save_model|save_weights)$/, at: 0, keywords: ['filepath', 'fname'] },
-  { name: /^(np|numpy|jnp)\.save$/, at: 0, keywords: ['file'], suffix: '.npy' },
-  { name: /^(np|numpy|jnp)\.savez(_compressed)?$/, at: 0, keywords: ['file'], suffix: '.npz' },
-  { name: /^(np|numpy)\.savetxt$/, at: 0, keywords: ['fname'] },
-  { name: /\.to_(csv|json|parquet|pickle|hdf|excel|feather)$/, at: 0, keywords: ['path', 'path_or_buf'] },
-  { name: /\.savefig$/, at: 0, keywords: ['fname'] },
-  { name: /^joblib\.dump$|(^|\.)save_file$/, at: 1, keywords: ['filename'] },
-  {
-    name: /^(model|net|scripted\w*|traced\w*|\w+_model|tokenizer|clf|agent)\.save$/,
-    at: 0,
-    keywords: ['filepath'],
-  },
-  { name: /(^|\.)onnx\.export$/, at: 2, keywords: ['f'] },
-  { name: /(^|\.)(save_image)$/, at: 1, keywords: ['fp'] },
-  { name: /^(cv2\.)imwrite$|^imageio\.\w*imwrite$/, at: 0 },
-  { name: /^shutil\.(copy|copyfile|copy2)$/, at: 1, keywords: ['dst'] },
-  { name: /\.(write_text|write_bytes)$/, at: -1 },
-  { name: /(^|\.)\w*TrainingArguments$/, at: 0, keywords: ['output_dir'], isFolder: true },
-  {
-    name: /^((L|pl|lightning|pytorch_lightning)\.Trainer|LightningCLI)$/,
-    at: 99,
-    keywords: ['default_root_dir'],
-    isFolder: true,
-    otherwise: 'lightning_logs',
-  },
-  { name: /^Trainer$/, at: 99, keywords: ['default_root_dir'], isFolder: true },
-  { name: /(^|\.)ModelCheckpoint$/, at: 99, keywords: ['dirpath'], isFolder: true },
-];
+/** A line each: the name, position, keywords, `folder`, suffix and default; 99 is no position. */
+const shapes = (table: string): Shape[] =>
+  table
+    .trim()
+    .split('\n')
+    .map((line) => {
+      const [name = '', at, keywords = '', ...more] = line.trim().split(/\s+/);
+      const suffix = more.find((word) => word.startsWith('.'));
+      const otherwise = more.find((word) => /^[a-z]+_/.test(word));
+      const isFolder = more.includes('folder');
+      return {
+        name: new RegExp(name),
+        at: Number(at),
+        keywords: keywords.split(','),
+        isFolder,
+        suffix,
+        otherwise,
+      };
+    });
 
-const readers: Shape[] = [
-  { name: /(^|\.)(ImageFolder|DatasetFolder|ImageFolderDataset)$/, at: 0, keywords: ['root'] },
-  { name: /(^|\.)datasets\.(?!FakeData)[A-Z]\w*$/, at: 0, keywords: ['root'] },
-  {
-    name: /^(MNIST|FashionMNIST|KMNIST|CIFAR10|CIFAR100|SVHN|STL10|ImageNet|CocoDetection|VOC\w+)$/,
-    at: 0,
-    keywords: ['root'],
-  },
-  {
-    name: /^(torch|joblib|np|numpy)\.load$|^torch\.jit\.load$|(^|\.)load_checkpoint$/,
-    at: 0,
-    keywords: ['f', 'file'],
-  },
-  { name: /^(pd|pandas|pl)\.read_\w+$/, at: 0 },
-  { name: /(^|\.)load_from_disk$/, at: 0 },
-  { name: /(^|\.)load_dataset$/, at: 99, keywords: ['data_dir', 'data_files'] },
-  { name: /^(os\.)?(listdir|scandir|walk)$|^glob\.i?glob$|^glob$/, at: 0 },
-  {
-    name: /^(PIL\.)?Image\.open$|^cv2\.imread$|^np\.(memmap|loadtxt|genfromtxt|fromfile)$/,
-    at: 0,
-    keywords: ['filename'],
-  },
-  { name: /\.(read_text|read_bytes|iterdir|glob|rglob)$/, at: -1 },
-  { name: /(^|\.)WebDataset$/, at: 0 },
-];
+const writers = shapes(String.raw`
+  ^(torch|xm|accelerator|paddle|th)\.save$|^torch\.jit\.save$ 1 f
+  ^(self\.)?fabric\.save$ 0 path
+  (^|\.)(save_pretrained)$ 0 save_directory folder
+  ^(\w*[Tt]rainer)\.save_model$ 0 output_dir folder
+  (^|\.)(save_state|save_checkpoint_dir)$ 0 output_dir folder
+  (^|\.)(save_model|save_weights)$ 0 filepath,fname
+  ^(np|numpy|jnp)\.save$ 0 file .npy
+  ^(np|numpy|jnp)\.savez(_compressed)?$ 0 file .npz
+  ^(np|numpy)\.savetxt$ 0 fname
+  \.to_(csv|json|parquet|pickle|hdf|excel|feather)$ 0 path,path_or_buf
+  \.savefig$ 0 fname
+  ^joblib\.dump$|(^|\.)save_file$ 1 filename
+  ^(model|net|scripted\w*|traced\w*|\w+_model|tokenizer|clf|agent)\.save$ 0 filepath
+  (^|\.)onnx\.export$ 2 f
+  (^|\.)(save_image)$ 1 fp
+  ^(cv2\.)imwrite$|^imageio\.\w*imwrite$ 0
+  ^shutil\.(copy|copyfile|copy2)$ 1 dst
+  \.(write_text|write_bytes)$ -1
+  (^|\.)\w*TrainingArguments$ 0 output_dir folder
+  ^((L|pl|lightning|pytorch_lightning)\.Trainer|LightningCLI)$ 99 default_root_dir folder lightning_logs
+  ^Trainer$ 99 default_root_dir folder
+  (^|\.)ModelCheckpoint$ 99 dirpath folder
+`);
+
+const readers = shapes(String.raw`
+  (^|\.)(ImageFolder|DatasetFolder|ImageFolderDataset)$ 0 root
+  (^|\.)datasets\.(?!FakeData)[A-Z]\w*$ 0 root
+  ^(MNIST|FashionMNIST|KMNIST|CIFAR10|CIFAR100|SVHN|STL10|ImageNet|CocoDetection|VOC\w+)$ 0 root
+  ^(torch|joblib|np|numpy)\.load$|^torch\.jit\.load$|(^|\.)load_checkpoint$ 0 f,file
+  ^(pd|pandas|pl)\.read_\w+$ 0
+  (^|\.)load_from_disk$ 0
+  (^|\.)load_dataset$ 99 data_dir,data_files
+  ^(os\.)?(listdir|scandir|walk)$|^glob\.i?glob$|^glob$ 0
+  ^(PIL\.)?Image\.open$|^cv2\.imread$|^np\.(memmap|loadtxt|genfromtxt|fromfile)$ 0 filename
+  \.(read_text|read_bytes|iterdir|glob|rglob)$ -1
+  (^|\.)WebDataset$ 0
+`);
 
 /** What a script writes, as far as its text shows. */
 function scriptSaves({ calls }: Syntax, values: StaticValues, conditions: Conditions): ScriptSave[] {
@@ -340,7 +338,7 @@ function scriptSaves({ calls }: Syntax, values: StaticValues, conditions: Condit
     const ending =
       shape.suffix !== undefined && !namePattern(value).endsWith(shape.suffix) ? shape.suffix : '';
     const whole = ending === '' ? value : [...value, { text: ending }];
-    const isFolder = shape.isFolder === true;
+    const { isFolder = false } = shape;
     return [{ name: namePattern(whole), value: whole, isFolder, ...conditions.placeOf(call) }];
   });
 }
@@ -390,7 +388,7 @@ function fileOf({ args, receiver }: Call, shape: Shape | undefined, values: Stat
   if (shape === undefined) return undefined;
   const plain = args.filter(({ name }) => name === undefined);
   const given =
-    args.find(({ name }) => name !== undefined && shape.keywords?.includes(name) === true) ?? plain[shape.at];
+    args.find(({ name }) => name !== undefined && shape.keywords.includes(name)) ?? plain[shape.at];
   const node = shape.at < 0 ? receiver : given?.value;
   if (node === undefined) return shape.otherwise === undefined ? undefined : [{ text: shape.otherwise }];
   const value = values.of(node);

@@ -6,7 +6,7 @@ type CommandFacts = PlanFacts & CodeFacts;
 type Said = readonly [message: string, fix: string];
 
 /** A rule about the command as a whole. */
-const rule = (
+const ofCommand = (
   name: string,
   level: 'error' | 'warning',
   about: string,
@@ -19,7 +19,7 @@ const rule = (
 
 /** Rules about the command of a job: what is written in it, and what its script takes. */
 export const commandRules: Rule<CommandFacts>[] = [
-  rule(
+  ofCommand(
     'placeholder',
     'error',
     'A place that `init` left open is not filled in.',
@@ -28,13 +28,13 @@ export const commandRules: Rule<CommandFacts>[] = [
         .filter((text) => /CHANGE-ME|FILL IN/.test(text))
         .map((text) => [`\`${text}\` is not filled in`, 'write what it stands for']),
   ),
-  rule(
+  ofCommand(
     'unknown-argument',
     'error',
     'The command has an argument that the script does not take.',
     unknownArguments,
   ),
-  rule(
+  ofCommand(
     'activate',
     'error',
     'The command activates a virtual environment, which does not travel with the job.',
@@ -46,12 +46,16 @@ export const commandRules: Rule<CommandFacts>[] = [
           'remove it: `updraft env make requirements.txt` makes an environment that does',
         ]),
   ),
-  rule('background', 'error', 'The command goes on in the background, so the job ends at once.', ({ plan }) =>
-    /[^&|>]&\s*$/.test(plan.spec.train.command)
-      ? [['the command ends with `&`: the job ends at once, and the training with it', 'remove the `&`']]
-      : [],
+  ofCommand(
+    'background',
+    'error',
+    'The command goes on in the background, so the job ends at once.',
+    ({ plan }) =>
+      /[^&|>]&\s*$/.test(plan.spec.train.command)
+        ? [['the command ends with `&`: the job ends at once, and the training with it', 'remove the `&`']]
+        : [],
   ),
-  rule('notebook', 'error', 'The command runs a notebook as a script.', ({ code: { commands } }) =>
+  ofCommand('notebook', 'error', 'The command runs a notebook as a script.', ({ code: { commands } }) =>
     commands
       .filter(({ words }) => /^python/.test(words[0] ?? ''))
       .flatMap(({ words }) => words.filter((word) => word.endsWith('.ipynb')))
@@ -60,7 +64,7 @@ export const commandRules: Rule<CommandFacts>[] = [
         `convert it with \`jupyter nbconvert --to script ${file}\`, and name the script`,
       ]),
   ),
-  rule(
+  ofCommand(
     'own-module',
     'error',
     'A file of the job has the name of a module that its script imports from a package.',
@@ -76,7 +80,7 @@ export const commandRules: Rule<CommandFacts>[] = [
         .map(({ path: file }) => [`${file} hides the package of the same name`, 'give it another name']);
     },
   ),
-  rule(
+  ofCommand(
     'same-seed',
     'warning',
     'Several jobs have one seed, so they compute the same.',
@@ -87,7 +91,7 @@ export const commandRules: Rule<CommandFacts>[] = [
         : [[`${jobs.length} jobs have \`${seed}\` and compute the same`, `write \`--seed {index}\``]];
     },
   ),
-  rule('key-file', 'warning', 'A file that usually holds keys is sent with the job.', ({ plan }) =>
+  ofCommand('key-file', 'warning', 'A file that usually holds keys is sent with the job.', ({ plan }) =>
     plan.files
       .filter(({ path: file }) => /(^|\/)(\.env|\.netrc|id_\w+|.*\.pem)$/.test(file))
       .map(({ path: file }) => [
@@ -95,7 +99,7 @@ export const commandRules: Rule<CommandFacts>[] = [
         'leave it out of `files`, and name what the job needs in [train.secrets]',
       ]),
   ),
-  rule(
+  ofCommand(
     'no-gpu',
     'warning',
     'The script uses a GPU in any case, and none is requested.',

@@ -1,5 +1,5 @@
 import { type Download, runTimeDownload, shownCommand } from '@updraft/htcondor/lint';
-import type { Found, Rule } from '@updraft/base';
+import { type Found, type Rule, rule } from '@updraft/base';
 import type { ScriptFetch } from '../../script/read-script.ts';
 import type { JobCode } from '../code/read-code.ts';
 import type { CodeFacts } from '../facts.ts';
@@ -13,14 +13,13 @@ export interface DownloadFacts extends CodeFacts {
 }
 
 export const downloadRules: Rule<DownloadFacts>[] = [
-  {
-    name: 'run-time-download',
-    level: 'warning',
-    about:
-      'A command or a Python file downloads software, weights or ' +
+  rule(
+    'run-time-download',
+    'warning',
+    'A command or a Python file downloads software, weights or ' +
       'data while the job runs: it fails on workers without network.',
-    check: (facts) => [...inShell(facts.code), ...inPython(facts)],
-  },
+    (facts) => [...inShell(facts.code), ...inPython(facts)],
+  ),
 ];
 
 const asData = 'upload it once with `updraft stage` and name it in a [data] table';

@@ -6,6 +6,7 @@ import {
   type RuleResult,
   counted,
   withHeadroom,
+  rule,
 } from '@updraft/base';
 import { deliveredName } from '@updraft/account/run-folder';
 import { isSecretName } from '@updraft/base/secrets';
@@ -18,36 +19,36 @@ import { secretFix } from '../../job/secrets.ts';
 
 /** Rules about the limits of a pool. */
 export const limitRules: Rule<PlanFacts>[] = [
-  {
-    name: 'native-input',
-    level: 'error',
-    about: 'Every job would send more from the access point than the pool allows: hold code 32.',
-    check: tooMuchNative,
-  },
-  {
-    name: 'native-file',
-    level: 'warning',
-    about: 'A data set is sent from the access point that belongs in the federation.',
-    check: largeNative,
-  },
-  {
-    name: 'object-size',
-    level: 'warning',
-    about: 'An object is larger than the caches of the pool serve well.',
-    check: ({ plan, limits, where }) =>
+  rule(
+    'native-input',
+    'error',
+    'Every job would send more from the access point than the pool allows: hold code 32.',
+    tooMuchNative,
+  ),
+  rule(
+    'native-file',
+    'warning',
+    'A data set is sent from the access point that belongs in the federation.',
+    largeNative,
+  ),
+  rule(
+    'object-size',
+    'warning',
+    'An object is larger than the caches of the pool serve well.',
+    ({ plan, limits, where }) =>
       plan.data.flatMap((source) => largeObject(source, limits, where('data', source.name, 'url'))),
-  },
-  {
-    name: 'same-name',
-    level: 'error',
-    about: 'Two objects would arrive under one name, and the second would replace the first.',
-    check: sameNames,
-  },
-  {
-    name: 'folder-name',
-    level: 'error',
-    about: "The name of the job's folder has a line break, which HTCondor refuses.",
-    check: ({ plan, where }) =>
+  ),
+  rule(
+    'same-name',
+    'error',
+    'Two objects would arrive under one name, and the second would replace the first.',
+    sameNames,
+  ),
+  rule(
+    'folder-name',
+    'error',
+    "The name of the job's folder has a line break, which HTCondor refuses.",
+    ({ plan, where }) =>
       !traitsOf(plan).pathsInLines || !/[\n\r]/.test(plan.folder)
         ? undefined
         : {
@@ -57,13 +58,12 @@ export const limitRules: Rule<PlanFacts>[] = [
             fix: 'rename the folder, or move the job elsewhere',
             place: where(),
           },
-  },
-  {
-    name: 'folder-shared',
-    level: 'warning',
-    about:
-      "The job's folder seems to be on this machine's own disk, but the nodes of a Slurm cluster must see it.",
-    check: ({ plan, where }) =>
+  ),
+  rule(
+    'folder-shared',
+    'warning',
+    "The job's folder seems to be on this machine's own disk, but the nodes of a Slurm cluster must see it.",
+    ({ plan, where }) =>
       !traitsOf(plan).sharesFolder ||
       traitsOf(plan).runsHere ||
       !/^\/(?:tmp|var\/tmp|dev\/shm|run|local|scratch\/local)(?:\/|$)/.test(plan.folder)
@@ -75,12 +75,12 @@ export const limitRules: Rule<PlanFacts>[] = [
             fix: 'work in a folder that all nodes share, such as your home or project folder',
             place: where(),
           },
-  },
-  {
-    name: 'memory-small',
-    level: 'warning',
-    about: 'The requested memory is less than the agent itself uses while data arrives.',
-    check: ({ plan, where }) => {
+  ),
+  rule(
+    'memory-small',
+    'warning',
+    'The requested memory is less than the agent itself uses while data arrives.',
+    ({ plan, where }) => {
       const { memoryBytes } = plan.spec.resources;
       if (traitsOf(plan).runsHere || memoryBytes >= agentMemory) return [];
       return {
@@ -91,23 +91,23 @@ export const limitRules: Rule<PlanFacts>[] = [
         place: where('resources', 'memory'),
       };
     },
-  },
-  {
-    name: 'machine-lacks',
-    level: 'error',
-    about: 'A job requests more than this machine has, and would never start.',
-    check: ({ limits: { title = '', lacks = [] } = {}, where }) =>
+  ),
+  rule(
+    'machine-lacks',
+    'error',
+    'A job requests more than this machine has, and would never start.',
+    ({ limits: { title = '', lacks = [] } = {}, where }) =>
       lacks.map((words) => ({
         message: `a job requests more than ${title} has: ${words}`,
         fix: 'request less, or choose another pool in [run]',
         place: where('resources', words.split(' ')[0] ?? ''),
       })),
-  },
-  {
-    name: 'gpus',
-    level: 'warning',
-    about: 'A job requests more GPUs than the pool can provide soon.',
-    check: ({ plan, limits, where }) => {
+  ),
+  rule(
+    'gpus',
+    'warning',
+    'A job requests more GPUs than the pool can provide soon.',
+    ({ plan, limits, where }) => {
       const { gpus } = plan.spec.resources;
       const good = limits?.recommendedGpus ?? Infinity;
       if (gpus <= good) return [];
@@ -117,23 +117,23 @@ export const limitRules: Rule<PlanFacts>[] = [
         place: where('resources', 'gpus'),
       };
     },
-  },
-  {
-    name: 'pool-advice',
-    level: 'note',
-    about: "The staff of the pool wrote this in the pool's profile.",
-    check: ({ limits: { title = '', advice = [] } = {}, where }) =>
+  ),
+  rule(
+    'pool-advice',
+    'note',
+    "The staff of the pool wrote this in the pool's profile.",
+    ({ limits: { title = '', advice = [] } = {}, where }) =>
       advice.map((words) => ({
         message: `${title}: ${words}`,
         fix: 'ask them if it does not suit your jobs',
         place: where('run'),
       })),
-  },
-  {
-    name: 'project',
-    level: 'warning',
-    about: 'The pool accounts by project, but the job file names none.',
-    check: ({ plan, limits, where }) =>
+  ),
+  rule(
+    'project',
+    'warning',
+    'The pool accounts by project, but the job file names none.',
+    ({ plan, limits, where }) =>
       limits?.wantsProject !== true || plan.spec.run.project !== undefined
         ? undefined
         : {
@@ -143,7 +143,7 @@ export const limitRules: Rule<PlanFacts>[] = [
             fix: 'set project = "YOUR_PROJECT" in [run]',
             place: where('run'),
           },
-  },
+  ),
 ];
 
 const traitsOf = ({ spec }: PlanFacts['plan']): PoolTraits => poolTraits[spec.run.pool];
@@ -244,25 +244,24 @@ function sameNames({ plan, where }: PlanFacts): Found[] {
 
 /** Rules about the disk of a job. */
 export const diskRules: Rule<PlanFacts>[] = [
-  {
-    name: 'disk-too-small',
-    level: 'error',
-    about: 'The data, the image and the packed environment alone are larger than the requested disk.',
-    check: (facts) => {
+  rule(
+    'disk-too-small',
+    'error',
+    'The data, the image and the packed environment alone are larger than the requested disk.',
+    (facts) => {
       const { least, asked } = needs(facts);
       return asked >= least.bytes ? undefined : tooSmall(facts, 'cannot hold', least);
     },
-  },
-  {
-    name: 'disk-tight',
-    level: 'warning',
-    about:
-      'The requested disk is less than data, unpacking, image, checkpoints and outputs are expected to take.',
-    check: (facts) => {
+  ),
+  rule(
+    'disk-tight',
+    'warning',
+    'The requested disk is less than data, unpacking, image, checkpoints and outputs are expected to take.',
+    (facts) => {
       const { least, likely, asked } = needs(facts);
       return asked < least.bytes || asked >= likely.bytes ? undefined : tooSmall(facts, 'is tight', likely);
     },
-  },
+  ),
 ];
 
 interface Need {
@@ -318,11 +317,11 @@ function tooSmall({ plan, where }: PlanFacts, what: string, need: Need): Found {
 
 /** Rules about the folder that keeps the run and its results. */
 export const folderRules: Rule<PlanFacts & HereFacts>[] = [
-  {
-    name: 'folder-unwritable',
-    level: 'error',
-    about: 'The folder of the run cannot be written, so no run can be created in it.',
-    check: ({ here: { folder }, where }) =>
+  rule(
+    'folder-unwritable',
+    'error',
+    'The folder of the run cannot be written, so no run can be created in it.',
+    ({ here: { folder }, where }) =>
       folder?.unwritable === undefined
         ? undefined
         : {
@@ -330,12 +329,12 @@ export const folderRules: Rule<PlanFacts & HereFacts>[] = [
             fix: 'copy the job file and its files to a folder of your own, or make this one writable',
             place: where(),
           },
-  },
-  {
-    name: 'folder-full',
-    level: 'warning',
-    about: 'The disk of the folder has less space, or fewer files left, than the run will bring home.',
-    check: ({ here: { folder }, plan, where }) => {
+  ),
+  rule(
+    'folder-full',
+    'warning',
+    'The disk of the folder has less space, or fewer files left, than the run will bring home.',
+    ({ here: { folder }, plan, where }) => {
       if (folder === undefined || folder.unwritable !== undefined) return [];
       const { path: place, freeBytes, freeFiles, needs } = folder;
       if (freeBytes >= needs.bytes && freeFiles >= needs.files) return [];
@@ -348,15 +347,15 @@ export const folderRules: Rule<PlanFacts & HereFacts>[] = [
         place: where(),
       };
     },
-  },
+  ),
 ];
 
 export const secretRules: Rule<PlanFacts & SecretFacts>[] = [
-  {
-    name: 'secret-missing',
-    level: 'error',
-    about: 'A secret of [train.secrets] is missing: the run cannot be submitted.',
-    check: ({ secrets, where }) =>
+  rule(
+    'secret-missing',
+    'error',
+    'A secret of [train.secrets] is missing: the run cannot be submitted.',
+    ({ secrets, where }) =>
       secrets
         .filter(({ value }) => value === undefined)
         .map(({ name, from }) => ({
@@ -364,12 +363,12 @@ export const secretRules: Rule<PlanFacts & SecretFacts>[] = [
           fix: secretFix(from),
           place: where('train', 'secrets', name),
         })),
-  },
-  {
-    name: 'secret-in-env',
-    level: 'warning',
-    about: 'A variable of [train.env] looks like a secret: its value is written into the files of the run.',
-    check: ({ plan, where }) =>
+  ),
+  rule(
+    'secret-in-env',
+    'warning',
+    'A variable of [train.env] looks like a secret: its value is written into the files of the run.',
+    ({ plan, where }) =>
       Object.entries(plan.spec.train.env)
         .filter(([name, value]) => isSecretName(name) && value !== '')
         .map(([name]) => ({
@@ -379,5 +378,5 @@ export const secretRules: Rule<PlanFacts & SecretFacts>[] = [
           fix: `write ${name} = { from = "env" } in [train.secrets] instead`,
           place: where('train', 'env', name),
         })),
-  },
+  ),
 ];

@@ -1,4 +1,4 @@
-import { counted, formatDuration, formatSize, type Found, type Rule } from '@updraft/base';
+import { counted, formatDuration, formatSize, type Found, type Rule, rule } from '@updraft/base';
 import { keepProblem } from '../../job/on-demand.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
 import type { Facts, ObjectFact, ObjectFacts, ServerFact } from '../facts.ts';
@@ -13,17 +13,12 @@ const each =
 
 /** Rules about the data on the servers. */
 export const objectRules: Rule<ObjectFacts>[] = [
-  {
-    name: 'object-missing',
-    level: 'error',
-    about: 'No server has an object, not even the origin.',
-    check: each(missing),
-  },
-  {
-    name: 'object-is-folder',
-    level: 'error',
-    about: 'The URL names a folder, but a job fetches single objects.',
-    check: each(({ label, url, isFolder }) =>
+  rule('object-missing', 'error', 'No server has an object, not even the origin.', each(missing)),
+  rule(
+    'object-is-folder',
+    'error',
+    'The URL names a folder, but a job fetches single objects.',
+    each(({ label, url, isFolder }) =>
       isFolder === true
         ? {
             message: `${label}: ${url} is a folder`,
@@ -31,12 +26,12 @@ export const objectRules: Rule<ObjectFacts>[] = [
           }
         : undefined,
     ),
-  },
-  {
-    name: 'object-not-as-declared',
-    level: 'error',
-    about: 'On every server, the size or hash differs from what the job file or the manifest declares.',
-    check: each((object) => {
+  ),
+  rule(
+    'object-not-as-declared',
+    'error',
+    'On every server, the size or hash differs from what the job file or the manifest declares.',
+    each((object) => {
       const answers = object.servers.filter(hasObject);
       const differing = answers
         .map((server) => contradiction(object, server))
@@ -50,13 +45,12 @@ export const objectRules: Rule<ObjectFacts>[] = [
           'better give each version its own name: caches keep the old one',
       };
     }),
-  },
-  {
-    name: 'archive-unusable',
-    level: 'error',
-    about:
-      'The first bytes of an object show that it cannot be unpacked or is a web page, or its shards are not there.',
-    check: each(({ label, archiveProblem }) =>
+  ),
+  rule(
+    'archive-unusable',
+    'error',
+    'The first bytes of an object show that it cannot be unpacked or is a web page, or its shards are not there.',
+    each(({ label, archiveProblem }) =>
       archiveProblem === undefined
         ? undefined
         : {
@@ -64,21 +58,21 @@ export const objectRules: Rule<ObjectFacts>[] = [
             fix: archiveProblem.fix ?? 'rebuild the archive, or set `unpack`',
           },
     ),
-  },
-  {
-    name: 'keep-too-small',
-    level: 'error',
-    about: 'The disk for shards on demand does not hold two of them.',
-    check: each(({ label, keep }) => {
+  ),
+  rule(
+    'keep-too-small',
+    'error',
+    'The disk for shards on demand does not hold two of them.',
+    each(({ label, keep }) => {
       const problem = keep && keepProblem(keep.bytes, keep.largest);
       return problem && { ...problem, message: `${label}: ${problem.message}` };
     }),
-  },
-  {
-    name: 'archive-files',
-    level: 'error',
-    about: 'An archive on this machine has another number of files than the job file expects.',
-    check: each(({ label, url, files }) =>
+  ),
+  rule(
+    'archive-files',
+    'error',
+    'An archive on this machine has another number of files than the job file expects.',
+    each(({ label, url, files }) =>
       files === undefined || files.found === files.declared
         ? undefined
         : {
@@ -86,18 +80,18 @@ export const objectRules: Rule<ObjectFacts>[] = [
             fix: `set expect = { files = ${files.found} } if the archive is right, or make it again`,
           },
     ),
-  },
-  {
-    name: 'servers-differ',
-    level: 'warning',
-    about: 'The servers of an object disagree: some lack it or have a different size or hash.',
-    check: each(differing),
-  },
-  {
-    name: 'one-server',
-    level: 'note',
-    about: 'Only one server answers for an object: if it fails, every job fails.',
-    check: each(({ label, servers, url }) => {
+  ),
+  rule(
+    'servers-differ',
+    'warning',
+    'The servers of an object disagree: some lack it or have a different size or hash.',
+    each(differing),
+  ),
+  rule(
+    'one-server',
+    'note',
+    'Only one server answers for an object: if it fails, every job fails.',
+    each(({ label, servers, url }) => {
       const [only, ...others] = servers.filter((server) => hasObject(server) || server.copy === 'none');
       if (only === undefined || others.length > 0 || /^(https?|file):/i.test(url)) return undefined;
       if (servers.length > 1 && servers.some(({ status }) => status === 404)) return undefined;
@@ -106,12 +100,12 @@ export const objectRules: Rule<ObjectFacts>[] = [
         fix: 'try `updraft stat` again later; jobs use other servers as soon as they are back',
       };
     }),
-  },
-  {
-    name: 'manifest-missing',
-    level: 'error',
-    about: 'The manifest of an object is missing or invalid.',
-    check: each(({ label, manifestProblem }) =>
+  ),
+  rule(
+    'manifest-missing',
+    'error',
+    'The manifest of an object is missing or invalid.',
+    each(({ label, manifestProblem }) =>
       manifestProblem === undefined
         ? undefined
         : {
@@ -119,13 +113,12 @@ export const objectRules: Rule<ObjectFacts>[] = [
             fix: '`updraft stage` uploads an object with its manifest; or declare sha256 instead',
           },
     ),
-  },
-  {
-    name: 'unproven',
-    level: 'note',
-    about:
-      'No size, hash or manifest is declared for an object, so a wrong or truncated one would go unnoticed.',
-    check: each(({ label, isProven, servers, url }) => {
+  ),
+  rule(
+    'unproven',
+    'note',
+    'No size, hash or manifest is declared for an object, so a wrong or truncated one would go unnoticed.',
+    each(({ label, isProven, servers, url }) => {
       const bytes = servers.find(hasObject)?.bytes;
       if (isProven || bytes === undefined || /^file:/i.test(url)) return undefined;
       return {
@@ -137,7 +130,7 @@ export const objectRules: Rule<ObjectFacts>[] = [
           : `add bytes = ${bytes} to [${label}], or better sha256`,
       };
     }),
-  },
+  ),
 ];
 
 const hasObject = ({ status }: ServerFact): boolean => status === 200;
@@ -233,23 +226,20 @@ const attemptSeconds = 4 * 3600;
 
 /** Rules about the tokens that protected objects are fetched with. */
 export const tokenRules: Rule<TokenFacts>[] = [
-  {
-    name: 'token-missing',
-    level: 'error',
-    about: 'An object needs a token, but the job would have none, or one that its server refuses.',
-    check: (facts) => problems(facts, 'missing'),
-  },
-  {
-    name: 'token-expired',
-    level: 'error',
-    about: 'The token for an object has expired.',
-    check: (facts) => problems(facts, 'expired'),
-  },
-  {
-    name: 'token-short',
-    level: 'warning',
-    about: 'A token expires before the jobs are likely to have run.',
-    check: ({ tokens, now, plan }) => {
+  rule(
+    'token-missing',
+    'error',
+    'An object needs a token, but the job would have none, or one that its server refuses.',
+    (facts) => problems(facts, 'missing'),
+  ),
+  rule('token-expired', 'error', 'The token for an object has expired.', (facts) =>
+    problems(facts, 'expired'),
+  ),
+  rule(
+    'token-short',
+    'warning',
+    'A token expires before the jobs are likely to have run.',
+    ({ tokens, now, plan }) => {
       const attempt = plan.spec.resources.timeSeconds ?? attemptSeconds;
       const isQueued = !poolTraits[plan.spec.run.pool].runsHere;
       const needed = attempt + (isQueued ? queueSeconds : 0);
@@ -268,7 +258,7 @@ export const tokenRules: Rule<TokenFacts>[] = [
         };
       });
     },
-  },
+  ),
 ];
 
 function problems({ tokens }: TokenFacts, kind: 'missing' | 'expired'): Found[] {

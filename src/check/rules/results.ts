@@ -2,7 +2,7 @@ import path from 'node:path';
 import { lintWrapper } from '@updraft/htcondor/lint';
 import { type JobCode, mentions } from '../code/read-code.ts';
 import { type CodeFacts, type PlanFacts, durationClasses } from '../facts.ts';
-import { type Finding, formatDuration, type Rule, type RuleResult } from '@updraft/base';
+import { type Finding, formatDuration, type Rule, type RuleResult, rule } from '@updraft/base';
 
 /** Losing a longer attempt is expensive. */
 const longSeconds = 2 * 3600;
@@ -17,12 +17,11 @@ export const durationRule: Rule<PlanFacts> = {
 /** Rules about running time and checkpoints. */
 export const timeRules: Rule<PlanFacts & CodeFacts>[] = [
   durationRule,
-  {
-    name: 'no-time',
-    level: 'warning',
-    about:
-      'The pool limits the running time by class, and without `time` in the job file the shortest class applies.',
-    check: ({ plan, limits, where }) => {
+  rule(
+    'no-time',
+    'warning',
+    'The pool limits the running time by class, and without `time` in the job file the shortest class applies.',
+    ({ plan, limits, where }) => {
       const { gpus, timeSeconds } = plan.spec.resources;
       const [first, ...longer] = durationClasses(limits ?? { durations: [] }, gpus);
       if (first === undefined || timeSeconds !== undefined) return [];
@@ -35,12 +34,12 @@ export const timeRules: Rule<PlanFacts & CodeFacts>[] = [
         place: where('resources', 'time'),
       };
     },
-  },
-  {
-    name: 'no-checkpoint',
-    level: 'warning',
-    about: 'A long job keeps no checkpoint: after every eviction it starts from the beginning.',
-    check: ({ plan, where }) => {
+  ),
+  rule(
+    'no-checkpoint',
+    'warning',
+    'A long job keeps no checkpoint: after every eviction it starts from the beginning.',
+    ({ plan, where }) => {
       const { timeSeconds = 0 } = plan.spec.resources;
       if (plan.spec.train.checkpoint !== undefined || timeSeconds <= longSeconds) return [];
       return {
@@ -51,14 +50,13 @@ export const timeRules: Rule<PlanFacts & CodeFacts>[] = [
         place: where('train', 'checkpoint'),
       };
     },
-  },
-  {
-    name: 'checkpoint-unused',
-    level: 'warning',
-    about:
-      'No command or file that is sent mentions the checkpoint folder, so nothing seems to be saved in it.',
-    check: unusedCheckpoint,
-  },
+  ),
+  rule(
+    'checkpoint-unused',
+    'warning',
+    'No command or file that is sent mentions the checkpoint folder, so nothing seems to be saved in it.',
+    unusedCheckpoint,
+  ),
 ];
 
 function tooLong({ plan, limits, where }: PlanFacts): RuleResult {
@@ -92,11 +90,11 @@ function unusedCheckpoint({ plan, code, where }: PlanFacts & CodeFacts): RuleRes
 
 /** Rules about what a job must leave behind. */
 export const resultRules: Rule<PlanFacts & CodeFacts>[] = [
-  {
-    name: 'output-unwritten',
-    level: 'warning',
-    about: 'Nothing that is sent mentions the whole name of a declared output, so nothing seems to write it.',
-    check: ({ plan, code, where }) => {
+  rule(
+    'output-unwritten',
+    'warning',
+    'Nothing that is sent mentions the whole name of a declared output, so nothing seems to write it.',
+    ({ plan, code, where }) => {
       if (!code.isKnown) return [];
       return plan.spec.train.outputs.flatMap((output) => {
         const similar = similarSaves(output, code);
@@ -114,7 +112,7 @@ export const resultRules: Rule<PlanFacts & CodeFacts>[] = [
         };
       });
     },
-  },
+  ),
 ];
 
 interface Saved {

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { anyOf, counted, type Found, nearest, type Rule } from '@updraft/base';
+import { anyOf, counted, type Found, nearest, type Rule, rule } from '@updraft/base';
 import { programsOf, machinePaths, type MachinePath, mentions } from '../code/read-code.ts';
 import type { CodeFacts, HereFacts, PlanFacts } from '../facts.ts';
 import { parameterVariable } from '../../job/expand.ts';
@@ -9,50 +9,45 @@ import { parametersOf } from '../../job/matrix.ts';
 
 /** Rules about the scripts that a job sends and runs. */
 export const scriptFileRules: Rule<PlanFacts & CodeFacts & HereFacts>[] = [
-  {
-    name: 'python-syntax',
-    level: 'error',
-    about: 'Python cannot parse a file that the job runs or imports.',
-    check: (facts) => syntaxErrors(facts, true),
-  },
-  {
-    name: 'python-syntax-perhaps',
-    level: 'warning',
-    about:
-      "The Python of this machine cannot parse a file that the job runs; the job's may be newer, or Python 2.",
-    check: (facts) => syntaxErrors(facts, false),
-  },
-  {
-    name: 'not-executable',
-    level: 'error',
-    about: 'A script is run by its name, but the shell cannot start it.',
-    check: notExecutable,
-  },
-  {
-    name: 'file-not-sent',
-    level: 'error',
-    about: 'The job runs or imports a file that lies beside the job file but is not in train.files.',
-    check: (facts) => notSent(facts, true),
-  },
-  {
-    name: 'file-not-sent-perhaps',
-    level: 'warning',
-    about: 'A command names a file that lies beside the job file but is not in train.files.',
-    check: (facts) => notSent(facts, false),
-  },
-  {
-    name: 'script-missing',
-    level: 'error',
-    about: 'A command runs a script that is neither sent nor beside the job file.',
-    check: missingScripts,
-  },
-  {
-    name: 'processes',
-    level: 'warning',
-    about:
-      'The processes of a training do not fit its GPUs or cores, or its command starts processes of its own.',
-    check: misfitOfProcesses,
-  },
+  rule('python-syntax', 'error', 'Python cannot parse a file that the job runs or imports.', (facts) =>
+    syntaxErrors(facts, true),
+  ),
+  rule(
+    'python-syntax-perhaps',
+    'warning',
+    "The Python of this machine cannot parse a file that the job runs; the job's may be newer, or Python 2.",
+    (facts) => syntaxErrors(facts, false),
+  ),
+  rule(
+    'not-executable',
+    'error',
+    'A script is run by its name, but the shell cannot start it.',
+    notExecutable,
+  ),
+  rule(
+    'file-not-sent',
+    'error',
+    'The job runs or imports a file that lies beside the job file but is not in train.files.',
+    (facts) => notSent(facts, true),
+  ),
+  rule(
+    'file-not-sent-perhaps',
+    'warning',
+    'A command names a file that lies beside the job file but is not in train.files.',
+    (facts) => notSent(facts, false),
+  ),
+  rule(
+    'script-missing',
+    'error',
+    'A command runs a script that is neither sent nor beside the job file.',
+    missingScripts,
+  ),
+  rule(
+    'processes',
+    'warning',
+    'The processes of a training do not fit its GPUs or cores, or its command starts processes of its own.',
+    misfitOfProcesses,
+  ),
 ];
 
 const launcher =
@@ -224,20 +219,19 @@ type PathFacts = PlanFacts & CodeFacts & HereFacts;
 
 /** Rules about paths of this machine, which workers do not have. */
 export const localPathRules: Rule<PathFacts>[] = [
-  {
-    name: 'local-path',
-    level: 'error',
-    about: 'A command, an argument or code names a path of this machine, but the job runs on another.',
-    check: (facts) => localPaths(facts, true),
-  },
-  {
-    name: 'local-path-perhaps',
-    level: 'warning',
-    about:
-      'Code names a path that workers hardly have, but in a line ' +
+  rule(
+    'local-path',
+    'error',
+    'A command, an argument or code names a path of this machine, but the job runs on another.',
+    (facts) => localPaths(facts, true),
+  ),
+  rule(
+    'local-path-perhaps',
+    'warning',
+    'Code names a path that workers hardly have, but in a line ' +
       'that may never run, or of a machine that is not this one.',
-    check: (facts) => localPaths(facts, false),
-  },
+    (facts) => localPaths(facts, false),
+  ),
 ];
 
 function localPaths({ plan, code, where, here }: PathFacts, isCertain: boolean): Found[] {
@@ -286,12 +280,12 @@ export function findLocalPaths(
 
 /** Rules about the parameters of a sweep. */
 export const parameterRules: Rule<PlanFacts & CodeFacts>[] = [
-  {
-    name: 'matrix-unused',
-    level: 'warning',
-    about: 'Nothing uses a parameter of the matrix, so its jobs are identical.',
-    check: unusedParameters,
-  },
+  rule(
+    'matrix-unused',
+    'warning',
+    'Nothing uses a parameter of the matrix, so its jobs are identical.',
+    unusedParameters,
+  ),
 ];
 
 function unusedParameters({ plan, code, where }: PlanFacts & CodeFacts): Found[] {

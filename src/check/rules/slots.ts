@@ -1,4 +1,4 @@
-import { counted, formatSize, type Found, type Rule } from '@updraft/base';
+import { counted, formatSize, type Found, type Rule, rule } from '@updraft/base';
 import type { Facts, SlotFacts } from '../facts.ts';
 
 type SlotRuleFacts = Pick<Facts, 'slots' | 'where'>;
@@ -34,11 +34,11 @@ export function analyseSlots({ conditions, slots }: SlotFacts): {
 
 /** Rules about the machines that are in the pool now. */
 export const slotRules: Rule<SlotRuleFacts>[] = [
-  {
-    name: 'requirements-invalid',
-    level: 'error',
-    about: 'HTCondor cannot parse `requirements` and would refuse every job.',
-    check: ({ slots, where }) =>
+  rule(
+    'requirements-invalid',
+    'error',
+    'HTCondor cannot parse `requirements` and would refuse every job.',
+    ({ slots, where }) =>
       slots?.isUnreadable === true
         ? {
             message: 'HTCondor cannot parse `requirements`: it is not a valid ClassAd expression',
@@ -48,36 +48,31 @@ export const slotRules: Rule<SlotRuleFacts>[] = [
             place: where('run', 'requirements'),
           }
         : undefined,
-  },
-  {
-    name: 'no-slot',
-    level: 'error',
-    about: 'No machine of the pool could run the job, even when idle.',
-    check: ({ slots, where }) => {
+  ),
+  rule(
+    'no-slot',
+    'error',
+    'No machine of the pool could run the job, even when idle.',
+    ({ slots, where }) => {
       if (slots === undefined || slots.slots.length === 0) return [];
       const { matching, total } = analyseSlots(slots);
       return matching > 0 ? [] : [nothingMatches(slots, total, where)];
     },
-  },
-  {
-    name: 'few-slots',
-    level: 'warning',
-    about: 'One condition excludes most machines of the pool.',
-    check: ({ slots }) => {
-      if (slots === undefined) return [];
-      const { matching, total, costs } = analyseSlots(slots);
-      const [worst] = costs;
-      if (matching === 0 || matching * 4 > total || worst === undefined) return [];
-      const place = slots.conditions[worst.index]?.place;
-      return {
-        message:
-          `${matching} of ${counted(total, 'machine')} ${matching === 1 ? 'matches' : 'match'}; ` +
-          `without \`${worst.words}\`, ${worst.without} would`,
-        fix: 'request less there, if the training allows it',
-        place,
-      };
-    },
-  },
+  ),
+  rule('few-slots', 'warning', 'One condition excludes most machines of the pool.', ({ slots }) => {
+    if (slots === undefined) return [];
+    const { matching, total, costs } = analyseSlots(slots);
+    const [worst] = costs;
+    if (matching === 0 || matching * 4 > total || worst === undefined) return [];
+    const place = slots.conditions[worst.index]?.place;
+    return {
+      message:
+        `${matching} of ${counted(total, 'machine')} ${matching === 1 ? 'matches' : 'match'}; ` +
+        `without \`${worst.words}\`, ${worst.without} would`,
+      fix: 'request less there, if the training allows it',
+      place,
+    };
+  }),
 ];
 
 function nothingMatches(slots: SlotFacts, total: number, where: SlotRuleFacts['where']): Found {

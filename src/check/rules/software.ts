@@ -7,6 +7,7 @@ import {
   nearest,
   type Rule,
   type RuleResult,
+  rule,
 } from '@updraft/base';
 import { poolTraits } from '../../job/pool-traits.ts';
 import type { Use } from '../code/read-code.ts';
@@ -21,11 +22,11 @@ function imageFix(name: string): string {
 }
 
 export const imageRules: Rule<PlanFacts>[] = [
-  {
-    name: 'image-missing',
-    level: 'error',
-    about: 'The image does not exist: neither its local path, nor its name in the registry.',
-    check: ({ image, registry, plan, where }) => {
+  rule(
+    'image-missing',
+    'error',
+    'The image does not exist: neither its local path, nor its name in the registry.',
+    ({ image, registry, plan, where }) => {
       const place = where('environment', 'image');
       if (image?.isThere === false)
         return {
@@ -45,53 +46,51 @@ export const imageRules: Rule<PlanFacts>[] = [
         place,
       };
     },
-  },
-  {
-    name: 'software-fallback',
-    level: 'warning',
-    about: "The Pixi environment is not available on this machine, so the machine's own software is used.",
-    check: ({ plan: { environment }, where }) => {
+  ),
+  rule(
+    'software-fallback',
+    'warning',
+    "The Pixi environment is not available on this machine, so the machine's own software is used.",
+    ({ plan: { environment }, where }) => {
       const { fallback } = environment ?? {};
       if (fallback === undefined) return [];
       const message = `this machine's own software is used, not the Pixi environment: ${fallback.why}`;
       return [{ message, fix: fallback.fix, place: where('environment', 'fallback') }];
     },
-  },
+  ),
 ];
 
 /** Rules about the software that a job runs in. */
 export const softwareRules: Rule<SoftwareFacts>[] = [
-  {
-    name: 'tool-missing',
-    level: 'error',
-    about: 'A command that the job runs is not in its image or on its machine.',
-    check: (facts) => missingUses(facts, true, missingTools),
-  },
-  {
-    name: 'module-missing',
-    level: 'error',
-    about: 'A Python module that the job imports is not in its image or on its machine.',
-    check: (facts) => missingUses(facts, true, missingModules),
-  },
-  {
-    name: 'tool-perhaps-missing',
-    level: 'warning',
-    about: 'A command that the job runs, but can do without, is not in its image or on its machine.',
-    check: (facts) => missingUses(facts, false, missingTools),
-  },
-  {
-    name: 'module-perhaps-missing',
-    level: 'warning',
-    about:
-      'A Python module that is imported only in a function or branch is not in its image or on its machine.',
-    check: (facts) => missingUses(facts, false, missingModules),
-  },
-  {
-    name: 'version-differs',
-    level: 'warning',
-    about:
-      'requirements.txt, environment.yml or pyproject.toml asks for another version than the job will have.',
-    check: ({ versions, uses: { modules } }) => {
+  rule(
+    'tool-missing',
+    'error',
+    'A command that the job runs is not in its image or on its machine.',
+    (facts) => missingUses(facts, true, missingTools),
+  ),
+  rule(
+    'module-missing',
+    'error',
+    'A Python module that the job imports is not in its image or on its machine.',
+    (facts) => missingUses(facts, true, missingModules),
+  ),
+  rule(
+    'tool-perhaps-missing',
+    'warning',
+    'A command that the job runs, but can do without, is not in its image or on its machine.',
+    (facts) => missingUses(facts, false, missingTools),
+  ),
+  rule(
+    'module-perhaps-missing',
+    'warning',
+    'A Python module that is imported only in a function or branch is not in its image or on its machine.',
+    (facts) => missingUses(facts, false, missingModules),
+  ),
+  rule(
+    'version-differs',
+    'warning',
+    'requirements.txt, environment.yml or pyproject.toml asks for another version than the job will have.',
+    ({ versions, uses: { modules } }) => {
       const isImported = (name: string): boolean =>
         name === 'python' ||
         modules.some((use) => use.name === (installedAs.get(name) ?? name.replaceAll('-', '_')));
@@ -103,7 +102,7 @@ export const softwareRules: Rule<SoftwareFacts>[] = [
         fix: `install those, or correct ${versions.file}: the training may need what another version lacks`,
       };
     },
-  },
+  ),
 ];
 
 function missingUses(
@@ -211,11 +210,11 @@ interface Build {
 
 /** Rules about CUDA: what PyTorch was built with against what the driver must support. */
 export const cudaRules: Rule<CudaFacts>[] = [
-  {
-    name: 'cuda-none',
-    level: 'error',
-    about: "The job requests GPUs, but the environment's PyTorch is built without CUDA.",
-    check: (facts) => {
+  rule(
+    'cuda-none',
+    'error',
+    "The job requests GPUs, but the environment's PyTorch is built without CUDA.",
+    (facts) => {
       const { gpus } = facts.plan.spec.resources;
       const build = buildOf(facts);
       if (gpus === 0 || build?.cuda !== 'none') return [];
@@ -225,27 +224,24 @@ export const cudaRules: Rule<CudaFacts>[] = [
         place: facts.where('resources', 'gpus'),
       };
     },
-  },
-  {
-    name: 'cuda-driver',
-    level: 'error',
-    about:
-      'The driver condition allows drivers of an older major version than the CUDA that PyTorch was built with.',
-    check: (facts) => driver(facts, ([env], [asked]) => asked < env),
-  },
-  {
-    name: 'cuda-driver-minor',
-    level: 'warning',
-    about:
-      'The driver condition is a minor version below the CUDA of PyTorch: most features work there, but not all.',
-    check: (facts) => driver(facts, ([env, minor], [asked, low]) => asked === env && low < minor),
-  },
-  {
-    name: 'cuda-any-driver',
-    level: 'warning',
-    about:
-      'The job requests GPUs without a condition on the driver, but PyTorch needs one that is new enough.',
-    check: (facts) => {
+  ),
+  rule(
+    'cuda-driver',
+    'error',
+    'The driver condition allows drivers of an older major version than the CUDA that PyTorch was built with.',
+    (facts) => driver(facts, ([env], [asked]) => asked < env),
+  ),
+  rule(
+    'cuda-driver-minor',
+    'warning',
+    'The driver condition is a minor version below the CUDA of PyTorch: most features work there, but not all.',
+    (facts) => driver(facts, ([env, minor], [asked, low]) => asked === env && low < minor),
+  ),
+  rule(
+    'cuda-any-driver',
+    'warning',
+    'The job requests GPUs without a condition on the driver, but PyTorch needs one that is new enough.',
+    (facts) => {
       const { gpus, gpu } = facts.plan.spec.resources;
       const build = buildOf(facts);
       if (build === undefined || build.cuda === 'none' || gpus === 0 || gpu?.cuda !== undefined) return [];
@@ -257,7 +253,7 @@ export const cudaRules: Rule<CudaFacts>[] = [
         place: facts.where('resources', 'gpu'),
       };
     },
-  },
+  ),
 ];
 
 /** From the image itself, if it could be inspected, else from the lock of its environment. */

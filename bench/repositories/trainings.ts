@@ -1,0 +1,162 @@
+/** A public training, shortened by its own arguments. */
+export interface Training {
+  /** On GitHub. */
+  repository: string;
+  script: string;
+  /** What is added to the command that `init` wrote. */
+  shorter?: string;
+  /** Where it is started, as its README says; the repository if it says nothing. */
+  folder?: string;
+  /** Data of `synthetic/make_data.py`, with its place in the folder. */
+  data?: readonly [kind: string, place: string];
+  /** What a user names for `init`, besides the script. */
+  more?: readonly string[];
+}
+
+const training = (
+  repository: string,
+  script: string,
+  shorter = '',
+  more: Omit<Training, 'repository' | 'script' | 'shorter'> = {},
+): Training => ({ repository, script, shorter, ...more });
+
+/** One training of each repository; none was chosen because it fits. */
+export const trainings: readonly Training[] = [
+  training('CHTC/templates-GPUs', 'main.py', '--epochs 1', { folder: 'shared/pytorch' }),
+  training('Diego999/pyGAT', 'train.py', '--epochs 2', { data: ['graph', 'data/cora'] }),
+  training(
+    'HobbitLong/SupContrast',
+    'main_ce.py',
+    '--epochs 1 --batch_size 32 --model resnet18 --num_workers 0',
+  ),
+  training('L1aoXingyu/pytorch-beginner', 'convolution_network.py', '', {
+    folder: '04-Convolutional Neural Network',
+  }),
+  training('MorvanZhou/PyTorch-Tutorial', '401_CNN.py', '', { folder: 'tutorial-contents' }),
+  training('aaron-xichen/pytorch-playground', 'mnist/train.py', '--epochs 1'),
+  training('akamaster/pytorch_resnet_cifar10', 'trainer.py', '--epochs 1 --arch resnet20 --workers 0'),
+  training('bamos/densenet.pytorch', 'train.py', '--nEpochs 1'),
+  training('bearpaw/pytorch-classification', 'cifar.py', '--epochs 1 --workers 0'),
+  training('chengyangfu/pytorch-vgg-cifar10', 'main.py', '--epochs 1 --cpu --arch vgg11 --workers 0'),
+  training(
+    'clovaai/CutMix-PyTorch',
+    'train.py',
+    '--dataset cifar10 --net_type resnet --depth 20 --epochs 1 --batch_size 16 --workers 0',
+  ),
+  training('davda54/sam', 'train.py', '--epochs 1 --depth 10 --width_factor 1 --threads 0', {
+    folder: 'example',
+  }),
+  training(
+    'eladhoffer/convNet.pytorch',
+    'main.py',
+    '--dataset cifar10 --model resnet --device cpu --epochs 1 --workers 0 -b 32',
+  ),
+  training('eriklindernoren/PyTorch-GAN', 'gan.py', '--n_epochs 1 --sample_interval 1', {
+    folder: 'implementations/gan',
+  }),
+  training('facebookresearch/simsiam', 'main_simsiam.py', '--epochs 1', { data: ['classes', 'data'] }),
+  training('facebookresearch/barlowtwins', 'main.py', '--epochs 1 --batch-size 4', {
+    data: ['classes', 'data'],
+  }),
+  training('facebookresearch/mixup-cifar10', 'train.py', '--epoch 1 --batch-size 32 --alpha 1.'),
+  training('foolwood/pytorch-slimming', 'main.py', '--epochs 1 --batch-size 32'),
+  training('fxia22/pointnet.pytorch', 'train_classification.py', '--nepoch 1', { folder: 'utils' }),
+  training('gpleiss/efficient_densenet_pytorch', 'demo.py', '--n_epochs 1 --batch_size 16 --depth 10'),
+  training(
+    'gpleiss/temperature_scaling',
+    'train.py',
+    '--n_epochs 1 --batch_size 16 --depth 10 --valid_size 16',
+  ),
+  training('haitongli/knowledge-distillation-pytorch', 'train.py'),
+  training('hunkim/PyTorchZeroToAll', '09_2_softmax_mnist.py'),
+  training('ikostrikov/pytorch-a2c-ppo-acktr-gail', 'main.py', '--num-env-steps 100'),
+  training('itayhubara/BinaryNet.pytorch', 'main_mnist.py', '--epochs 1 --no-cuda'),
+  training('jadore801120/attention-is-all-you-need-pytorch', 'train.py', '-epoch 1'),
+  training('jcjohnson/pytorch-examples', 'two_layer_net_optim.py', '', { folder: 'nn' }),
+  training('jeonsworld/ViT-pytorch', 'train.py', '--num_steps 1 --train_batch_size 4'),
+  training('jiecaoyu/XNOR-Net-PyTorch', 'main.py', '--epochs 1 --no-cuda', { folder: 'MNIST' }),
+  training('jik876/hifi-gan', 'train.py', '--training_epochs 1'),
+  training('karpathy/makemore', 'makemore.py', '--max-steps 600 --n-layer 1 --n-embd 16 --num-workers 0', {
+    data: ['text', 'names.txt'],
+  }),
+  training('karpathy/minGPT', 'chargpt.py', '--trainer.max_iters=10', {
+    folder: 'projects/chargpt',
+    data: ['text', 'projects/chargpt/input.txt'],
+  }),
+  training(
+    'karpathy/nanoGPT',
+    'train.py',
+    '--dataset=shakespeare_char --device=cpu --compile=False --max_iters=4 --eval_iters=1 --eval_interval=2 ' +
+      '--n_layer=1 --n_head=1 --n_embd=16 --block_size=16 --batch_size=2 --gradient_accumulation_steps=1',
+    { data: ['tokens', 'data/shakespeare_char'] },
+  ),
+  training(
+    'kentaroy47/vision-transformers-cifar10',
+    'train_cifar10.py',
+    '--n_epochs 1 --nowandb --noamp --bs 16',
+  ),
+  training('kuangliu/pytorch-cifar', 'main.py'),
+  training('leftthomas/SRGAN', 'train.py', '--num_epochs 1', { data: ['images', 'data/DIV2K_train_HR'] }),
+  training('leftthomas/SimCLR', 'main.py', '--epochs 1 --batch_size 16'),
+  training('locuslab/TCN', 'add_test.py', '--epochs 1 --levels 2 --seq_len 20', {
+    folder: 'TCN/adding_problem',
+  }),
+  training('lukemelas/EfficientNet-PyTorch', 'main.py', '--epochs 1 -b 4', {
+    folder: 'examples/imagenet',
+    data: ['classes', 'examples/imagenet/data'],
+  }),
+  training('matthewfeickert/nvidia-gpu-ml-library-test', 'torch_MNIST.py', '--epochs 1'),
+  training('meliketoy/wide-resnet.pytorch', 'main.py', '--depth 10 --widen_factor 1'),
+  training('milesial/Pytorch-UNet', 'train.py', '--epochs 1 --scale 0.25', { data: ['masks', 'data'] }),
+  training('moskomule/senet.pytorch', 'cifar.py', '--epochs 1 --num_workers 0'),
+  training('omihub777/ViT-CIFAR', 'main.py', '--max-epochs 1 --batch-size 16 --precision 32'),
+  training('peterliht/knowledge-distillation-pytorch', 'teacher_mnist.py', '--epochs 1', { folder: 'mnist' }),
+  training('pytorch/examples', 'main.py', '--epochs 1', { folder: 'mnist' }),
+  training('pytorch/vision', 'train.py', '--epochs 1 --device cpu --workers 0 -b 4', {
+    folder: 'references/classification',
+    data: ['classes', 'references/classification/data'],
+  }),
+  training('salesforce/awd-lstm-lm', 'main.py', '--epochs 1 --nhid 16 --emsize 16 --batch_size 4', {
+    data: ['corpus', 'data/penn'],
+  }),
+  training('spro/char-rnn.pytorch', 'train.py', '--n_epochs 2 --batch_size 4 --hidden_size 8', {
+    data: ['text', 'shakespeare.txt'],
+  }),
+  training('sthalles/SimCLR', 'run.py', '--epochs 1 --batch-size 8 --workers 0 --disable-cuda'),
+  training('szagoruyko/attention-transfer', 'cifar.py', '--epochs 1 --batch_size 16 --nthread 0'),
+  training(
+    'timgaripov/swa',
+    'train.py',
+    '--epochs 1 --model VGG16 --save_freq 1 --eval_freq 1 --batch_size 16 --num_workers 0',
+  ),
+  training('tkipf/pygcn', 'train.py', '--epochs 2', { folder: 'pygcn', data: ['graph', 'data/cora'] }),
+  training('uoguelph-mlrg/Cutout', 'train.py', '--epochs 1 --batch_size 16'),
+  training('victoresque/pytorch-template', 'train.py'),
+  training('vikasverma1077/manifold_mixup', 'main.py', '--epochs 1 --arch preactresnet18 --batch_size 16', {
+    folder: 'supervised',
+  }),
+  training('weiaicunzai/pytorch-cifar100', 'train.py', '-net squeezenet -b 16'),
+  training('xternalz/WideResNet-pytorch', 'train.py', '--epochs 1 --layers 10 --widen-factor 1 -b 16'),
+  training('yunjey/pytorch-tutorial', 'main.py', '', {
+    folder: 'tutorials/01-basics/feedforward_neural_network',
+  }),
+  training(
+    'yunjey/stargan',
+    'main.py',
+    '--num_iters 2 --num_iters_decay 1 --model_save_step 2 --sample_step 2 --log_step 1 --batch_size 2 ' +
+      '--image_size 64 --g_conv_dim 4 --d_conv_dim 4 --use_tensorboard False',
+    { data: ['attributes', 'data/celeba'] },
+  ),
+  training('znxlwm/pytorch-MNIST-CelebA-GAN-DCGAN', 'pytorch_MNIST_GAN.py'),
+  training('2986002971/deep_learning_course', '3_1_mnist.py'),
+  training('AntixK/PyTorch-VAE', 'run.py'),
+  training(
+    'wjmaddox/swa_gaussian',
+    'run_swag.py',
+    '--epochs 1 --model VGG16 --batch_size 16 --num_workers 0',
+    {
+      folder: 'experiments/train',
+    },
+  ),
+  training('xinntao/BasicSR', 'basicsr/train.py'),
+];
