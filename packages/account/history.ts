@@ -8,7 +8,6 @@ export {
   hasNumber,
   idInQueue,
   idParts,
-  returnsFiles,
 } from './history/history.ts';
 export { type EventReason, JobFold, type JobTransition } from './history/job-fold.ts';
 export { type FoldOptions, LogFold } from './history/log-fold.ts';

@@ -1,7 +1,7 @@
 import { clip, defined } from '@updraft/base';
 import { startAndEnd } from '@updraft/view/tables';
 import type { JobState } from '@updraft/account/journal';
-import { activities, type AttemptHistory, type JobOutcome, returnsFiles } from '@updraft/account/history';
+import { activities, type AttemptHistory, type JobOutcome } from '@updraft/account/history';
 import type { AttemptBar, BoardRow, ParameterValue, Tone } from './page-data.ts';
 
 /** A job in one line, in the words of the command line. */
@@ -72,29 +72,14 @@ const tones: Record<JobOutcome, Tone> = {
 const toneOf = ({ outcome, attempts }: JobState): Tone =>
   attempts.at(-1)?.pool?.disconnected === undefined ? tones[outcome] : 'warn';
 
-/** The milliseconds of an attempt by phase. */
-export function partsOf({ spans, ending }: AttemptHistory): AttemptBar['parts'] {
-  const returned = ending === 'success' ? spans.findLastIndex(({ doing }) => returnsFiles(doing)) : -1;
-  const millis: Partial<Record<Phase, number>> = {};
-  for (const [index, { doing, from, to }] of spans.entries()) {
-    const phase = isSetUp(spans, index)
-      ? 'preparing'
-      : index === returned
-        ? 'returning'
-        : activities[doing].drawn;
-    millis[phase] = (millis[phase] ?? 0) + to - from;
+/** The milliseconds of an attempt by phase, in their order. */
+export function partsOf({ spans }: AttemptHistory): AttemptBar['parts'] {
+  const millis = new Map<string, number>(slotPhases.map((phase) => [phase, 0]));
+  for (const { doing, from, to } of spans) {
+    const phase = activities[doing].drawn;
+    millis.set(phase, (millis.get(phase) ?? 0) + to - from);
   }
-  return slotPhases.flatMap((phase): AttemptBar['parts'] => {
-    const spent = millis[phase] ?? 0;
-    return spent > 0 ? [[phase, spent]] : [];
-  });
-}
-
-/** Set-up comes first: at the end of the bar, as overhead, it would draw the rest too early. */
-function isSetUp(spans: AttemptHistory['spans'], index: number): boolean {
-  const { doing = 'unknown' } = spans[index] ?? {};
-  const isEarly = index === 0 || (index === 1 && spans[0]?.doing === 'queued');
-  return isEarly && activities[doing].drawn === 'overhead';
+  return [...millis].filter(([, spent]) => spent > 0);
 }
 
 function attemptBars(job: JobState): AttemptBar[] {
@@ -106,16 +91,4 @@ function attemptBars(job: JobState): AttemptBar[] {
 }
 
 /** The phases of an attempt on its slot, in their order. */
-export const slotPhases = [
-  'preparing',
-  'fetching',
-  'stalled',
-  'unpacking',
-  'waiting for data',
-  'training',
-  'saving',
-  'returning',
-  'overhead',
-  'unknown',
-] as const;
-type Phase = (typeof slotPhases)[number];
+export const slotPhases = [...new Set(Object.values(activities).map(({ drawn }) => drawn))];

@@ -19,15 +19,15 @@ const activity = <const Column, const Drawn>(said: string, column: Column, drawn
  * `starved`: training that waited for data. `cut-off`: from a lost connection to the failed attempt to restore it.
  */
 export const activities = {
-  queued: activity('waiting to receive its input', 'overhead', 'overhead'),
-  preparing: activity('starting its program', 'overhead', 'overhead'),
+  queued: activity('waiting to receive its input', 'overhead', 'preparing'),
+  preparing: activity('starting its program', 'overhead', 'preparing'),
   stalled: activity('receiving its input, with no progress', 'retriedTransfer', 'stalled'),
   fetching: activity('receiving its input', 'usefulTransfer', 'fetching'),
   unpacking: activity('unpacking its input', 'unpacking', 'unpacking'),
   starved: activity('running its program, which waits for data', 'waitingForData', 'waiting for data'),
   training: activity('running its program', 'usefulCompute', 'training'),
   saving: activity('returning its output', 'saving', 'saving'),
-  returning: activity('returning its output', 'returning', 'saving'),
+  returning: activity('returning its output', 'returning', 'returning'),
   cleaning: activity('cleaning up', 'overhead', 'overhead'),
   suspended: activity('suspended', 'suspended', 'overhead'),
   'cut-off': activity('disconnected from its machine', 'unknown', 'unknown'),

@@ -203,7 +203,7 @@ export function runSpans(
         ...next(doing, millis - discarded - (unsaved ?? 0)),
       ];
     if (doing !== 'saving') return next(doing, millis);
-    if (unsaved === undefined) return next<Activity>(isEnded ? 'preparing' : doing, millis);
+    if (unsaved === undefined) return next<Activity>(isEnded ? 'cleaning' : doing, millis);
     // At least 1 ms: the saving separates what was kept from what was lost.
     return [
       ...next(doing, Math.max(1, millis)).map((span) => ({ ...span, isCheckpoint: true })),
