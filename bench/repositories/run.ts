@@ -28,10 +28,13 @@ const synthetic = path.join(import.meta.dirname, 'synthetic');
 const env = {
   ...process.env,
   PATH: [values.python, process.env['PATH']].filter(Boolean).join(':'),
-  PYTHONPATH: synthetic,
+  PYTHONUSERBASE: path.join(scratch, 'python'),
   XDG_STATE_HOME: path.join(scratch, 'state'),
   OMP_NUM_THREADS: '1',
 };
+
+const site = spawnSync('python3', ['-m', 'site', '--user-site'], { env, encoding: 'utf8' }).stdout.trim();
+cpSync(path.join(synthetic, 'usercustomize.py'), path.join(site, 'usercustomize.py'));
 
 interface Result {
   init: string;

@@ -60,7 +60,7 @@ export const trainings: readonly Training[] = [
   }),
   training('facebookresearch/mixup-cifar10', 'train.py', '--epoch 1 --batch-size 32 --alpha 1.'),
   training('foolwood/pytorch-slimming', 'main.py', '--epochs 1 --batch-size 32'),
-  training('fxia22/pointnet.pytorch', 'train_classification.py', '--nepoch 1', { folder: 'utils' }),
+  training('fxia22/pointnet.pytorch', 'utils/train_classification.py', '--nepoch 1'),
   training('gpleiss/efficient_densenet_pytorch', 'demo.py', '--n_epochs 1 --batch_size 16 --depth 10'),
   training(
     'gpleiss/temperature_scaling',
@@ -79,9 +79,8 @@ export const trainings: readonly Training[] = [
   training('karpathy/makemore', 'makemore.py', '--max-steps 600 --n-layer 1 --n-embd 16 --num-workers 0', {
     data: ['text', 'names.txt'],
   }),
-  training('karpathy/minGPT', 'chargpt.py', '--trainer.max_iters=10', {
-    folder: 'projects/chargpt',
-    data: ['text', 'projects/chargpt/input.txt'],
+  training('karpathy/minGPT', 'projects/chargpt/chargpt.py', '--trainer.max_iters=10', {
+    data: ['text', 'input.txt'],
   }),
   training(
     'karpathy/nanoGPT',
@@ -98,12 +97,9 @@ export const trainings: readonly Training[] = [
   training('kuangliu/pytorch-cifar', 'main.py'),
   training('leftthomas/SRGAN', 'train.py', '--num_epochs 1', { data: ['images', 'data/DIV2K_train_HR'] }),
   training('leftthomas/SimCLR', 'main.py', '--epochs 1 --batch_size 16'),
-  training('locuslab/TCN', 'add_test.py', '--epochs 1 --levels 2 --seq_len 20', {
-    folder: 'TCN/adding_problem',
-  }),
-  training('lukemelas/EfficientNet-PyTorch', 'main.py', '--epochs 1 -b 4', {
-    folder: 'examples/imagenet',
-    data: ['classes', 'examples/imagenet/data'],
+  training('locuslab/TCN', 'TCN/adding_problem/add_test.py', '--epochs 1 --levels 2 --seq_len 20'),
+  training('lukemelas/EfficientNet-PyTorch', 'examples/imagenet/main.py', '--epochs 1 -b 4', {
+    data: ['classes', 'data'],
   }),
   training('matthewfeickert/nvidia-gpu-ml-library-test', 'torch_MNIST.py', '--epochs 1'),
   training('meliketoy/wide-resnet.pytorch', 'main.py', '--depth 10 --widen_factor 1'),

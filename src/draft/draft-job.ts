@@ -18,6 +18,8 @@ export interface JobDraft extends Omit<DataChoice, 'tables'> {
   others: string[];
   outputs: string[];
   checkpoint?: string;
+  /** It imports what Python does not look for beside it. */
+  importsFromAbove?: boolean;
   data: DraftData[];
   /** Modules that the worker's Python must have. */
   python: string[];
@@ -92,6 +94,7 @@ export async function draftJob(project: Project, more: readonly string[]): Promi
     files: filesOf(project, [...more, ...data.files]),
     outputs: outputs.names,
     ...checkpointOf(project, values),
+    importsFromAbove: project.importsFromAbove,
     data: data.tables,
     python,
     ...(facts.cuda !== undefined && { gpu: `${script}:${facts.cuda.line}` }),
@@ -101,7 +104,12 @@ export async function draftJob(project: Project, more: readonly string[]): Promi
     ...defined({ swept: sweepable(facts.args) }),
     guesses: [...argumentGuesses(given, values), ...guesses, ...moduleGuesses(project)],
     open: [...values.values()].flatMap(({ open }) => open ?? []).concat(data.open, outputs.open),
-    hints: [...data.hints, ...otherParser(project), ...checkpointHint(project)],
+    hints: [
+      ...new Set(data.hints),
+      ...otherParser(project),
+      ...(await foundAbove(project, python)),
+      ...checkpointHint(project),
+    ],
   };
 }
 
@@ -132,14 +140,17 @@ function nameOf({ folder, script }: Project): string {
 
 /** The script and what it imports; a package goes as a whole, since it may hold more than Python. */
 function filesOf({ script, modules }: Project, more: readonly string[]): string[] {
-  const beside = path.posix.dirname(script);
   const topOf = (file: string): string => {
+    const beside = isAbove({ script }, file) ? '.' : path.posix.dirname(script);
     const [first = file, ...rest] = path.posix.relative(beside, file).split('/');
     return rest.length === 0 ? file : path.posix.join(beside, first);
   };
   const all = [...new Set([script, ...modules.map(({ file }) => topOf(file)), ...more])];
   return all.filter((file) => !all.some((other) => other !== file && file.startsWith(`${other}/`)));
 }
+
+const isAbove = ({ script }: Pick<Project, 'script'>, file: string): boolean =>
+  path.posix.relative(path.posix.dirname(script), file).startsWith('..');
 
 const moduleGuesses = (project: Project): Guess[] =>
   filesOf(project, [])
@@ -166,6 +177,15 @@ function checkpointOf(
   if (trainers !== undefined) return { checkpoint: trainers };
   const folder = checkpoint?.how === 'reads back' ? path.posix.dirname(checkpoint.name) : '.';
   return /^[\w][\w./-]*$/.test(folder) && !folder.includes('..') ? { checkpoint: folder } : {};
+}
+
+/** Nothing outside the folder of the job file is sent. */
+async function foundAbove(project: Project, modules: readonly string[]): Promise<string[]> {
+  const isThere = await Promise.all(modules.map((name) => project.look(`../${name}/__init__.py`)));
+  const place = path.posix.join(path.basename(project.folder), project.script);
+  return modules
+    .filter((_, index) => isThere[index] === 'file')
+    .map((name) => `${name} is in the folder above, and is not sent from here: updraft init ${place}, there`);
 }
 
 /** Parsers of arguments that few trainings use are not read. */

@@ -16,6 +16,8 @@ export interface Project {
   facts: ScriptFacts;
   /** Python files of the project that it imports, directly or not. */
   modules: Module[];
+  /** It imports what Python does not look for beside it. */
+  importsFromAbove: boolean;
   /** What a path of the script is on this machine. */
   look(file: string): Promise<'file' | 'folder' | undefined>;
   /** A path with the user's home for `~`. */
@@ -39,13 +41,16 @@ const deepest = 6;
 export async function readProject(folder: string, script: string, home: string): Promise<Project> {
   const { subcommand, facts } = ofSubcommand(await readPython(folder, script));
   const beside = path.posix.dirname(script);
-  const all = await listPython(path.join(folder, beside));
+  const above = beside === '.' ? [] : await listPython(folder);
+  const python = { below: await listPython(path.join(folder, beside)), above, beside };
+  let importsFromAbove = false;
   const modules = new Map<string, Module>();
   const waiting: Module[] = [{ file: path.posix.basename(script), facts }];
   for (let next = waiting.shift(); next !== undefined; next = waiting.shift())
     // What is surely imported comes first.
     for (const found of next.facts.imports.toSorted((a, b) => order.indexOf(a.when) - order.indexOf(b.when)))
-      for (const file of imported(found, next.file, all)) {
+      for (const [file, isAbove] of imported(found, next.file, python)) {
+        importsFromAbove ||= isAbove;
         if (modules.has(file) || file === path.posix.basename(script)) continue;
         const read = await readPython(folder, path.posix.join(beside, file), next.facts.passed);
         const module = { file, facts: read, isOptional: next.isOptional === true || found.when !== 'always' };
@@ -58,6 +63,7 @@ export async function readProject(folder: string, script: string, home: string):
     script,
     ...defined({ subcommand }),
     facts,
+    importsFromAbove,
     modules: [...modules.values()].map((one) => ({ ...one, file: path.posix.join(beside, one.file) })),
     look: (file) => kindOf(path.resolve(folder, expand(file))),
     expand,
@@ -72,19 +78,26 @@ function ofSubcommand(facts: ScriptFacts): { subcommand?: string | undefined; fa
   return { subcommand, facts: { ...facts, args } };
 }
 
-/** Python looks for a module in the folder of the script; a relative import starts at its own file. */
+/** Beside the script, or, marked, in the folder of the job file; a relative import starts at its own file. */
 function imported(
   { module, names }: { module: string; names: string[] },
   importer: string,
-  all: readonly string[],
-): string[] {
+  { below, above, beside }: { below: readonly string[]; above: readonly string[]; beside: string },
+): [file: string, isAbove: boolean][] {
   const isRelative = module.startsWith('.');
-  const found = localModules(
-    { module: isRelative ? module : `.${module}`, names },
-    isRelative ? importer : 'script.py',
-    all.map((file) => ({ file })),
-  );
-  return found.map(({ file }) => file);
+  const from = (place: string, files: readonly string[]): string[] => {
+    const all = files.map((file) => ({ file }));
+    return localModules({ module: isRelative ? module : `.${module}`, names }, place, all).map(
+      ({ file }) => file,
+    );
+  };
+  const near = above.map((file) => path.posix.relative(beside, file));
+  const found = from(isRelative ? importer : 'script.py', [...below, ...(isRelative ? near : [])]);
+  const higher = found.length > 0 || isRelative ? [] : from('script.py', above);
+  return [
+    ...found.map((file): [string, boolean] => [file, false]),
+    ...higher.map((file): [string, boolean] => [path.posix.relative(beside, file), true]),
+  ];
 }
 
 const readPython = async (folder: string, file: string, passed?: Passed): Promise<ScriptFacts> =>

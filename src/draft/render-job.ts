@@ -78,7 +78,7 @@ const sweepLines = ({ flag, dest, default: value = '0.1' }: ScriptArg): string[]
 const maxOthers = 8;
 
 function trainLines(
-  { command, others, files, outputs, checkpoint, open, ranks, submitted }: JobDraft,
+  { command, others, files, outputs, checkpoint, importsFromAbove = false, open, ranks, submitted }: JobDraft,
   { isRemote }: RenderFacts,
 ): string[] {
   const shown = others.slice(0, maxOthers).join(', ');
@@ -108,6 +108,7 @@ function trainLines(
             ? line('processes = "gpus"', `the agent starts one for each GPU, without a launcher (${ranks})`)
             : line('processes = 1', `on a pool: "gpus", one for each of them (${ranks})`),
         ]),
+    ...(importsFromAbove ? [line('env.PYTHONPATH = "."', 'it imports modules that are not beside it')] : []),
     ...Object.entries(submitted?.env ?? {}).map(([name, value]) => `env.${name} = ${quote(value)}`),
   ];
 }

@@ -74,3 +74,22 @@ test('an unknown template is a usage error', async (t) => {
   await assert.rejects(runCommand(init, ['-t', 'nope'], { cwd }), { code: 'commander.invalidArgument' });
   assert.deepEqual(await readdir(cwd), []);
 });
+
+test('modules in the folder of the job file are sent and found; those above it are named', async (t) => {
+  const files = {
+    'own/__init__.py': '',
+    'own/net.py': 'import torch\n',
+    'tools/train.py': 'import torch\nfrom own.net import x\nimport near\ntorch.save({}, "m.pt")\n',
+    'tools/near.py': '',
+  };
+  const cwd = await temporaryFolder(t, files);
+  await runCommand(init, ['tools/train.py'], { cwd });
+  const text = await readFile(path.join(cwd, 'updraft.toml'), 'utf8');
+  assert.match(text, /^files = \["tools\/train\.py", "own", "tools\/near\.py"\]/m);
+  assert.match(text, /^env\.PYTHONPATH = "\." /m);
+  assert.match(text, /^python = \["torch"\]/m);
+  const tools = path.join(cwd, 'tools');
+  const { err } = await runCommand(init, ['train.py'], { cwd: tools });
+  assert.match(err, /own is in the folder above, and is not sent from here: updraft init tools\/train\.py/);
+  assert.doesNotMatch(await readFile(path.join(tools, 'updraft.toml'), 'utf8'), /PYTHONPATH/);
+});
