@@ -225,8 +225,8 @@ export interface EnvironmentSize {
   why: string;
 }
 
-/** Size of unpacked conda packages relative to packed ones. */
-const unpackedTimes = 2.5;
+/** Size of an unpacked environment relative to its conda packages, and to its archive as one. */
+const growth = { packages: 2.5, installed: 4 };
 /** Size of a squashed image relative to its packages. */
 const imageTimes = 1.2;
 
@@ -251,7 +251,8 @@ export function sizeEnvironment(
   }
   // It is in the workspace, where Pixi keeps it for all runs.
   if (delivery === 'install') return { peakDisk: 0, keptDisk: 0, why: 'installed by Pixi in its workspace' };
-  const unpacked = Math.round(packageBytes * unpackedTimes);
+  const times = growth[isInstalled ? 'installed' : 'packages'];
+  const unpacked = Math.round(packageBytes * times);
   // An installed environment is unpacked as it arrives, or from the file that the scheduler brought.
   const packages = isInstalled ? '' : `+ its packages ${show(packageBytes)} `;
   return {
@@ -259,6 +260,6 @@ export function sizeEnvironment(
     keptDisk: unpacked,
     why:
       `archive ${show(packageBytes)} ${packages}` +
-      `+ unpacked ${show(unpacked)} (estimated at ${unpackedTimes} times)`,
+      `+ unpacked ${show(unpacked)} (estimated at ${times} times)`,
   };
 }
