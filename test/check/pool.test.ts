@@ -76,6 +76,15 @@ test('a job that no machine can run is an error at the line of the condition', a
   assert.equal(only?.fix, 'without `memory = 64 GB`, 3 would match');
 });
 
+test('processes, one for each GPU, need one machine with all of these GPUs', async (t) => {
+  const resources = 'processes = "gpus"\n[resources]\nmemory = "1 GB"\ncpus = 1\ngpus = 9\n';
+  const answer = await checked(t, { 'updraft.toml': job(resources) });
+  if (answer === undefined) return;
+  const only = answer.findings.find(({ rule }) => rule === 'no-slot');
+  assert.deepEqual([only?.level, only?.line], ['error', 9], JSON.stringify(answer));
+  assert.equal(only?.fix, 'without `gpus = 9`, 3 would match');
+});
+
 test("the user's own requirements are evaluated, too", async (t) => {
   const text = job('').replace(
     'pool = "condor"',

@@ -33,6 +33,9 @@ test('a plan is compared with the nodes of its partition, or of the default one'
   assert.equal(matching({ gpus: 4, timeSeconds: 90_000 }, { partition: 'gpu' }), 1);
   assert.equal(matching({ gpus: 4, timeSeconds: 900_000 }, { partition: 'gpu,long' }), 1);
   assert.equal(matching({ gpus: 5 }, { partition: 'gpu,long' }), 0);
+  // Processes on two nodes, one for each of their GPUs.
+  assert.equal(matching({ gpus: 4, nodes: 2 }, { partition: 'gpu,long' }), 0);
+  assert.equal(matching({ gpus: 4, nodes: 1 }, { partition: 'gpu' }), 1);
   assert.equal(matching({}, { requirements: 'avx2&ib' }), 1);
   assert.equal(matching({}, { requirements: 'avx512' }), 0);
   const nowhere = nodeFacts(plan({}, { partition: 'gpus' }), where, readNodes(listing));
