@@ -318,6 +318,20 @@ class Images(ImagesTest):
                 decode = decoding._nvjpeg(torch.device("cpu"))
             self.assertEqual((decode(["one"]), decode(["one", "two"])), (["one"], ["one", "two"]))
 
+    def test_an_nvjpeg_that_has_worked_is_asked_again(self) -> None:
+        refused = encoded(2)
+
+        def nvjpeg(files: list[Any]) -> list[Any]:
+            if bytes(files[0].tolist()) == refused:
+                raise RuntimeError("nvjpeg says no")
+            return [decoding.decode_on_cpu(bytes(one.tolist()), "") for one in files]
+
+        loader = self.bytes(encoded(0), threads=1)
+        loader._decoder.nvjpeg = nvjpeg
+        for file, counts in ((encoded(0), {"all": 1, "gpu": 1}), (refused, {"all": 1, "gpu": 0, "refused by nvJPEG": 1})):
+            self.assertEqual(loader._decoder.decode([file], ["one"], False)[1], counts)
+        self.assertIs(loader._decoder.nvjpeg, nvjpeg)
+
     def test_an_nvjpeg_that_never_works_is_left_alone(self) -> None:
         said, asked = io.StringIO(), []
 

@@ -454,6 +454,20 @@ class WithTrainer(AttemptTest):
         self.assertEqual(sorted(os.listdir("saved")), ["checkpoint-17", "checkpoint-18"])
         self.assertNotIn("no checkpoint", self.said())
 
+    def test_says_what_to_write_for_several_devices(self) -> None:
+        from transformers import TrainingArguments
+        from transformers.trainer_utils import get_last_checkpoint
+
+        with self.assertRaises(SystemExit) as refused:
+            updraft.TrainerCheckpoint().on_train_begin(unittest.mock.Mock(world_size=2), None, None)
+        said = str(refused.exception).replace(", …", ", use_cpu=True, report_to=[]")
+        arguments = said[said.index("TrainingArguments(") : said.index(", and ")]
+        with unittest.mock.patch.dict(os.environ, UPDRAFT_CHECKPOINT="own"):
+            args = eval(arguments, {"TrainingArguments": TrainingArguments, "os": os})
+        os.makedirs("own/checkpoint-200")
+        self.assertEqual(args.output_dir, "own")
+        self.assertEqual(get_last_checkpoint(args.output_dir), "own/checkpoint-200")
+
     def test_refuses_to_collect_gradients_beyond_an_epoch_and_says_what_to_do(self) -> None:
         self.assertEqual(self.attempt(lambda end: with_trainer(end, collect=4), NEVER, UPDRAFT_CHECKPOINT="saved")[0], 1)
         self.assertIn("=4 does not divide: the Trainer cannot resume that exactly. Leave out", self.said())

@@ -23,6 +23,7 @@ class Decoder:
         self._device = device
         self.nvjpeg: Any = None
         """Of a list of files, the pixels."""
+        self._has_worked = False
         if device.type == "cuda":
             try:
                 self.nvjpeg = _nvjpeg(device)
@@ -32,9 +33,7 @@ class Decoder:
     def decode(self, files: list[bytes], names: list[str], may_be_grey: bool) -> tuple[list[Any], dict[str, int]]:
         torch = get_torch()
         kinds = [kind_of(data) for data in files]
-        found: dict[int, Any] = {}
-        if self.nvjpeg is not None:
-            found = self._on_gpu([nth for nth, kind in enumerate(kinds) if kind == ""], files)
+        found = self._on_gpu([nth for nth, kind in enumerate(kinds) if kind == ""], files)
         counts = collections.Counter({"all": len(files), "gpu": len(found)})
         for nth, data in enumerate(files):
             if nth not in found:
@@ -52,22 +51,23 @@ class Decoder:
         return [found[nth] for nth in range(len(files))], counts
 
     def _on_gpu(self, numbers: list[int], files: list[bytes]) -> dict[int, Any]:
-        torch = get_torch()
-        data = [torch.frombuffer(files[nth], dtype=torch.uint8) for nth in numbers]
-        if not data:
+        torch, nvjpeg = get_torch(), self.nvjpeg
+        if nvjpeg is None or not numbers:
             return {}
+        data = [torch.frombuffer(files[nth], dtype=torch.uint8) for nth in numbers]
         try:
-            return dict(zip(numbers, self.nvjpeg(data)))
+            found = dict(zip(numbers, nvjpeg(data)))
         except (RuntimeError, TypeError, ValueError) as error:
             # One that it refuses, or a torchvision that takes one at a time.
             said, found = str(error).strip().split("\n")[0], {}
             for nth, one in zip(numbers, data):
                 with contextlib.suppress(RuntimeError):
-                    [found[nth]] = self.nvjpeg([one])
-            if not found:
+                    [found[nth]] = nvjpeg([one])
+            if not found and not self._has_worked and self.nvjpeg is not None:
                 self.nvjpeg = None
                 say(f"images are decoded on the CPU, because nvJPEG does not work here: {said}")
-            return found
+        self._has_worked = self._has_worked or len(found) > 0
+        return found
 
 
 def _nvjpeg(device: Any) -> Any:

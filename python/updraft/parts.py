@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import importlib
 import os
 import pathlib
-from typing import Any, Callable, Iterator
+from typing import Any, Callable
 
 from .errors import Refused, refusal
 from .files import sized
 from .loaded import get_torch
 from .reading import DataUnpickler
+from .state import Path, mapped
 
 _PART = "updraft part"
-_Path = tuple[Any, ...]
 
 
 def take_parts(state: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """A checkpoint without the tensors of which each process has a part, and these by their name."""
     parts: dict[str, Any] = {}
 
-    def take(one: Any, path: _Path) -> Any:
+    def take(one: Any, path: Path) -> Any:
         name = "/".join(map(str, path))
         parts[name] = one.detach()
         return {_PART: name, "path": list(path), "dtype": one.dtype}
 
-    return _replaced(state, lambda one: hasattr(one, "to_local"), take), parts
+    return mapped(state, lambda one: hasattr(one, "to_local"), take), parts
 
 
 def write_parts(folder: str, rank: int, parts: dict[str, Any]) -> dict[str, list[int]]:
@@ -38,9 +37,10 @@ def write_parts(folder: str, rank: int, parts: dict[str, Any]) -> dict[str, list
     return {name: sized(os.path.join(folder, name)) for name in os.listdir(folder) if name.startswith(begins)}
 
 
-def read_parts(state: dict[str, Any], folder: str, like: Callable[[_Path], Any], trusts: bool) -> dict[str, Any]:
+def read_parts(state: dict[str, Any], folder: str, like: Callable[[Path], Any], trusts: bool) -> dict[str, Any]:
     """A checkpoint with its parts, laid out as this training has them: over other processes, or over none."""
-    found = {one[_PART]: one for _, one in _placeholders(state, ())}
+    found: dict[str, Any] = {}
+    mapped(state, _is_placeholder, lambda one, _: found.setdefault(one[_PART], one))
     if not found:
         return state
     empty = get_torch().empty_like
@@ -51,33 +51,11 @@ def read_parts(state: dict[str, Any], folder: str, like: Callable[[_Path], Any],
         metadata = _metadata_of(folder)
         reader.read_metadata = lambda *_, **__: metadata
     checkpoint.load(wanted, storage_reader=reader)
-    return _replaced(state, _is_placeholder, lambda one, _: wanted[one[_PART]])  # type: ignore[no-any-return]
+    return mapped(state, _is_placeholder, lambda one, _: wanted[one[_PART]])  # type: ignore[no-any-return]
 
 
 def _is_placeholder(value: Any) -> bool:
     return isinstance(value, dict) and _PART in value
-
-
-def _placeholders(value: Any, path: _Path) -> Iterator[tuple[_Path, Any]]:
-    if _is_placeholder(value):
-        yield path, value
-    elif isinstance(value, (dict, list, tuple)):
-        for place, one in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _placeholders(one, (*path, place))
-
-
-def _replaced(value: Any, is_wanted: Callable[[Any], bool], made: Callable[[Any, _Path], Any], path: _Path = ()) -> Any:
-    if is_wanted(value):
-        return made(value, path)
-    if isinstance(value, dict):
-        # The type is kept: a state_dict has metadata as an attribute.
-        twin = copy.copy(value)
-        for name, one in value.items():
-            twin[name] = _replaced(one, is_wanted, made, (*path, name))
-        return twin
-    if type(value) in (list, tuple) and not all(type(one) is int for one in value):
-        return type(value)(_replaced(one, is_wanted, made, (*path, place)) for place, one in enumerate(value))
-    return value
 
 
 class _MetadataUnpickler(DataUnpickler):

@@ -15,6 +15,7 @@ from typing import Any, Callable, Optional
 from .leaving import exit_now
 from .loaded import get_torch, is_tensor, private
 from .reading import DataUnpickler
+from .state import mapped
 
 START = (
     'For a training of several processes, write `[train] processes = "gpus"`, or use torchrun, and call '
@@ -201,21 +202,11 @@ class Ranks:
 
 def _packed(value: Any) -> bytes:
     """Random numbers' states and plain values. A store can be written to by others: what comes is read as data."""
-    return pickle.dumps(_mapped(value, is_tensor, lambda one: bytes(one.tolist())), 4)
+    return pickle.dumps(mapped(value, is_tensor, lambda one, _: bytes(one.tolist())), 4)
 
 
 def _unpacked(data: bytes) -> Any:
-    def made(one: bytes) -> Any:
+    def made(one: bytes, _: Any) -> Any:
         return get_torch().frombuffer(bytearray(one), dtype=get_torch().uint8)
 
-    return _mapped(DataUnpickler(io.BytesIO(data)).load(), lambda one: isinstance(one, bytes), made)
-
-
-def _mapped(value: Any, is_wanted: Callable[[Any], bool], made: Callable[[Any], Any]) -> Any:
-    if is_wanted(value):
-        return made(value)
-    if isinstance(value, dict):
-        return {name: _mapped(one, is_wanted, made) for name, one in value.items()}
-    if isinstance(value, (list, tuple)) and not all(type(one) is int for one in value):
-        return type(value)(_mapped(one, is_wanted, made) for one in value)
-    return value
+    return mapped(DataUnpickler(io.BytesIO(data)).load(), lambda one: isinstance(one, bytes), made)

@@ -8,7 +8,7 @@ import copy
 import pickle
 import types
 import weakref
-from typing import Any, Iterable, Iterator, Optional
+from typing import Any, Callable, Iterable, Iterator, Optional
 
 from .loaded import get_torch, is_tensor, private
 
@@ -171,37 +171,46 @@ class Gradients:
         return sum(private(one, "_version", "PyTorch", so) or 0 for one in self._parameters[name])
 
 
-def on_host(value: Any, buffers: dict[Any, Any], path: tuple[Any, ...] = ()) -> Any:
-    """A copy of the state that the training cannot change, tensors in buffers of the host that are used again."""
-    copied = _copy_to_host(value, buffers, path)
-    torch = get_torch()
-    if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
-        torch.cuda.synchronize()
-    return copied
+Path = tuple[Any, ...]
 
 
-def _copy_to_host(value: Any, buffers: dict[Any, Any], path: tuple[Any, ...]) -> Any:
-    torch = get_torch()
-    if torch is not None and isinstance(value, torch.Tensor):
-        if value.is_sparse:
-            return value.detach().cpu().clone()
-        buffer = buffers.get(path)
-        if buffer is None or buffer.shape != value.shape or buffer.dtype != value.dtype:
-            buffer = torch.empty(value.shape, dtype=value.dtype, device="cpu", pin_memory=value.is_cuda)
-            buffers[path] = buffer
-        return buffer.copy_(value.detach(), non_blocking=True)
+def mapped(value: Any, is_wanted: Callable[[Any], bool], made: Callable[[Any, Path], Any], path: Path = ()) -> Any:
+    """A copy of dicts, lists and tuples, with what is wanted among them made into something else, by its path."""
+    if is_wanted(value):
+        return made(value, path)
     if isinstance(value, dict):
         # The type is kept: a state_dict has metadata as an attribute.
         twin = copy.copy(value)
-        for key, one in value.items():
-            twin[key] = _copy_to_host(one, buffers, (*path, key))
+        for name, one in value.items():
+            twin[name] = mapped(one, is_wanted, made, (*path, name))
         return twin
     if isinstance(value, list) or type(value) is tuple:
         # A generator's state is 625 numbers.
         return type(value)(
-            one if type(one) is int else _copy_to_host(one, buffers, (*path, place)) for place, one in enumerate(value)
+            one if type(one) is int else mapped(one, is_wanted, made, (*path, place)) for place, one in enumerate(value)
         )
-    return copy.deepcopy(value)
+    return value
+
+
+def on_host(value: Any, buffers: dict[Any, Any]) -> Any:
+    """A copy of the state that the training cannot change, tensors in buffers of the host that are used again."""
+    torch = get_torch()
+
+    def copied(one: Any, path: Path) -> Any:
+        if not is_tensor(one):
+            return copy.deepcopy(one)
+        if one.is_sparse:
+            return one.detach().cpu().clone()
+        buffer = buffers.get(path)
+        if buffer is None or buffer.shape != one.shape or buffer.dtype != one.dtype:
+            buffer = torch.empty(one.shape, dtype=one.dtype, device="cpu", pin_memory=one.is_cuda)
+            buffers[path] = buffer
+        return buffer.copy_(one.detach(), non_blocking=True)
+
+    copies = mapped(value, lambda one: not (isinstance(one, (dict, list)) or type(one) is tuple), copied)
+    if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
+        torch.cuda.synchronize()
+    return copies
 
 
 def without_functions(state: Any) -> Any:

@@ -92,7 +92,11 @@ class TrainerHooks:
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         if args.world_size > 1 or getattr(args, "n_gpu", 1) > 1:
-            raise SystemExit("updraft: TrainerCheckpoint is for one device; with several, use save_steps")
+            raise SystemExit(
+                "updraft: TrainerCheckpoint is for one device. With several, leave it out and let the Trainer save: "
+                'TrainingArguments(os.environ["UPDRAFT_CHECKPOINT"], save_steps=200, save_total_limit=2, …), and '
+                "trainer.train(resume_from_checkpoint=transformers.trainer_utils.get_last_checkpoint(args.output_dir))"
+            )
         if getattr(args, "save_only_model", False):
             raise SystemExit("updraft: TrainerCheckpoint needs save_only_model=False, to resume")
         if state.global_step == 0 and self._names() and not self._starts_over:
