@@ -66,7 +66,8 @@ async function sourcesOf(
 /** What the plan knows of each job; values of the matrix and names only if not all jobs are alike. */
 function plannedJobs(plan: Plan): Map<string, PlannedJob> {
   const byId = new Map<string, PlannedJob>();
-  const { results: directions, run } = plan.spec;
+  const { run, search } = plan.spec;
+  const directions = search === undefined ? plan.spec.results : directionsOf(plan.spec, search);
   const names = jobNames(plan.jobs);
   const known = plan.jobs.filter(({ parameters }) => directions ?? Object.keys(parameters).length > 0);
   const cells = withJsonNumbers(known.map(({ parameters }) => parameters));
@@ -81,6 +82,19 @@ function plannedJobs(plan: Plan): Map<string, PlannedJob> {
     }
   }
   return byId;
+}
+
+/** What [search] says of its metric counts beside [results]. */
+function directionsOf({ results = {} }: Plan['spec'], search: NonNullable<Plan['spec']['search']>) {
+  const { direction, metric } = search;
+  if (direction === undefined) return results;
+  const { smallerIsBetter = [], largerIsBetter = [] } = results;
+  return direction === 'minimize'
+    ? { ...results, smallerIsBetter: [...smallerIsBetter, metric] }
+    : {
+        smallerIsBetter: smallerIsBetter.filter((one) => one !== metric),
+        largerIsBetter: [...largerIsBetter, metric],
+      };
 }
 
 /** What the run's pool knows beyond the journals. */

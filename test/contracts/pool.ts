@@ -1,18 +1,24 @@
 import assert from 'node:assert/strict';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { systemClock } from '@updraft/base';
 import { loadPlan } from '../../src/job/load-plan.ts';
-import { attemptFiles, attemptFolder, resultsFolder } from '@updraft/account/run-folder';
+import {
+  attemptFiles,
+  attemptFolder,
+  resultsFolder,
+  runFiles,
+  sandboxFiles,
+} from '@updraft/account/run-folder';
 import type { Plan } from '../../src/job/plan.ts';
 import { poolTraits } from '../../src/job/pool-traits.ts';
 import type { PoolName } from '../../src/job/spec.ts';
-import type { RunState } from '@updraft/account/journal';
+import { type RunState, stoppedEarly } from '@updraft/account/journal';
 import { poolKind } from '../../src/pool/open-pool.ts';
 import type { Pool } from '../../src/pool/pool.ts';
 import { requestStop, readRunState } from '../../src/run/run-states.ts';
-import { retryRun } from '../../src/run/rounds.ts';
+import { retryRun, unfinishedJobs } from '../../src/run/rounds.ts';
 import { submitRun } from '../../src/run/submit-run.ts';
 import type { MeetingPlace } from '../pool.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -152,17 +158,94 @@ export function poolContract(name: string, open: OpenPool, meet: Meet = inTempor
       ['sh train.sh 2', 'sh train.sh 2 corrected'],
     );
   });
+
+  test(`${name}: the worse trial of a search is stopped early, and one that is evicted reports a rung once`, async (t) => {
+    const opened = await project(t, name, open, meet, searchFiles);
+    if (opened === undefined) return;
+    const { pool, plan, marks } = opened;
+    const { folder: run } = await submitRun(plan, pool, options);
+    t.after(() => pool.stop(run, ['0000', '0001']).catch(() => undefined));
+    const go = (mark: string): Promise<void> => writeFile(path.join(marks, mark), '');
+    const rungsOf = ({ jobs }: RunState, index: number) =>
+      (jobs[index]?.attempts ?? []).flatMap(({ agent }) => agent?.training?.rungs ?? []);
+
+    await go('0-0');
+    await until(pool, run, (state) => rungsOf(state, 0).length === 1);
+    await pool.evict(run, '0000');
+    await go('1-0');
+    const stopped = await until(pool, run, ({ jobs }) => jobs[1]?.status === 'ended');
+    assert.deepEqual(stopped.jobs[1] && stoppedEarly(stopped.jobs[1])?.rung, 1);
+    await go('0-1');
+    const ended = await until(pool, run, ({ endedAt }) => endedAt !== undefined);
+    assert.deepEqual(outcomes(ended), ['success', 'success']);
+    assert.deepEqual(
+      [0, 1].map((job) =>
+        rungsOf(ended, job).map(({ rung, seen, better, goesOn }) => [rung, seen, better, goesOn]),
+      ),
+      [
+        [
+          [1, 1, 0, true],
+          [2, 1, 0, true],
+        ],
+        [[1, 2, 1, false]],
+      ],
+    );
+    assert.equal(ended.jobs[0]?.attempts.length, 2);
+    assert.deepEqual(await readdir(path.join(run, runFiles.notes, 'rung-1')), ['0000_1_0.9', '0001_1_0.8']);
+    assert.deepEqual(await readdir(path.join(run, runFiles.notes, 'rung-2')), ['0000_2_0.9']);
+    assert.deepEqual(await readdir(resultsFolder(run, '0001')), ['.updraft.json']);
+    assert.notDeepEqual(await readdir(path.join(run, runFiles.jobs, '0001', sandboxFiles.checkpoint)), []);
+    assert.deepEqual(await unfinishedJobs(run, ended.jobs), [], 'nothing is left to retry');
+  });
 }
+
+/** Each epoch waits for a mark; trial 1 ends only if it is asked to. */
+const searchFiles = (marks: string): Record<string, string> => ({
+  'updraft.toml': [
+    'name = "contract"',
+    '[train]',
+    'command = "sh train.sh {index}"',
+    'files = ["train.sh"]',
+    'outputs = ["model.pt"]',
+    'checkpoint = "ckpt"',
+    '[resources]',
+    'cpus = 1',
+    'memory = "1 GB"',
+    'disk = "64 MB"',
+    '[search]',
+    'trials = 2',
+    'metric = "val_accuracy"',
+    'epochs = [1, 2]',
+    'eta = 2',
+    'ranges = { lr = { log = [1e-4, 0.1] } }',
+    '',
+  ].join('\n'),
+  'train.sh': [
+    `trap 'exit 85' TERM`,
+    'n=$(cat ckpt/n 2> /dev/null || echo 0)',
+    'while [ $n -lt 2 ]; do',
+    `  while [ ! -e "${marks}/$1-$n" ]; do sleep 0.1; done`,
+    '  n=$((n + 1)); echo $n > ckpt/n.part; mv ckpt/n.part ckpt/n',
+    '  echo "epoch $n val_accuracy 0.$((9 - $1))"',
+    'done',
+    'echo $n > model.pt',
+    '',
+  ].join('\n'),
+});
 
 async function project(
   t: TestContext,
   name: string,
   open: OpenPool,
   meet: Meet,
+  filesOf = (marks: string): Record<string, string> => ({
+    'updraft.toml': jobFile,
+    'train.sh': train(marks),
+  }),
 ): Promise<(Opened & { plan: Plan; marks: string }) | undefined> {
   const marks = await meet(t);
   if (marks === undefined) return undefined;
-  const opened = await open(t, { 'updraft.toml': jobFile, 'train.sh': train(marks.onWorker) });
+  const opened = await open(t, filesOf(marks.onWorker));
   if (opened === undefined) return undefined;
   const plan = await loadPlan(opened.folder, { cwd: opened.folder });
   // Set here, so that a pool that no job file can name passes the suite too.

@@ -61,6 +61,15 @@ test('normal differences are not suspicious', () => {
   assert.deepEqual(suspected(own), [], 'clusters of one job each may be anything');
 });
 
+test('a trial that was stopped early is short, and not suspicious', () => {
+  const jobs = among({ seconds: 30, bytes: 0 });
+  assert.deepEqual(suspected(jobs), ['1.90']);
+  const report = { rung: 1, at: 1, unit: 'epochs', metric: 'acc', value: 0.1, seen: 3, better: 2 } as const;
+  const training = { command: 'train', rungs: [{ ...report, goesOn: false }] };
+  const attempts = jobs.at(-1)?.attempts.map((one) => ({ ...one, agent: { training } }));
+  assert.deepEqual(suspected(jobs.with(-1, { ...jobs.at(-1), attempts } as unknown as JobHistory)), []);
+});
+
 test('DAG nodes are alike if their names differ only in numbers', () => {
   const nodes = Array.from({ length: 20 }, (_, at) =>
     job({ id: `${at}.0`, node: `train-${at}`, seconds: at === 7 ? 5 : 3600 }),

@@ -1,6 +1,7 @@
 import { Fault } from '../fault/fault.ts';
 import type { AttemptHistory, JobHistory } from '../history/history.ts';
 import { formatSize } from '@updraft/base';
+import { stoppedEarly } from '../journal/describe-attempt.ts';
 import { jobName, type JobName } from './job-names.ts';
 import { secondsOf } from './sites.ts';
 import { formatSeconds } from '@updraft/view/format';
@@ -63,7 +64,10 @@ const gap = 2;
 const [minSeconds, minBytes] = [60, 10_000];
 
 function suspectsOf(jobs: readonly JobHistory[]): Suspect[] {
-  const good = jobs.filter(({ outcome, attempts }) => outcome === 'success' && attempts.length > 0);
+  // A trial that was stopped early is short, and says so.
+  const good = jobs.filter(
+    (job) => job.outcome === 'success' && job.attempts.length > 0 && stoppedEarly(job) === undefined,
+  );
   return [...Map.groupBy(good, kindOf).values()].flatMap((alike) => {
     const figures = alike.map(figuresOf);
     const seconds = standout(

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { counted, printable } from '@updraft/base';
-import type { RunState } from '@updraft/account/journal';
+import { type RunState, stoppedEarly } from '@updraft/account/journal';
 import type { Document } from '@updraft/view/document';
 import type { Cli } from '../cli.ts';
 import { addHelp } from '../help.ts';
@@ -56,7 +56,14 @@ function statusPage({ clock, outIsTerminal }: Cli, state: RunState): Document {
 
 function totals({ jobs, tally }: RunState): string {
   const unknown = jobs.filter(({ isUntold }) => isUntold).length;
-  const { total, ...parts } = { ...tally, waiting: tally.waiting - unknown, unknown };
+  const early = jobs.filter((job) => stoppedEarly(job) !== undefined).length;
+  const { total, ...parts } = {
+    ...tally,
+    success: tally.success - early,
+    'stopped-early': early,
+    waiting: tally.waiting - unknown,
+    unknown,
+  };
   const counts = Object.entries(parts).filter(([, count]) => count > 0);
   const words = counts.map(([part, count]) => `${count} ${part}`).join(', ');
   return `${counted(total, 'job')}${words === '' ? '' : `, ${words}`}`;
