@@ -82,7 +82,10 @@ function tryTraining({ repository, script, shorter = '', folder = '.', data, mor
     result.init = 'ok';
     const command =
       /^command = (".*")$/m.exec(readFileSync(path.join(cwd, 'updraft.toml'), 'utf8'))?.[1] ?? '""';
-    const whole = JSON.stringify(`${JSON.parse(command) as string} ${shorter}`.trim());
+    const asked = (JSON.parse(command) as string).replaceAll(/ (-\S+) CHANGE-ME/g, (all, flag: string) =>
+      ` ${shorter} `.includes(` ${flag} `) ? '' : all,
+    );
+    const whole = JSON.stringify(`${asked} ${shorter}`.trim());
     const set = ['--set', `train.command=${whole}`];
     result.check = said(updraft(cwd, 'check', '--json', ...set).stdout);
     if (values['check-only'] === true) return result;

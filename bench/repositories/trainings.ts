@@ -43,9 +43,7 @@ export const trainings: readonly Training[] = [
     'train.py',
     '--dataset cifar10 --net_type resnet --depth 20 --epochs 1 --batch_size 16 --workers 0',
   ),
-  training('davda54/sam', 'train.py', '--epochs 1 --depth 10 --width_factor 1 --threads 0', {
-    folder: 'example',
-  }),
+  training('davda54/sam', 'example/train.py', '--epochs 1 --depth 10 --width_factor 1 --threads 0'),
   training(
     'eladhoffer/convNet.pytorch',
     'main.py',

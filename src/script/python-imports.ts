@@ -76,9 +76,10 @@ export function isLocalModule(
 ): boolean {
   if (found.module.startsWith('.')) return true;
   const first = found.module.split('.')[0] ?? '';
+  const isOther = (file: string): boolean => file !== importer || !importer.includes('/');
   // The agent places it beside every training.
   return (
     first === 'updraft' ||
-    sent.some((file) => new RegExp(`(^|/)${first}(\\.py$|/.*\\.py$)`).test(file) && file !== importer)
+    sent.some((file) => new RegExp(`(^|/)${first}(\\.py$|/.*\\.py$)`).test(file) && isOther(file))
   );
 }

@@ -56,18 +56,20 @@ class CodeReader {
     if (found !== undefined) this.#file(found);
   }
 
-  #file(sent: SentText): void {
+  #file(sent: SentText, isOptional = false): void {
     const kind = kindOf(sent);
-    if (kind === undefined || this.files.has(sent.file)) return;
+    const known = this.files.get(sent.file);
+    if (kind === undefined || (known !== undefined && (isOptional || !known.isOptional))) return;
     if (kind === 'shell') {
-      this.files.set(sent.file, { ...sent, kind });
+      this.files.set(sent.file, { ...sent, kind, isOptional });
       this.shell(sent.text, (line) => ({ file: sent.file, line }));
       return;
     }
     const script = readScript(sent.text);
-    this.files.set(sent.file, { ...sent, kind, script });
+    this.files.set(sent.file, { ...sent, kind, script, isOptional });
     for (const found of script.imports)
-      for (const next of localModules(found, sent.file, this.#sent)) this.#file(next);
+      for (const next of localModules(found, sent.file, this.#sent))
+        this.#file(next, isOptional || found.when !== 'always');
   }
 }
 
@@ -95,7 +97,10 @@ export interface RunCommand extends Pick<ShellCommand, 'words' | 'before'> {
 }
 
 /** A file sent with the job that it runs or imports. */
-type CodeFile = SentText & ({ kind: 'shell' } | { kind: 'python'; script: ScriptFacts });
+type CodeFile = SentText & {
+  /** Only code that may never run imports it. */
+  isOptional: boolean;
+} & ({ kind: 'shell' } | { kind: 'python'; script: ScriptFacts });
 
 /** What a job runs, as far as it can be read. */
 export interface JobCode {
@@ -216,7 +221,7 @@ function importedBy(files: JobCode['files'], sent: readonly string[]): Use[] {
       .map(({ module, line, when }) => ({
         name: module.split('.')[0] ?? module,
         place: { file: file.file, line },
-        isCertain: when === 'always',
+        isCertain: when === 'always' && !file.isOptional,
       }));
   });
 }

@@ -67,3 +67,21 @@ test('commands in sh -c and in substitutions are found', () => {
     'updraft.toml:3 nproc',
   ]);
 });
+
+test('what a file needs that only a function imports is not certain, unless another file needs it', () => {
+  const sent = {
+    'train.py': 'def log():\n    import board\ndef f():\n    import both\nimport both\n',
+    'board.py': 'import tensorflow\n',
+    'both.py': 'import numpy\n',
+  };
+  assert.deepEqual(uses(sent).modules, ['board.py:1 tensorflow?', 'both.py:1 numpy']);
+});
+
+test('a module that imports itself, as its own program, is there; one in a package imports another', () => {
+  const sent = {
+    'train.py': 'import drop\nimport pkg.datasets\n',
+    'drop.py': 'if __name__ == "__main__":\n    from drop import x\n',
+    'pkg/datasets.py': 'import datasets\n',
+  };
+  assert.deepEqual(uses(sent).modules, ['pkg/datasets.py:1 datasets']);
+});
