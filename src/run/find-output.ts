@@ -2,8 +2,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { diskFiles, parseSubmit } from '@updraft/htcondor/submit';
 import type { Env } from '@updraft/base';
-import { runFiles } from '@updraft/account/run-folder';
-import { readJournal } from '@updraft/account/journal';
+import { readRunJournal } from '@updraft/account/journal';
 import { condorFiles, isAdopted } from '../pool/htcondor.ts';
 import { readPlan } from '../pool/pool.ts';
 
@@ -24,7 +23,7 @@ export async function findOutput(
   if (!(await isAdopted(runFolder))) return 'with-the-attempt';
   const text = await readFile(path.join(runFolder, condorFiles.submit), 'utf8');
   const { folder, file } = await readPlan(runFolder);
-  const { entries } = await readJournal(path.join(runFolder, runFiles.journal));
+  const entries = await readRunJournal(runFolder);
   const submitted = entries.find((entry) => entry.kind === 'submitted');
   const { queues } = parseSubmit(text, {
     file,

@@ -6,7 +6,7 @@ import { identifyProcess, withLease } from '@updraft/base/processes';
 import { removeTree } from '@updraft/base/disk';
 import { Fault } from '@updraft/account/fault';
 import { roundFolder, runFiles, resultsFolder } from '@updraft/account/run-folder';
-import { openJournal, readJournal, type RunState, type JobState } from '@updraft/account/journal';
+import { openJournal, readRunJournal, type RunState, type JobState } from '@updraft/account/journal';
 import { nextBatch } from '@updraft/account/recovery';
 import type { Plan, PlannedFile } from '../job/plan.ts';
 import type { Train } from '../job/spec.ts';
@@ -164,7 +164,7 @@ async function withRounds<T>(
 
 /** Whether the scheduler has earlier rounds, but not the latest. */
 async function isPending(runFolder: string): Promise<boolean> {
-  const { entries } = await readJournal(path.join(runFolder, runFiles.journal));
+  const entries = await readRunJournal(runFolder);
   const last = entries.findLast((entry) => entry.kind === 'round-started')?.round ?? 1;
   const taken = entries.filter((entry) => entry.kind === 'submitted').map(({ round = 1 }) => round);
   return taken.length > 0 && !taken.includes(last);

@@ -11,9 +11,9 @@ import { identifyProcess } from '@updraft/base/processes';
 import { removeTree, replaceFile } from '@updraft/base/disk';
 import { shellQuote } from '@updraft/base';
 import { Fault } from '@updraft/account/fault';
-import { runFiles, runsFolder } from '@updraft/account/run-folder';
+import { runsFolder } from '@updraft/account/run-folder';
 import { makePlan, type Plan } from '../job/plan.ts';
-import { readJournal } from '@updraft/account/journal';
+import { readRunJournal } from '@updraft/account/journal';
 import { askCondorOnce, condorFiles, CondorTools } from '../pool/htcondor.ts';
 import { pluginScript } from '../pool/launcher.ts';
 import { findAgent, placePackedAgent } from '../pool/find-agent.ts';
@@ -69,7 +69,7 @@ export async function plannedRun(
 async function findOpenRun(plan: Plan, text: string, wanted: WantedRun): Promise<string | undefined> {
   const { same } = await findEarlier(plan);
   if (same === undefined) return undefined;
-  const { entries } = await readJournal(path.join(same.folder, runFiles.journal));
+  const entries = await readRunJournal(same.folder);
   const isOwn = Date.parse(entries[0]?.t ?? '') >= wanted.since;
   if (same.isEnded && !isOwn && entries.some(({ kind }) => kind === 'submitted')) return undefined;
   const read = (name: string): Promise<string | undefined> =>

@@ -1,7 +1,9 @@
 import { type FileHandle, open, stat } from 'node:fs/promises';
+import path from 'node:path';
 import { defined } from '@updraft/base';
 import { Fault } from '../fault/fault.ts';
 import { decode } from './codec.ts';
+import { runFiles } from './layout.ts';
 import type { CurveEntry, Entry } from './entry.ts';
 import type { Damage } from './state.ts';
 import { isCurveEntry, isProgressLine } from './training-curve.ts';
@@ -155,8 +157,8 @@ export class JournalTail {
 }
 
 /** Reads an entire journal, and counts its unreadable lines, also a torn last one; a missing one is empty. */
-export async function readJournal(path: string): Promise<{ entries: Entry[]; garbled: number }> {
-  const tail = new JournalTail(path);
+export async function readJournal(file: string): Promise<{ entries: Entry[]; garbled: number }> {
+  const tail = new JournalTail(file);
   const all: Entry[] = [];
   await readWhole(tail, (entries) => {
     for (const entry of entries) all.push(entry);
@@ -175,8 +177,8 @@ export async function readWhole(tail: JournalTail, take: (entries: Entry[]) => v
 const endBytes = 4096;
 
 /** The first entry of a journal and its last ones, without what is between; empty where it is damaged. */
-export async function readJournalEnds(path: string): Promise<{ first?: Entry; last: Entry[] }> {
-  await using file = await open(path, 'r');
+export async function readJournalEnds(journal: string): Promise<{ first?: Entry; last: Entry[] }> {
+  await using file = await open(journal, 'r');
   const { size } = await file.stat();
   const at = Math.max(0, size - endBytes);
   const end = await textAt(file, at, endBytes);
@@ -205,6 +207,10 @@ function decodedLine(line: string): Entry | undefined {
   const entry = decode(line);
   return typeof entry === 'string' ? undefined : entry;
 }
+
+/** The entries of a run's own journal. */
+export const readRunJournal = async (runFolder: string): Promise<Entry[]> =>
+  (await readJournal(path.join(runFolder, runFiles.journal))).entries;
 
 /** Calls `take` with each report of the training in an attempt's journal, in order; not all are in memory at once. */
 export async function eachProgress(journal: string, take: (entry: CurveEntry) => void): Promise<void> {

@@ -12,7 +12,7 @@ import {
   isProgressLine,
   type JobState,
   JournalTail,
-  readJournal,
+  readRunJournal,
   readWhole,
   type RunState,
 } from '@updraft/account/journal';
@@ -32,7 +32,7 @@ export async function explainRun(
 ): Promise<Explanation[]> {
   // A copy of a run may lack its plan; its journals are explained anyway.
   const plan = await readPlan(folder).catch(() => undefined);
-  const journal = (await readJournal(path.join(folder, runFiles.journal))).entries;
+  const journal = await readRunJournal(folder);
   const pool = poolKind(state.pool);
   const account = await pool?.account(folder);
   const isSupervised = await hasSupervisor(folder, state, pool);

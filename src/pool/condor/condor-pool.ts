@@ -4,7 +4,7 @@ import { applyRules, type Env, isThere } from '@updraft/base';
 import { identifyProcess } from '@updraft/base/processes';
 import { Fault } from '@updraft/account/fault';
 import { runFiles } from '@updraft/account/run-folder';
-import { readJournal } from '@updraft/account/journal';
+import { readRunJournal } from '@updraft/account/journal';
 import { policyOf } from '@updraft/account/recovery';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -143,7 +143,7 @@ async function submitRounds(
   const tools = await CondorTools.find(env);
   const myself = identifyProcess(pid);
   if (myself === undefined) throw new Fault('pool-unreachable', 'this machine has no /proc');
-  const { entries } = await readJournal(path.join(runFolder, runFiles.journal));
+  const entries = await readRunJournal(runFolder);
   const rounds = entries.flatMap((entry) => (entry.kind === 'round-started' ? [entry.round] : []));
   const plan = await roundPlan(runFolder, rounds.at(-1) ?? 1);
   const agent =
@@ -162,7 +162,7 @@ async function likelyProfile({ spec }: Plan, env: Env): Promise<Profile> {
 
 /** HTCondor's ids of a run's jobs, of each job the latest last. */
 async function idsOf(runFolder: string): Promise<Map<string, string[]>> {
-  const { entries } = await readJournal(path.join(runFolder, runFiles.journal));
+  const entries = await readRunJournal(runFolder);
   return jobIds(entries, entries.find((entry) => entry.kind === 'run-created')?.jobs ?? []);
 }
 
@@ -175,7 +175,7 @@ async function latestIds(runFolder: string): Promise<Map<string, string>> {
 
 /** Whether the complete run was asked to stop, and nothing was submitted since. */
 async function isAllStopped(runFolder: string): Promise<boolean> {
-  const { entries } = await readJournal(path.join(runFolder, runFiles.journal));
+  const entries = await readRunJournal(runFolder);
   const last = entries.findLast(({ kind }) => kind === 'stop-requested' || kind === 'round-started');
   return last?.kind === 'stop-requested' && last.jobs === 'all';
 }

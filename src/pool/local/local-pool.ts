@@ -11,7 +11,7 @@ import { attemptFolder, runFiles, runFolderFull } from '@updraft/account/run-fol
 import type { Plan } from '../../job/plan.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
 import { variantsOf } from '../../job/variants.ts';
-import { fold, readJournal } from '@updraft/account/journal';
+import { fold, readRunJournal } from '@updraft/account/journal';
 import { agentCommand } from '../find-agent.ts';
 import { findImageRunner } from '../image-command.ts';
 import type { Kill, Pool, PoolKind, PoolRecords, PoolContext, SupervisorState } from '../pool.ts';
@@ -133,7 +133,7 @@ const describe = ({ cpus, gpus, memoryBytes }: Machine): string =>
 
 /** Evicts a job's agent with SIGTERM, as an owner who wants the machine back does. */
 async function evictAgent(runFolder: string, job: string, kill: Kill): Promise<void> {
-  const { jobs } = fold((await readJournal(path.join(runFolder, runFiles.journal))).entries);
+  const { jobs } = fold(await readRunJournal(runFolder));
   const attempt = jobs.find(({ id }) => id === job)?.attempts.at(-1)?.number ?? 1;
   const claim = await readClaim(attemptFolder(runFolder, job, attempt));
   if (claim === undefined || 'void' in claim || livenessOf(claim) !== 'alive')

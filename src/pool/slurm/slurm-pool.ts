@@ -12,13 +12,14 @@ import {
 import { identifyProcess } from '@updraft/base/processes';
 import { Fault } from '@updraft/account/fault';
 import { sentAuthorities } from '@updraft/pelican/trust';
-import { runFiles, attemptFolder } from '@updraft/account/run-folder';
+import { attemptFolder } from '@updraft/account/run-folder';
 import { variantsOf } from '../../job/variants.ts';
 import type { Plan } from '../../job/plan.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
 import {
   openJournal,
   readJournal,
+  readRunJournal,
   damageOf,
   type Entry,
   type EntrySource,
@@ -155,7 +156,7 @@ async function submitRounds(runFolder: string, { self, env, clock, pid }: PoolCo
   const tools = await SlurmTools.find(env);
   const myself = identifyProcess(pid);
   if (myself === undefined) throw new Fault('pool-unreachable', 'this machine has no /proc');
-  const { entries } = await readJournal(path.join(runFolder, runFiles.journal));
+  const entries = await readRunJournal(runFolder);
   const rounds = entries.filter((entry) => entry.kind === 'round-started');
   const taken = new Set(entries.flatMap((entry) => (entry.kind === 'submitted' ? [entry.round ?? 1] : [])));
   await mkdir(path.join(runFolder, slurmFiles.said), { recursive: true });
@@ -215,7 +216,7 @@ async function submitArray(
   round: number,
   submitter: Submitter<SlurmTools>,
 ): Promise<number> {
-  const { entries } = await readJournal(path.join(runFolder, runFiles.journal));
+  const entries = await readRunJournal(runFolder);
   const run = entries.find((entry) => entry.kind === 'run-created')?.run ?? path.basename(runFolder);
   const file = path.join(runFolder, slurmRoundFiles(round).script);
   return await requestOnce(runFolder, submitter, {

@@ -1,9 +1,7 @@
-import path from 'node:path';
 import type { Clock } from '@updraft/base';
-import { runFiles } from '@updraft/account/run-folder';
 import {
   type Entry,
-  readJournal,
+  readRunJournal,
   type FaultRecord,
   type JobState,
   type Outcome,
@@ -22,7 +20,7 @@ export const taskName = ({ array, index }: TaskId): string => `${array}_${index}
 
 /** Slurm's current ids of a run's jobs; jobs never submitted have none. */
 export async function latestTasks(runFolder: string): Promise<Map<string, TaskId>> {
-  const { entries } = await readJournal(path.join(runFolder, runFiles.journal));
+  const entries = await readRunJournal(runFolder);
   return tasksOf(entries);
 }
 

@@ -2,8 +2,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { type EventOf, readEventLog } from '@updraft/htcondor/eventlog';
 import { Fault } from '@updraft/account/fault';
-import { runFiles } from '@updraft/account/run-folder';
-import { readJournal } from '@updraft/account/journal';
+import { readRunJournal } from '@updraft/account/journal';
 import { requestOnce, type SubmitRequest, type Submitter } from '../../request-once.ts';
 import { batchName, condorFiles, condorRoundFiles } from '../condor-files.ts';
 import type { CondorTools } from '../tools/condor-tools.ts';
@@ -26,7 +25,7 @@ export async function submitOnce(
   round: number,
   submitter: Submitter<CondorTools>,
 ): Promise<number> {
-  const { entries } = await readJournal(path.join(runFolder, runFiles.journal));
+  const entries = await readRunJournal(runFolder);
   const run = entries.find((entry) => entry.kind === 'run-created')?.run ?? path.basename(runFolder);
   const batch = batchName(run, round);
   const file = path.join(runFolder, condorRoundFiles(round).submit);
