@@ -52,7 +52,14 @@ export {
   isOpen,
   runEndedAt,
 } from './journal/state.ts';
-export { JournalTail, eachProgress, readJournal, readJournalEnds, readRunJournal, readWhole } from './journal/tail.ts';
+export {
+  JournalTail,
+  eachProgress,
+  readJournal,
+  readJournalEnds,
+  readRunJournal,
+  readWhole,
+} from './journal/tail.ts';
 export {
   type Curve,
   CurveStitcher,

@@ -35,23 +35,13 @@ const version =
 
 const help = `updraft-agent ${version}: runs one attempt of a job on the machine it is started on.
 
-  updraft-agent run ORDER.json       run the attempt the order describes
-  updraft-agent sandbox ORDER.json   the same in this folder, the sandbox of an HTCondor job
-  updraft-agent shared ORDER.json RUN NUMBER [NODE]
-                                     the same as attempt NUMBER of a run whose folder RUN this node of a cluster shares;
-                                     of several nodes, NODE is not the first
-  updraft-agent next POLICY JOURNAL FOLDER STATUS ASKED
-                                     decide on the next attempt of a job of a cluster, for the script of the job
-  updraft-agent software ORDER.json  only set up its software here, for an interactive job, \
-and print the activation script
-  updraft-agent -classad         as HTCondor's file-transfer plugin: what it can do
-  updraft-agent -infile FILE -outfile FILE [-upload]
-  updraft-agent --version
-  updraft-agent --help
-
-Exit codes: 0 a valid result; 85 a checkpoint was saved, restart the agent here; \
-86 to 120 the agent found a fault (see the journal, agent.jsonl);
-anything else is the training's exit code, or 128 plus the signal that ended it.
+  updraft-agent run ORDER.json
+  updraft-agent sandbox ORDER.json                     in the sandbox of an HTCondor job
+  updraft-agent shared ORDER.json RUN NUMBER [NODE]    as attempt NUMBER of a run whose folder a cluster shares
+  updraft-agent next POLICY JOURNAL FOLDER STATUS ASKED   decide on the next attempt
+  updraft-agent software ORDER.json                    set up the software, and print how to activate it
+  updraft-agent -classad | -infile FILE -outfile FILE [-upload]   as HTCondor's file-transfer plugin
+  updraft-agent --version | --help
 `;
 
 /** How long the training, and then saving, may each take once the attempt must end, if the pool sets no limit. */
