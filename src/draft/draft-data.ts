@@ -64,20 +64,25 @@ async function fromArguments(
 }
 
 async function fromLiterals(project: Project, choice: DataChoice, isFetched: boolean): Promise<void> {
-  const { facts, script } = project;
+  const { script, modules } = project;
   const isWritten = (file: string): boolean =>
-    facts.saves.some(
+    project.facts.saves.some(
       ({ name }) => name === file || plain(name).startsWith(`${path.posix.dirname(plain(file))}/`),
     );
-  for (const { value, call, line } of facts.reads) {
+  const reads = [{ file: script, facts: project.facts }, ...modules].flatMap(({ file: reader, facts }) =>
+    facts.reads.map((read) => ({ ...read, reader })),
+  );
+  for (const { value, call, line, reader } of reads) {
     if (leadingArg(value) !== undefined || value.some((piece) => 'arg' in piece)) continue;
     const pattern = namePattern(value);
     const file = pattern.includes('*')
       ? pattern.slice(0, pattern.indexOf('*')).replace(/[^/]*$/, '')
       : pattern;
     if (file === '' || isWritten(pattern) || /^(https?|s3|gs|hf):/.test(file)) continue;
-    const place = `${script}:${line}`;
+    const place = `${reader}:${line}`;
     const found = await project.look(file);
+    // What a module reads may never be read.
+    if (reader !== script && (found === undefined || !isBelow(file))) continue;
     if (!isBelow(file)) {
       if (isFetched && file.startsWith('..'))
         choice.hints.push(

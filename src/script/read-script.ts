@@ -324,7 +324,7 @@ const readers = shapes(String.raw`
   (^|\.)load_from_disk$ 0
   (^|\.)load_dataset$ 99 data_dir,data_files
   ^(os\.)?(listdir|scandir|walk)$|^glob\.i?glob$|^glob$ 0
-  ^(PIL\.)?Image\.open$|^cv2\.imread$|^np\.(memmap|loadtxt|genfromtxt|fromfile)$ 0 filename
+  ^(PIL\.)?Image\.open$|^cv2\.imread$|^(np|numpy)\.(memmap|loadtxt|genfromtxt|fromfile)$ 0 filename
   \.(read_text|read_bytes|iterdir|glob|rglob)$ -1
   (^|\.)WebDataset$ 0
 `);

@@ -93,3 +93,16 @@ test('modules in the folder of the job file are sent and found; those above it a
   assert.match(err, /own is in the folder above, and is not sent from here: updraft init tools\/train\.py/);
   assert.doesNotMatch(await readFile(path.join(tools, 'updraft.toml'), 'utf8'), /PYTHONPATH/);
 });
+
+test('a file that a module reads is sent, if it is here', async (t) => {
+  const cwd = await temporaryFolder(t, {
+    'train.py': 'import torch, utils\nutils.load()\ntorch.save({}, "m.pt")\n',
+    'utils.py':
+      'import numpy as np\ndef load(path="./data/cora/", name="cora"):\n' +
+      '    np.genfromtxt("{}{}.content".format(path, name))\n    np.genfromtxt("{}none.txt".format(path))\n',
+    'data/cora/cora.content': '1',
+  });
+  await runCommand(init, ['train.py'], { cwd });
+  const text = await readFile(path.join(cwd, 'updraft.toml'), 'utf8');
+  assert.match(text, /^files = \["train\.py", "utils\.py", "data\/cora\/cora\.content"\]/m);
+});
