@@ -32,6 +32,33 @@ test('results are sorted by any column; jobs without a value come last', () => {
   assert.throws(() => sortResults(rows, { sort: '-accurcy' }), /no column "accurcy"/);
 });
 
+test('trials of a search have their rung, and say that they were stopped early', () => {
+  const trials = [
+    { ...row('0000', 0.1, 0.5), rung: 3 },
+    { ...row('0001', 0.2, 0.25), rung: 1, stoppedEarly: true as const },
+  ];
+  assert.deepEqual(
+    [...resultsCsv(trials)].map((line) => line.trim()),
+    [
+      'job,lr,outcome,rung,accuracy,hours,tries',
+      '0000,0.1,success,3,0.5,1,1',
+      '0001,0.2,stopped-early,1,0.25,1,1',
+    ],
+  );
+  assert.deepEqual(
+    (resultsJson(trials) as JobTableRow[]).map(({ outcome, rung, stoppedEarly }) => [
+      outcome,
+      rung,
+      stoppedEarly,
+    ]),
+    [
+      ['success', 3, undefined],
+      ['success', 1, true],
+    ],
+  );
+  assert.ok(![...resultsCsv(rows)].join('').includes('rung'));
+});
+
 test('the table has parameters, then what it is sorted by, and the best where it is not the last', () => {
   const { columns: head, rows: cells } = resultsSection(rows.slice(0, 1), { sort: '-best_accuracy' });
   assert.deepEqual(

@@ -1,5 +1,5 @@
 import { byImportance, type MetricDirections } from '@updraft/base/training';
-import { alternatives, compareValues, numberOf } from '@updraft/base';
+import { alternatives, compareValues, defined, numberOf } from '@updraft/base';
 import { shortNames } from '@updraft/view/tables';
 import { Fault } from '../fault/fault.ts';
 import { resultNames, showValue } from '../journal/describe-parameters.ts';
@@ -181,5 +181,6 @@ const isOdd = (value: unknown): boolean => typeof value === 'number' && !Number.
 export const resultsJson = (rows: readonly JobTableRow[]): object[] =>
   rows.map(({ job, parameters, outcome, valid, metrics, best, attempts, ...row }) => ({
     ...{ job, parameters, outcome, valid, metrics: asJson(metrics), best: asJson(best) },
+    ...defined({ rung: row.rung, stoppedEarly: row.stoppedEarly }),
     ...{ executeSeconds: row.executeSeconds, executeTotalSeconds: row.executeTotalSeconds, attempts },
   }));
