@@ -161,9 +161,9 @@ function whyOf(cwd: string): string {
     .split('\n')
     .map((line) => line.trim())
     .filter((line) => line !== '')
-    .slice(0, 3)
+    .slice(1, 8)
     .join(' ')
-    .slice(0, 240);
+    .slice(0, 300);
 }
 
 function lastLine(text: string): string {

@@ -274,8 +274,9 @@ interface Candidate extends ScriptSave {
 function chooseOutputs(project: Project, values: ReadonlyMap<string, Chosen>): OutputChoice {
   const all = candidatesOf(project, values);
   const models = all.filter(({ call, pattern }) => savesModel.test(call) || modelFile.test(pattern));
-  // What may never be written is no output, unless it is the model itself.
-  const ranked = models.length > 0 ? models : all.filter(isCertain);
+  // What may never be written is an output only if it is the model itself, or all there is.
+  const sure = all.some(isCertain) ? all.filter(isCertain) : all;
+  const ranked = models.length > 0 ? models : sure;
   const usable = ranked.filter(({ output }) => output !== '');
   const lasting = usable.filter(({ output }) => !passing.test(output));
   const some = lasting.length > 0 ? lasting : usable;
