@@ -102,21 +102,20 @@ async function stringsAt(file: string, mentions: number[]): Promise<[number, num
 
 /** Replaces the old folder by `target` in the files of an installed environment. */
 export async function settleInstalled(target: string, name: string, here: string): Promise<void> {
-  const text = await readFile(path.join(target, listName), 'utf8').catch(() => undefined);
-  if (text === undefined) throw wrongPack(name, `it has no ${listName}`, remake);
-  const { platform, folder, texts, strings } = JSON.parse(text) as Installed;
+  const { platform, folder, texts, strings } = await readList(target, name);
   checkPlatform({ platform }, here, name);
-  const room = Buffer.byteLength(folder);
-  if (Buffer.byteLength(target) > room)
-    throw brokenPack(name, `the path of its folder may have ${room} bytes: ${target}`, remake);
+  if (Buffer.byteLength(target) > Buffer.byteLength(folder))
+    throw brokenPack(name, `${target} is longer than the path where it was installed`, remake);
   const moved = (bytes: Buffer): Buffer =>
     Buffer.from(
       bytes.toString('latin1').replaceAll(latin(folder), () => latin(target)),
       'latin1',
     );
   // What was unpacked is writable, whatever its mode was.
-  for (const file of texts.map((one) => path.join(target, one)))
-    await writeFile(file, moved(await readFile(file)));
+  for (const file of texts) {
+    const whole = path.join(target, file);
+    await writeFile(whole, moved(await readFile(whole)));
+  }
   for (const [file, at, length] of strings) {
     await using handle = await open(path.join(target, file), 'r+');
     const { buffer } = await handle.read(Buffer.alloc(length), 0, length, at);
@@ -124,4 +123,15 @@ export async function settleInstalled(target: string, name: string, here: string
     moved(buffer).copy(string);
     await handle.write(string, 0, length, at);
   }
+}
+
+async function readList(target: string, name: string): Promise<Installed> {
+  try {
+    const list = JSON.parse(await readFile(path.join(target, listName), 'utf8')) as Installed;
+    const files = [...list.texts, ...list.strings.map(([file]) => file)];
+    if (files.every((file) => !file.split('/').includes('..'))) return list;
+  } catch {
+    // Refused below, as is one that leads out of its folder.
+  }
+  throw wrongPack(name, `it has no usable ${listName}`, remake);
 }

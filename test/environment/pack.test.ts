@@ -8,11 +8,13 @@ import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
+import { zstdCompressSync } from 'node:zlib';
 import { findProgram } from '@updraft/base';
 import * as env from '../../src/cli/commands/env.ts';
 import { archiveInstalled } from '../../src/environment/installed-pack.ts';
 import { condaPlatform } from '../../src/environment/pack-splitter.ts';
 import type { OrderedData } from '../../src/job/job.ts';
+import { tarEntry } from '../archives/make-tar.ts';
 import { AgentHarness } from '../agent/agent-harness.ts';
 import { runCommand } from '../cli/run-command.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -164,6 +166,15 @@ for (const [what, change, message, status] of [
     const { exit, stderr } = await attemptWith(t, archive, reported);
     assert.match(stderr, message);
     assert.equal(exit, status);
+  });
+
+for (const list of ['{', '{}', '{"folder":"/x","texts":["env/../../x"],"strings":[]}', undefined])
+  test(`an installed environment whose list is ${list ?? 'missing'} is refused, and nothing is written`, async (t) => {
+    const name = list === undefined ? 'other' : 'updraft-installed.json';
+    const tar = Buffer.concat([tarEntry({ name, data: list ?? '' }), Buffer.alloc(1024)]);
+    const { exit, stderr } = await attemptWith(t, zstdCompressSync(tar), { name: 'env.tar.zst' });
+    assert.match(stderr, /updraft-installed\.json[^]*env pack --installed/);
+    assert.equal(exit, 104);
   });
 
 test('a plain tar is unpacked by the pixi-unpack that was sent along', async (t) => {
