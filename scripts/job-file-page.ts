@@ -80,6 +80,7 @@ const examples: Record<string, string> = {
   'run.repeat': '5',
   'run.pool': '"condor"',
   'run.profile': '"ospool"',
+  'run.like': '"runs/resnet-1a2b3c"',
   'run.project': '"UWMadison_Physics"',
   'run.requirements': '"TARGET.HasAVX2"',
   'run.partition': '"gpu,gpu-long"',

@@ -316,6 +316,12 @@ export const runSchema = table('a table', {
       'On HTCondor: whose rules and limits apply: "ospool", "chtc", "htcondor", "mini", or one that a ' +
         'file in `~/.config/updraft/pools/` or `/etc/updraft/pools/` describes (default: detected).',
     ),
+  like: nonEmptyText('the folder of a run')
+    .optional()
+    .describe(
+      'On HTCondor: a run by whose speed at each site and GPU slots are ranked, like "runs/resnet-1a2b3c" ' +
+        '(default: the latest run of this name).',
+    ),
   project: matching('a project name: letters, digits, ".", "_" and "-"', /^[A-Za-z0-9][A-Za-z0-9._-]*$/)
     .optional()
     .describe('Project (HTCondor) or account (Slurm) that the jobs are charged to.'),

@@ -8,6 +8,7 @@ import {
   type EnvironmentSize,
   sizeEnvironment,
 } from '../environment/describe-environment.ts';
+import type { Place } from '@updraft/account/recovery';
 import { chooseMethod } from './choose-method.ts';
 import { estimateDisk, imageDisk } from './estimate-disk.ts';
 import { fillJob, type JobValues, listJobs } from './expand.ts';
@@ -57,6 +58,8 @@ export interface Plan {
   isRehearsal?: true;
   /** Seconds between interruptions in earlier runs, set when it is submitted. */
   meanLifeSeconds?: number;
+  /** What slots were worth to earlier attempts, set when it is submitted. */
+  places?: Place[];
   environment?: PlannedEnvironment;
   /** Absolute path of the file with the token for the image. */
   imageTokenFile?: string;

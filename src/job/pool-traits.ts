@@ -21,6 +21,8 @@ export interface PoolTraits {
   imageTools: readonly string[];
   /** Paths are written into lines, so they cannot contain a line break. */
   pathsInLines: boolean;
+  /** The scheduler prefers one of several free slots by what the job says of them. */
+  ranksSlots: boolean;
   /** What `[pool.submit]` may contain. */
   submitLines: PoolLines;
 }
@@ -36,6 +38,7 @@ export const poolTraits: Record<PoolName, PoolTraits> = {
     needsImageHere: true,
     imageTools: [],
     pathsInLines: false,
+    ranksSlots: false,
     submitLines: submitFileLines,
   },
   condor: {
@@ -48,6 +51,7 @@ export const poolTraits: Record<PoolName, PoolTraits> = {
     needsImageHere: false,
     imageTools: ['gzip'],
     pathsInLines: true,
+    ranksSlots: true,
     submitLines: submitFileLines,
   },
   slurm: {
@@ -60,6 +64,7 @@ export const poolTraits: Record<PoolName, PoolTraits> = {
     needsImageHere: true,
     imageTools: [],
     pathsInLines: false,
+    ranksSlots: false,
     submitLines: sbatchLines,
   },
 };

@@ -3,7 +3,16 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Clock, counted, defined, firstFew, stableJson, unlessGone } from '@updraft/base';
 import { runsFolder } from '@updraft/account/run-folder';
-import { meanLife, countInterruptions, type Interruptions, meanSaveSeconds } from '@updraft/account/recovery';
+import { asFault, Fault } from '@updraft/account/fault';
+import {
+  meanLife,
+  countInterruptions,
+  type Interruptions,
+  meanSaveSeconds,
+  type Place,
+  scorePlaces,
+} from '@updraft/account/recovery';
+import { poolTraits } from '../job/pool-traits.ts';
 import type { Plan } from '../job/plan.ts';
 import { type Pool, type Round, readPlan } from '../pool/pool.ts';
 import {
@@ -77,10 +86,7 @@ async function create(
   const run = newRunName(plan, clock);
   const canary = batchesFor(plan, options.canary);
   const first = canary && firstBatch(plan, canary[0] ?? 0);
-  const meanLifeSeconds =
-    plan.spec.train.checkpoint === undefined ? undefined : meanLife(await earlierInterruptions(plan));
-  const informed = { ...plan, ...defined({ meanLifeSeconds }) };
-  return await withPackedData(informed, run, options, async (packed) => {
+  return await withPackedData(await withExperience(plan), run, options, async (packed) => {
     const rendering = await pool.render(packed, run, first);
     const folder = await createRun(packed, rendering.files, version, clock, run, canary);
     const ahead = first === undefined ? '' : `; ${first.jobs.length} of ${plan.jobs.length} jobs go ahead`;
@@ -106,6 +112,35 @@ async function continueRun(
   const ahead = await startNextBatch(folder, pool, context);
   const more = `; all earlier jobs have a valid result, and ${ahead.length} more are queued now`;
   return { folder, how: 'continued', why: ahead.length === 0 ? why : `${why}${more}` };
+}
+
+/** The plan with what earlier runs tell of its pool. */
+export async function withExperience(plan: Plan): Promise<Plan> {
+  const isSaved = plan.spec.train.checkpoint !== undefined;
+  const meanLifeSeconds = isSaved ? meanLife(await earlierInterruptions(plan)) : undefined;
+  const places = poolTraits[plan.spec.run.pool].ranksSlots ? await earlierPlaces(plan) : undefined;
+  return { ...plan, ...defined({ meanLifeSeconds, places }) };
+}
+
+/** What slots were worth to the run that this one is `like`, or to the latest one of its name. */
+async function earlierPlaces(plan: Plan): Promise<Place[] | undefined> {
+  const { like, pool } = plan.spec.run;
+  const folder = like === undefined ? undefined : path.resolve(plan.folder, like);
+  if (folder !== undefined) {
+    const state = await readRunState(folder).catch(asFault);
+    if (!(state instanceof Fault)) return scorePlaces(state.jobs.flatMap(({ attempts }) => attempts));
+    throw new Fault('file-invalid', `[run] like = ${JSON.stringify(like)} names no run: ${state.message}`, {
+      about: plan.file,
+      fix: 'name the folder of a run, like "runs/resnet-1a2b3c"; `updraft runs` lists them',
+    });
+  }
+  for (const earlier of await runsNamed(plan)) {
+    const its = await readPlan(earlier).catch(() => undefined);
+    if (its?.spec.name !== plan.spec.name || its.spec.run.pool !== pool || its.isRehearsal === true) continue;
+    const state = await readRunState(earlier).catch(() => undefined);
+    if (state !== undefined) return scorePlaces(state.jobs.flatMap(({ attempts }) => attempts));
+  }
+  return undefined;
 }
 
 async function describeEnd(folder: string, unchanged: string): Promise<string> {

@@ -24,6 +24,7 @@ const traits: PoolTraits = {
   needsImageHere: true,
   imageTools: [],
   pathsInLines: false,
+  ranksSlots: false,
   submitLines: submitFileLines,
 };
 const account = 'toy.jsonl';

@@ -6,7 +6,7 @@ import type { Plan } from '../../job/plan.ts';
 import { openPool } from '../../pool/open-pool.ts';
 import type { Rendering } from '../../pool/pool.ts';
 import type { Policy } from '@updraft/account/recovery';
-import { earlierInterruptions } from '../../run/submit-run.ts';
+import { earlierInterruptions, withExperience } from '../../run/submit-run.ts';
 import type { Cli } from '../cli.ts';
 import { addHelp } from '../help.ts';
 import {
@@ -38,7 +38,7 @@ export function configure(command: Command, cli: Cli): void {
         cli.out(`${JSON.stringify(plan, null, 2)}\n`);
         return;
       }
-      const rendering = await renderingOf(cli, plan);
+      const rendering = await renderingOf(cli, await withExperience(plan));
       const { shown = '', files, summary } = rendering ?? {};
       const submitFile = files?.[shown];
       if (options.submitFile) {

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { chmod, readdir, readlink, cp, mkdir, mkdtemp, symlink, writeFile } from 'node:fs/promises';
-import { applyRules, type Env, isThere } from '@updraft/base';
+import { applyRules, counted, type Env, isThere } from '@updraft/base';
 import { identifyProcess } from '@updraft/base/processes';
 import { Fault } from '@updraft/account/fault';
 import { runFiles } from '@updraft/account/run-folder';
@@ -39,7 +39,7 @@ import {
   prepareInputs,
   renderCondorOrders,
 } from './submit/job-inputs.ts';
-import { condorRunPolicy, policyOfJob, writtenPolicy } from './submit/condor-policy.ts';
+import { condorRunPolicy, policyOfJob, rankExpression, writtenPolicy } from './submit/condor-policy.ts';
 import { findLimits, findProfile, type Profile } from './submit/profiles.ts';
 import { renderSubmit, inputsOf, renderShell } from './submit/render-submit.ts';
 import { submitOnce } from './submit/submit-once.ts';
@@ -84,7 +84,7 @@ function condorPool({ self, env, clock, pid }: PoolContext): Pool {
       const { submit, items } = renderSubmit({ plan, profile, version, run, environment, round });
       const names = condorRoundFiles(round?.number ?? 1);
       return {
-        summary: `for ${profile.title} (HTCondor ${version})`,
+        summary: `for ${profile.title} (HTCondor ${version})${describeRank(plan)}`,
         files: {
           [names.submit]: submit,
           [names.items]: items,
@@ -121,6 +121,13 @@ function condorPool({ self, env, clock, pid }: PoolContext): Pool {
     },
     shell: (plan, say) => openShell(plan, env, self, say),
   };
+}
+
+function describeRank({ places = [] }: Plan): string {
+  const [best] = places;
+  if (rankExpression(places) === undefined || best === undefined) return '';
+  const where = [best.gpu, best.site].filter((text) => text !== '').join(' at ');
+  return `, slots ranked by ${counted(places.length, 'place')} of earlier attempts, ${where} first`;
 }
 
 const agentBytes = async (plan: Plan, env: Env, self: readonly string[]): Promise<number> =>

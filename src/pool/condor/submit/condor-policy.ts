@@ -1,9 +1,10 @@
 import path from 'node:path';
 import { readJsonFile } from '@updraft/base';
-import { type Policy, policyOf } from '@updraft/account/recovery';
+import { type Place, type Policy, policyOf } from '@updraft/account/recovery';
 import type { Plan } from '../../../job/plan.ts';
 import { variantsOf } from '../../../job/variants.ts';
 import { condorFiles } from '../condor-files.ts';
+import { adString } from './submit-text.ts';
 import { type Profile, profileNamed } from './profiles.ts';
 
 /**
@@ -69,6 +70,32 @@ export const endlessVacates: Record<number, string> = {
   13: 'TransferInputError',
   45: 'SingularityTestFailed',
 };
+
+/** More places would make the line long; a slot elsewhere is as good as the mean. */
+const maxRanked = 30;
+
+/**
+ * What makes HTCondor prefer one of several free slots: 100 is the mean. It never makes a job wait for a better slot.
+ * Undefined if all are alike.
+ */
+export function rankExpression(places: readonly Place[]): string | undefined {
+  const told = places
+    .map(({ worth, ...place }) => ({ ...place, value: Math.round(100 * worth) }))
+    .filter(({ value }) => value !== 100)
+    .sort((a, b) => b.attempts - a.attempts)
+    .slice(0, maxRanked);
+  // A place's own figure counts before that of its GPU.
+  const ordered = [...told.filter(({ site }) => site !== ''), ...told.filter(({ site }) => site === '')];
+  if (ordered.length === 0) return undefined;
+  return `${ordered.map(({ value, ...place }) => `(${isPlace(place)}) ? ${value} : `).join('')}100`;
+}
+
+function isPlace({ site, gpu }: Pick<Place, 'site' | 'gpu'>): string {
+  const name = adString(site);
+  const here = ['GLIDEIN_ResourceName', 'GLIDEIN_Site', 'Machine'].map((one) => `TARGET.${one} =?= ${name}`);
+  const has = `(TARGET.GPUs_DeviceName ?: TARGET.CUDADeviceName) =?= ${adString(gpu)}`;
+  return [site === '' ? [] : `(${here.join(' || ')})`, gpu === '' ? [] : has].flat().join(' && ');
+}
 
 /** How many earlier places HTCondor remembers at most. */
 const maxAvoidedSites = 10;

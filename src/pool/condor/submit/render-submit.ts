@@ -15,6 +15,7 @@ import {
   endlessVacates,
   failures,
   forgivenStarts,
+  rankExpression,
 } from './condor-policy.ts';
 import {
   imageTokenName,
@@ -214,6 +215,9 @@ function resourceLines({ plan, profile }: SubmitInput): string[] {
   const conditions = [plan.spec.run.requirements, avoidance(policy)].filter((one) => one !== undefined);
   if (conditions.length > 0)
     lines.push(`requirements = ${conditions.map((one) => `(${literal(one)})`).join(' && ')}`);
+  const hasOwnRank = Object.keys(plan.spec.pool?.submit ?? {}).some((name) => name.toLowerCase() === 'rank');
+  const rank = hasOwnRank ? undefined : rankExpression(plan.places ?? []);
+  if (rank !== undefined) lines.push(`rank = ${rank}`);
   return lines;
 }
 

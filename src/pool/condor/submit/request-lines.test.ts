@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Policy } from '@updraft/account/recovery';
-import { avoidance } from './condor-policy.ts';
+import { avoidance, rankExpression } from './condor-policy.ts';
 import { recoveryLines } from './render-submit.ts';
 import { requestLines } from './profiles.ts';
 
@@ -40,6 +40,19 @@ test('only what the policy names is avoided, at the places of all attempts', () 
   assert.equal(avoidance(policy({ avoid: 'none' })), undefined);
   assert.match(avoidance(policy()) ?? '', /GLIDEIN_ResourceName \?: TARGET\.Machine.*MachineAttrMachine3/);
   assert.doesNotMatch(avoidance(policy({ avoid: 'machine' })) ?? '', /GLIDEIN/);
+});
+
+test('slots are ranked by site and GPU, then by GPU; a quote in a name ends nothing', () => {
+  const rank = rankExpression([
+    { site: '', gpu: 'NVIDIA A40', attempts: 9, worth: 0.8 },
+    { site: 'a "b"', gpu: '', attempts: 3, worth: 1.234 },
+    { site: 'usual', gpu: '', attempts: 5, worth: 1.001 },
+  ]);
+  assert.match(
+    rank ?? '',
+    /^\(\(TARGET\.GLIDEIN_ResourceName =\?= "a \\"b\\"" \|\| .*\) \? 123 : \(.*"NVIDIA A40"\) \? 80 : 100$/,
+  );
+  assert.equal(rankExpression([{ site: 'usual', gpu: '', attempts: 5, worth: 1.001 }]), undefined);
 });
 
 test('a hold without a remedy in the policy is not released', () => {
