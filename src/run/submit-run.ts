@@ -114,7 +114,7 @@ async function continueRun(
   return { folder, how: 'continued', why: ahead.length === 0 ? why : `${why}${more}` };
 }
 
-/** The plan with what earlier runs tell of its pool. */
+/** The plan with what is known of its pool from earlier runs. */
 export async function withExperience(plan: Plan): Promise<Plan> {
   const isSaved = plan.spec.train.checkpoint !== undefined;
   const meanLifeSeconds = isSaved ? meanLife(await earlierInterruptions(plan)) : undefined;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { copyFile, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
@@ -21,7 +21,11 @@ const agent = path.join('agents', `updraft-agent-linux-${os.arch()}.gz`);
 async function installPackage(t: TestContext): Promise<string> {
   const modules = path.join(await temporaryFolder(t), 'node_modules');
   const folder = path.join(modules, 'updraft-htc');
-  const copied = ['bin/updraft.mjs', 'scripts/launch.mjs', 'python/updraft/__init__.py', 'package.json'];
+  const pools = (await readdir(path.join(root, 'pools'))).map((name) => `pools/${name}`);
+  const copied = [
+    ...['bin/updraft.mjs', 'scripts/launch.mjs', 'python/updraft/__init__.py', 'package.json'],
+    ...pools,
+  ];
   for (const name of [...copied, agent])
     await mkdir(path.dirname(path.join(folder, name)), { recursive: true });
   for (const name of copied) await copyFile(path.join(root, name), path.join(folder, name));

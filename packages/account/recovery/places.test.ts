@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { AttemptHistory } from '../history/history.ts';
 import { scorePlaces } from './places.ts';
 
-/** An attempt of so many minutes, of which it fetched data for the first. */
+/** An attempt that took these minutes; in the first it fetched data. */
 const attempt = (
   site: string,
   gpu: string,
@@ -42,7 +42,7 @@ test('a place where work is lost is worth less than one that saves it, whatever 
   assert.deepEqual(shown(all), ['b.edu 1.60', 'a.edu 0.40']);
 });
 
-test('of one attempt little is concluded; removals and wrong output tell nothing; nothing kept, nothing told', () => {
+test('of one attempt little is concluded; removals and wrong output mean nothing; nothing kept, nothing known', () => {
   const many = Array.from({ length: 20 }, () => attempt('a', '', 61));
   const [, worst = ''] = shown([...many, attempt('b', '', 61, { ending: 'failed' })]);
   assert.match(worst, /^b 0\.6/);

@@ -1,7 +1,7 @@
 import type { AttemptHistory, Ending } from '../history/history.ts';
 import { ascending, quantile } from '../statistics/describe.ts';
 
-/** Slots that a scheduler can tell from others, and what they were worth to earlier attempts. */
+/** Slots that a scheduler can distinguish, and what they were worth to earlier attempts. */
 export interface Place {
   /** The site, or the machine where a pool names no sites; empty for every place with this GPU. */
   site: string;

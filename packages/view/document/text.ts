@@ -60,6 +60,7 @@ function tableLines(
   return [
     ...title,
     ...[...head, ...drawn].map((line) => margin + line),
+    ...(table.hidden.length > 0 && !isSection(shown) ? [''] : []),
     ...[...after, ...(table.hidden.length === 0 ? [] : [hidden])].flatMap((line) => {
       const isQuote = line.startsWith('  ');
       const [indent, maxChars] = isQuote ? ['    ', maxQuoteChars] : [margin, Infinity];

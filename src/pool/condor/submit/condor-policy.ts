@@ -79,13 +79,13 @@ const maxRanked = 30;
  * Undefined if all are alike.
  */
 export function rankExpression(places: readonly Place[]): string | undefined {
-  const told = places
+  const named = places
     .map(({ worth, ...place }) => ({ ...place, value: Math.round(100 * worth) }))
     .filter(({ value }) => value !== 100)
     .sort((a, b) => b.attempts - a.attempts)
     .slice(0, maxRanked);
   // A place's own figure counts before that of its GPU.
-  const ordered = [...told.filter(({ site }) => site !== ''), ...told.filter(({ site }) => site === '')];
+  const ordered = [...named.filter(({ site }) => site !== ''), ...named.filter(({ site }) => site === '')];
   if (ordered.length === 0) return undefined;
   return `${ordered.map(({ value, ...place }) => `(${isPlace(place)}) ? ${value} : `).join('')}100`;
 }
