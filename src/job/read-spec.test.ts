@@ -354,6 +354,9 @@ test('TOML syntax errors have a place, and unquoted strings get a hint', () => {
   assert.deepEqual(problemsOf('[train]\ncommand = python3 x.py\n'), [
     '2:11 train.command: this is not valid TOML (unexpected character); put strings in quotes, like key = "text"',
   ]);
+  assert.deepEqual(problemsOf('[run]\nmatrix.seed = range(3)\n'), [
+    '2:15 run.matrix.seed: this is not valid TOML (unexpected character); write a list, like [0, 1, 2]',
+  ]);
   assert.deepEqual(problemsOf('name = "x\n'), [
     '1:10 name: this is not valid TOML (the closing quote is missing)',
   ]);

@@ -54,7 +54,12 @@ function syntaxProblem(error: ParseError, lines: string[], file: string, repeate
   const key = keyOn(lines, row, repeated ? line.slice(column) : line);
   if (repeated) return { ...place, key, message: 'is defined twice; remove one of them' };
   const bare = /=\s*[A-Za-z_./~]/.test(line) && !/=\s*(true|false|inf|nan)\b/.test(line);
-  const hint = bare ? '; put strings in quotes, like key = "text"' : '';
+  const isRange = /=\s*range\(/.test(line);
+  const hint = isRange
+    ? '; write a list, like [0, 1, 2]'
+    : bare
+      ? '; put strings in quotes, like key = "text"'
+      : '';
   return {
     ...place,
     key,
