@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import type { SubmitFiles } from '../submit/submit-files.ts';
-import { counted, type Found, type Rule, type RuleResult } from '@updraft/base';
+import { counted, type Found, type Rule, type RuleResult, rule } from '@updraft/base';
 import type { ScriptTime } from './dag-command.ts';
 import { ownName, type Dag, type DagNode, type DagProblemKind, type DagScript, submitFile } from './dag.ts';
 import { type NodeGroup, type NodeOutcome, sharedName } from './node-outcomes.ts';
@@ -31,112 +31,100 @@ const problems =
 
 /** Rules about DAG files; those about the nodes' submit files are `adopt`'s. */
 export const dagRules: Rule<DagFacts>[] = [
-  {
-    name: 'dag-syntax',
-    level: 'error',
-    about: 'DAGMan refuses a line of the DAG file.',
-    check: problems('syntax', 'recursion', 'rejected'),
-  },
-  {
-    name: 'dag-unknown-node',
-    level: 'error',
-    about: 'A command names a node that the DAG does not have.',
-    check: problems('unknown-node'),
-  },
-  {
-    name: 'dag-duplicate-node',
-    level: 'error',
-    about: 'A node or splice is defined twice.',
-    check: problems('duplicate-node'),
-  },
-  {
-    name: 'dag-misused-node',
-    level: 'error',
-    about:
-      'A command does not fit its node: a FINAL node has no parents ' +
+  rule(
+    'dag-syntax',
+    'error',
+    'DAGMan refuses a line of the DAG file.',
+    problems('syntax', 'recursion', 'rejected'),
+  ),
+  rule(
+    'dag-unknown-node',
+    'error',
+    'A command names a node that the DAG does not have.',
+    problems('unknown-node'),
+  ),
+  rule('dag-duplicate-node', 'error', 'A node or splice is defined twice.', problems('duplicate-node')),
+  rule(
+    'dag-misused-node',
+    'error',
+    'A command does not fit its node: a FINAL node has no parents ' +
       'and no RETRY, and MAXJOBS 0 lets none of its category start.',
-    check: (facts) => [...problems('misused-node')(facts), ...closedCategories(facts)],
-  },
-  {
-    name: 'dag-cycle',
-    level: 'error',
-    about: 'Nodes wait for each other in a circle, or an inner DAG submits a DAG that it is a part of.',
-    check: (facts) => [cycle(facts), problems('endless')(facts)].flat(),
-  },
-  {
-    name: 'dag-file-missing',
-    level: 'error',
-    about: 'A submit file, DAG file, folder or configuration that the DAG names is not there.',
-    check: (facts) => [...problems('missing-file')(facts), ...missingFiles(facts, false)],
-  },
-  {
-    name: 'dag-file-later',
-    level: 'note',
-    about: 'A submit or DAG file is not there yet; a parent or a PRE script must write it.',
-    check: (facts) => missingFiles(facts, true),
-  },
-  {
-    name: 'dag-script-missing',
-    level: 'error',
-    about: 'A PRE, POST or HOLD script is not there or cannot be executed. DAGMan does not search the PATH.',
-    check: brokenScripts,
-  },
-  {
-    name: 'dag-script-replaced',
-    level: 'warning',
-    about: 'A node has two scripts of the same kind, and DAGMan runs only the last one.',
-    check: problems('script-replaced'),
-  },
-  {
-    name: 'dag-in-tmp',
-    level: 'error',
-    about: 'The DAG is in /tmp: DAGMan refuses to keep its log there.',
-    check: inTmp,
-  },
-  {
-    name: 'dag-rescue-stale',
-    level: 'error',
-    about: 'The newest rescue file names nodes that the DAG no longer has, so DAGMan refuses to start.',
-    check: staleRescue,
-  },
-  {
-    name: 'dag-final-hides-failure',
-    level: 'warning',
-    about: 'A FINAL node that succeeds makes the DAG a success, even if other nodes failed.',
-    check: hidingFinal,
-  },
-  {
-    name: 'dag-vars-overridden',
-    level: 'warning',
-    about: 'The submit file sets a name after VARS have set it, so that VARS have no effect.',
-    check: overriddenVars,
-  },
-  {
-    name: 'dag-nodes-overwrite',
-    level: 'warning',
-    about: 'Nodes write standard output or error to the same file.',
-    check: overwritingNodes,
-  },
-  {
-    name: 'dag-inner-twice',
-    level: 'warning',
-    about:
-      'Two nodes that do not wait for each other run the same inner DAG ' +
+    (facts) => [...problems('misused-node')(facts), ...closedCategories(facts)],
+  ),
+  rule(
+    'dag-cycle',
+    'error',
+    'Nodes wait for each other in a circle, or an inner DAG submits a DAG that it is a part of.',
+    (facts) => [cycle(facts), problems('endless')(facts)].flat(),
+  ),
+  rule(
+    'dag-file-missing',
+    'error',
+    'A submit file, DAG file, folder or configuration that the DAG names is not there.',
+    (facts) => [...problems('missing-file')(facts), ...missingFiles(facts, false)],
+  ),
+  rule(
+    'dag-file-later',
+    'note',
+    'A submit or DAG file is not there yet; a parent or a PRE script must write it.',
+    (facts) => missingFiles(facts, true),
+  ),
+  rule(
+    'dag-script-missing',
+    'error',
+    'A PRE, POST or HOLD script is not there or cannot be executed. DAGMan does not search the PATH.',
+    brokenScripts,
+  ),
+  rule(
+    'dag-script-replaced',
+    'warning',
+    'A node has two scripts of the same kind, and DAGMan runs only the last one.',
+    problems('script-replaced'),
+  ),
+  rule('dag-in-tmp', 'error', 'The DAG is in /tmp: DAGMan refuses to keep its log there.', inTmp),
+  rule(
+    'dag-rescue-stale',
+    'error',
+    'The newest rescue file names nodes that the DAG no longer has, so DAGMan refuses to start.',
+    staleRescue,
+  ),
+  rule(
+    'dag-final-hides-failure',
+    'warning',
+    'A FINAL node that succeeds makes the DAG a success, even if other nodes failed.',
+    hidingFinal,
+  ),
+  rule(
+    'dag-vars-overridden',
+    'warning',
+    'The submit file sets a name after VARS have set it, so that VARS have no effect.',
+    overriddenVars,
+  ),
+  rule(
+    'dag-nodes-overwrite',
+    'warning',
+    'Nodes write standard output or error to the same file.',
+    overwritingNodes,
+  ),
+  rule(
+    'dag-inner-twice',
+    'warning',
+    'Two nodes that do not wait for each other run the same inner DAG ' +
       'in the same folder: its lock makes the one that starts second fail.',
-    check: sharedInner,
-  },
-  {
-    name: 'dag-category',
-    level: 'note',
-    about: 'A CATEGORY has no MAXJOBS, or a MAXJOBS no node: neither has an effect.',
-    check: idleCategories,
-  },
-  {
-    name: 'dag-not-read',
-    level: 'note',
-    about: 'Only a part of the DAG was checked: it is too large, or connects splices by pins.',
-    check: (facts) => [problems('not-read')(facts), partlyRead(facts)].flat(),
-  },
+    sharedInner,
+  ),
+  rule(
+    'dag-category',
+    'note',
+    'A CATEGORY has no MAXJOBS, or a MAXJOBS no node: neither has an effect.',
+    idleCategories,
+  ),
+  rule(
+    'dag-not-read',
+    'note',
+    'Only a part of the DAG was checked: it is too large, or connects splices by pins.',
+    (facts) => [problems('not-read')(facts), partlyRead(facts)].flat(),
+  ),
 ];
 
 /** `A`, or `A and 3 other nodes`. */

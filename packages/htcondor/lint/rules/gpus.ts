@@ -1,4 +1,4 @@
-import type { Found, Rule, RuleResult } from '@updraft/base';
+import { type Found, type Rule, type RuleResult, rule } from '@updraft/base';
 import {
   assignmentOf,
   type Batch,
@@ -11,32 +11,30 @@ import {
 
 /** Rules about GPUs. */
 export const gpuRules: Rule<SubmitFacts>[] = [
-  {
-    name: 'gpu-any',
-    level: 'warning',
-    about: 'A GPU is requested without a condition on its capability, memory or driver.',
-    check: perBatch(anyGpu),
-  },
-  {
-    name: 'gpu-condition-ignored',
-    level: 'warning',
-    about: 'There are conditions on GPUs, but no GPU is requested: HTCondor ignores them.',
-    check: perBatch(ignoredConditions),
-  },
-  {
-    name: 'old-gpu-attributes',
-    level: 'warning',
-    about: '`requirements` or `require_gpus` use GPU attributes that no longer exist, so they match none.',
-    check: perBatch((batch) =>
-      ['requirements', 'require_gpus'].flatMap((command) => oldNamesIn(batch, command)),
-    ),
-  },
-  {
-    name: 'gpu-nowhere',
-    level: 'warning',
-    about: 'A condition on GPUs that no GPU meets, or that every GPU does.',
-    check: perBatch(impossibleGpu),
-  },
+  rule(
+    'gpu-any',
+    'warning',
+    'A GPU is requested without a condition on its capability, memory or driver.',
+    perBatch(anyGpu),
+  ),
+  rule(
+    'gpu-condition-ignored',
+    'warning',
+    'There are conditions on GPUs, but no GPU is requested: HTCondor ignores them.',
+    perBatch(ignoredConditions),
+  ),
+  rule(
+    'old-gpu-attributes',
+    'warning',
+    '`requirements` or `require_gpus` use GPU attributes that no longer exist, so they match none.',
+    perBatch((batch) => ['requirements', 'require_gpus'].flatMap((command) => oldNamesIn(batch, command))),
+  ),
+  rule(
+    'gpu-nowhere',
+    'warning',
+    'A condition on GPUs that no GPU meets, or that every GPU does.',
+    perBatch(impossibleGpu),
+  ),
 ];
 
 const gpuConditions =

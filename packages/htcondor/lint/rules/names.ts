@@ -9,57 +9,51 @@ import {
   type Batch,
   type SubmitFacts,
 } from '../../submit/submit-facts.ts';
-import type { Found, Rule, RuleResult } from '@updraft/base';
+import { type Found, type Rule, type RuleResult, rule } from '@updraft/base';
 
 /** Rules about the names of files that jobs write on the access point. */
 export const nameRules: Rule<SubmitFacts>[] = [
-  {
-    name: 'no-log',
-    level: 'warning',
-    about: 'There is no `log`, so nothing records what happened to the jobs.',
-    check: (facts) =>
-      batches(facts)
-        .filter((batch) => valueOf(batch, 'log') === undefined)
-        .map((batch) => ({
-          message:
-            'no `log`: holds, evictions and memory used are recorded nowhere, and nothing can watch the jobs',
-          fix: 'log = logs/$(Cluster).log',
-          place: batch.queue.place,
-        })),
-  },
-  {
-    name: 'log-in-tmp',
-    level: 'warning',
-    about:
-      'The log is in a folder for temporary files, or on a file ' +
+  rule('no-log', 'warning', 'There is no `log`, so nothing records what happened to the jobs.', (facts) =>
+    batches(facts)
+      .filter((batch) => valueOf(batch, 'log') === undefined)
+      .map((batch) => ({
+        message:
+          'no `log`: holds, evictions and memory used are recorded nowhere, and nothing can watch the jobs',
+        fix: 'log = logs/$(Cluster).log',
+        place: batch.queue.place,
+      })),
+  ),
+  rule(
+    'log-in-tmp',
+    'warning',
+    'The log is in a folder for temporary files, or on a file ' +
       'system for scratch or staged data: it may be deleted or stall.',
-    check: perBatch(misplacedLog),
-  },
-  {
-    name: 'jobs-overwrite',
-    level: 'error',
-    about: 'Jobs of one submission write standard output or error to the same file.',
-    check: perBatch((batch) => ['output', 'error'].flatMap((command) => sharedName(batch, command))),
-  },
-  {
-    name: 'results-overwrite',
-    level: 'error',
-    about:
-      'Jobs of one submission return files of the same name to the same folder, so only the last result is kept.',
-    check: perBatch(sharedResults),
-  },
-  {
-    name: 'fixed-names',
-    level: 'note',
-    about: 'Standard output or error has a fixed name, so the next submission overwrites it.',
-    check: perBatch(fixedNames),
-  },
-  {
-    name: 'folder-missing',
-    level: 'warning',
-    about: 'The folder of output, error or log does not exist; older HTCondor versions hold the jobs.',
-    check: perBatch(missingFolders),
-  },
+    perBatch(misplacedLog),
+  ),
+  rule(
+    'jobs-overwrite',
+    'error',
+    'Jobs of one submission write standard output or error to the same file.',
+    perBatch((batch) => ['output', 'error'].flatMap((command) => sharedName(batch, command))),
+  ),
+  rule(
+    'results-overwrite',
+    'error',
+    'Jobs of one submission return files of the same name to the same folder, so only the last result is kept.',
+    perBatch(sharedResults),
+  ),
+  rule(
+    'fixed-names',
+    'note',
+    'Standard output or error has a fixed name, so the next submission overwrites it.',
+    perBatch(fixedNames),
+  ),
+  rule(
+    'folder-missing',
+    'warning',
+    'The folder of output, error or log does not exist; older HTCondor versions hold the jobs.',
+    perBatch(missingFolders),
+  ),
 ];
 
 /** The file a job writes, relative to the folder where condor_submit runs. */

@@ -1,4 +1,4 @@
-import type { Found, Rule, RuleResult } from '@updraft/base';
+import { type Found, type Rule, type RuleResult, rule } from '@updraft/base';
 import {
   fileList,
   isUrl,
@@ -17,11 +17,11 @@ const has = (batch: Batch, ...names: string[]): boolean =>
 
 /** Rules about what happens when something goes wrong. */
 export const recoveryRules: Rule<SubmitFacts>[] = [
-  {
-    name: 'hidden-retries',
-    level: 'warning',
-    about: '`success_exit_code` without `max_retries` silently enables two retries.',
-    check: perBatch((batch) =>
+  rule(
+    'hidden-retries',
+    'warning',
+    '`success_exit_code` without `max_retries` silently enables two retries.',
+    perBatch((batch) =>
       has(batch, 'success_exit_code') && !has(batch, 'max_retries', 'retry_until')
         ? {
             message:
@@ -31,31 +31,30 @@ export const recoveryRules: Rule<SubmitFacts>[] = [
           }
         : undefined,
     ),
-  },
-  {
-    name: 'endless-release',
-    level: 'warning',
-    about: 'A release rule has no limit, so a job that can never work is restarted forever.',
-    check: perBatch(endlessRelease),
-  },
-  {
-    name: 'never-true',
-    level: 'warning',
-    about: 'A condition uses an attribute of machines that jobs do not have, so it is never true.',
-    check: perBatch((batch) => policies.flatMap((command) => neverTrue(batch, command))),
-  },
-  {
-    name: 'endless-restart',
-    level: 'warning',
-    about: '`on_exit_remove` has no limit, so a job that always fails runs again forever.',
-    check: perBatch(endlessRestart),
-  },
-  {
-    name: 'evicted-output',
-    level: 'warning',
-    about:
-      '`ON_EXIT_OR_EVICT` without a checkpoint exit code: an eviction saves files in whatever state they are.',
-    check: perBatch((batch) =>
+  ),
+  rule(
+    'endless-release',
+    'warning',
+    'A release rule has no limit, so a job that can never work is restarted forever.',
+    perBatch(endlessRelease),
+  ),
+  rule(
+    'never-true',
+    'warning',
+    'A condition uses an attribute of machines that jobs do not have, so it is never true.',
+    perBatch((batch) => policies.flatMap((command) => neverTrue(batch, command))),
+  ),
+  rule(
+    'endless-restart',
+    'warning',
+    '`on_exit_remove` has no limit, so a job that always fails runs again forever.',
+    perBatch(endlessRestart),
+  ),
+  rule(
+    'evicted-output',
+    'warning',
+    '`ON_EXIT_OR_EVICT` without a checkpoint exit code: an eviction saves files in whatever state they are.',
+    perBatch((batch) =>
       /^on_exit_or_evict$/i.test(valueOf(batch, 'when_to_transfer_output') ?? '') &&
       !has(batch, 'checkpoint_exit_code')
         ? {
@@ -70,13 +69,12 @@ export const recoveryRules: Rule<SubmitFacts>[] = [
           }
         : undefined,
     ),
-  },
-  {
-    name: 'streamed-output',
-    level: 'warning',
-    about:
-      'Output is streamed: every write goes to the access point, and a broken connection stalls the job.',
-    check: perBatch((batch) =>
+  ),
+  rule(
+    'streamed-output',
+    'warning',
+    'Output is streamed: every write goes to the access point, and a broken connection stalls the job.',
+    perBatch((batch) =>
       ['stream_output', 'stream_error']
         .filter((name) => /^true$/i.test(valueOf(batch, name) ?? ''))
         .slice(0, 1)
@@ -86,12 +84,12 @@ export const recoveryRules: Rule<SubmitFacts>[] = [
           place: whereSet(batch, name),
         })),
     ),
-  },
-  {
-    name: 'checkpoint-without-files',
-    level: 'warning',
-    about: 'There is a checkpoint exit code, but nothing says which files are the checkpoint.',
-    check: perBatch((batch) =>
+  ),
+  rule(
+    'checkpoint-without-files',
+    'warning',
+    'There is a checkpoint exit code, but nothing says which files are the checkpoint.',
+    perBatch((batch) =>
       has(batch, 'checkpoint_exit_code') && !has(batch, 'transfer_checkpoint_files', 'checkpoint_destination')
         ? {
             message:
@@ -102,12 +100,12 @@ export const recoveryRules: Rule<SubmitFacts>[] = [
           }
         : undefined,
     ),
-  },
-  {
-    name: 'checkpoint-without-code',
-    level: 'warning',
-    about: 'Checkpoint files are named, but without an exit code HTCondor never saves them.',
-    check: perBatch((batch) =>
+  ),
+  rule(
+    'checkpoint-without-code',
+    'warning',
+    'Checkpoint files are named, but without an exit code HTCondor never saves them.',
+    perBatch((batch) =>
       has(batch, 'transfer_checkpoint_files') && !has(batch, 'checkpoint_exit_code')
         ? {
             message:
@@ -117,14 +115,13 @@ export const recoveryRules: Rule<SubmitFacts>[] = [
           }
         : undefined,
     ),
-  },
-  {
-    name: 'checkpoint-slash',
-    level: 'warning',
-    about:
-      'A folder in `transfer_checkpoint_files` ends in a slash: ' +
+  ),
+  rule(
+    'checkpoint-slash',
+    'warning',
+    'A folder in `transfer_checkpoint_files` ends in a slash: ' +
       'its files are saved without the folder, so a resumed job does not find them.',
-    check: perBatch((batch) => {
+    perBatch((batch) => {
       const files = fileList(valueOf(batch, 'transfer_checkpoint_files'));
       const folder = files.find((name) => /[^/]\/+$/.test(name) && !isUrl(name));
       if (folder === undefined) return [];
@@ -138,7 +135,7 @@ export const recoveryRules: Rule<SubmitFacts>[] = [
         place: whereSet(batch, 'transfer_checkpoint_files'),
       };
     }),
-  },
+  ),
 ];
 
 const isFalse = (rule: string | undefined): boolean => /^(?:false|0)$/i.test(rule ?? 'false');
@@ -211,11 +208,11 @@ function neverTrue(batch: Batch, command: string): Found | [] {
 
 /** Advice that half of all files would get: one finding, whatever it lists. */
 export const worthAddingRules: Rule<SubmitFacts>[] = [
-  {
-    name: 'worth-adding',
-    level: 'note',
-    about: 'Lines that most jobs gain from are missing: requests, outputs, a limit on retries, the project.',
-    check: (facts) => {
+  rule(
+    'worth-adding',
+    'note',
+    'Lines that most jobs gain from are missing: requests, outputs, a limit on retries, the project.',
+    (facts) => {
       const jobs = batches(facts);
       const [first] = jobs;
       const missing = advice.filter(({ lacks }) => jobs.some((batch) => lacks(batch, facts)));
@@ -228,7 +225,7 @@ export const worthAddingRules: Rule<SubmitFacts>[] = [
         place: first.queue.place,
       };
     },
-  },
+  ),
 ];
 
 const lacks = (batch: Batch, ...names: string[]): boolean =>

@@ -1,4 +1,4 @@
-import { nearest, type Rule, type RuleResult } from '@updraft/base';
+import { nearest, type Rule, type RuleResult, rule } from '@updraft/base';
 import path from 'node:path';
 import { whyNoExpression } from '../../classad/expression.ts';
 import {
@@ -17,18 +17,18 @@ import { wantsGpu } from './gpus.ts';
 
 /** Rules about the resources a job requests. */
 export const resourceRules: Rule<SubmitFacts>[] = [
-  {
-    name: 'no-units',
-    level: 'warning',
-    about: 'Memory or disk is requested without a unit: memory is then in MB and disk in KB.',
-    check: perBatch(withoutUnits),
-  },
-  {
-    name: 'odd-resource',
-    level: 'warning',
-    about: 'The name of a requested resource looks mistyped: the job waits forever, or gets none of it.',
-    check: perBatch(oddResources),
-  },
+  rule(
+    'no-units',
+    'warning',
+    'Memory or disk is requested without a unit: memory is then in MB and disk in KB.',
+    perBatch(withoutUnits),
+  ),
+  rule(
+    'odd-resource',
+    'warning',
+    'The name of a requested resource looks mistyped: the job waits forever, or gets none of it.',
+    perBatch(oddResources),
+  ),
 ];
 
 const plainUnits = { request_memory: 'm', request_disk: 'k' } as const;
@@ -97,19 +97,18 @@ function oddResources(batch: Batch): RuleResult {
 
 /** Rules about the lines that a pool asks of its users. */
 export const poolLineRules: Rule<SubmitFacts>[] = [
-  {
-    name: 'duration-category',
-    level: 'warning',
-    about:
-      'The pool limits the running time by category, and the file names none or one that does not exist.',
-    check: perBatch(durationCategory),
-  },
-  {
-    name: 'gpu-lines',
-    level: 'warning',
-    about: 'The pool gives its shared GPUs only to jobs with certain attributes, and the file lacks them.',
-    check: perBatch(gpuLines),
-  },
+  rule(
+    'duration-category',
+    'warning',
+    'The pool limits the running time by category, and the file names none or one that does not exist.',
+    perBatch(durationCategory),
+  ),
+  rule(
+    'gpu-lines',
+    'warning',
+    'The pool gives its shared GPUs only to jobs with certain attributes, and the file lacks them.',
+    perBatch(gpuLines),
+  ),
 ];
 
 const oneOf = (attribute: string, names: readonly string[]): string =>
@@ -158,26 +157,24 @@ function gpuLines(batch: Batch, { limits }: SubmitFacts): RuleResult {
 
 /** Rules about images. */
 export const containerRules: Rule<SubmitFacts>[] = [
-  {
-    name: 'no-image',
-    level: 'error',
-    about: 'The image is not there, so the job is held, or HTCondor refuses its kind of URL.',
-    check: perBatch(missingImage),
-  },
-  {
-    name: 'two-images',
-    level: 'warning',
-    about:
-      '`+SingularityImage` and `container_image` are both set: unless the pool says otherwise, ' +
+  rule(
+    'no-image',
+    'error',
+    'The image is not there, so the job is held, or HTCondor refuses its kind of URL.',
+    perBatch(missingImage),
+  ),
+  rule(
+    'two-images',
+    'warning',
+    '`+SingularityImage` and `container_image` are both set: unless the pool says otherwise, ' +
       'HTCondor uses the first. With `docker_image` or `universe = docker`, HTCondor refuses the file.',
-    check: perBatch(twoImages),
-  },
-  {
-    name: 'singularity-image',
-    level: 'warning',
-    about:
-      '`+SingularityImage` only sets an attribute: without a pool that acts on it the job runs outside the image.',
-    check: perBatch((batch) => {
+    perBatch(twoImages),
+  ),
+  rule(
+    'singularity-image',
+    'warning',
+    '`+SingularityImage` only sets an attribute: without a pool that acts on it the job runs outside the image.',
+    perBatch((batch) => {
       const image = attributeValue(batch, 'SingularityImage');
       if (image === undefined || valueOf(batch, 'container_image') !== undefined) return [];
       return {
@@ -188,12 +185,12 @@ export const containerRules: Rule<SubmitFacts>[] = [
         place: whereSet(batch, 'MY.SingularityImage'),
       };
     }),
-  },
-  {
-    name: 'docker-universe',
-    level: 'note',
-    about: 'The docker universe only matches machines with Docker, which most pools lack.',
-    check: perBatch((batch) => {
+  ),
+  rule(
+    'docker-universe',
+    'note',
+    'The docker universe only matches machines with Docker, which most pools lack.',
+    perBatch((batch) => {
       const image = valueOf(batch, 'docker_image');
       if (image === undefined) return [];
       return {
@@ -205,13 +202,13 @@ export const containerRules: Rule<SubmitFacts>[] = [
         place: whereSet(batch, 'docker_image'),
       };
     }),
-  },
-  {
-    name: 'mutable-image',
-    level: 'warning',
-    about: 'An image has no tag or the tag `latest`, so two jobs of one run may use different software.',
-    check: perBatch(mutableImage),
-  },
+  ),
+  rule(
+    'mutable-image',
+    'warning',
+    'An image has no tag or the tag `latest`, so two jobs of one run may use different software.',
+    perBatch(mutableImage),
+  ),
 ];
 
 function twoImages(batch: Batch): RuleResult {

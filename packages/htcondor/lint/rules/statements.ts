@@ -11,7 +11,7 @@ import {
   unsetIn,
 } from '../../submit/submit-facts.ts';
 import { isSecretName } from '@updraft/base/secrets';
-import type { Found, Rule } from '@updraft/base';
+import { type Found, type Rule, rule } from '@updraft/base';
 import type { Assignment, ReadingProblem, Submission } from '../../submit/submission.ts';
 import { nearestCommand } from '../../submit/submit-commands.ts';
 import { oldGpuNames, todaysGpuLines } from './gpus.ts';
@@ -33,18 +33,14 @@ const replaced = new Set([
 ]);
 
 export const statementRules: Rule<SubmitFacts>[] = [
-  {
-    name: 'syntax',
-    level: 'error',
-    about: 'HTCondor refuses the file at this line.',
-    check: (facts) =>
-      problems(facts, ['syntax'], 'correct the line, then test it: condor_submit -dry-run - FILE'),
-  },
-  {
-    name: 'encoding',
-    level: 'error',
-    about: 'The file is in UTF-16, or begins with a byte order mark, as editors on Windows write it.',
-    check: (facts) => [
+  rule('syntax', 'error', 'HTCondor refuses the file at this line.', (facts) =>
+    problems(facts, ['syntax'], 'correct the line, then test it: condor_submit -dry-run - FILE'),
+  ),
+  rule(
+    'encoding',
+    'error',
+    'The file is in UTF-16, or begins with a byte order mark, as editors on Windows write it.',
+    (facts) => [
       ...problems(facts, ['utf-16'], 'save it as UTF-8: iconv -f UTF-16 -t UTF-8 FILE > NEW'),
       ...problems(
         facts,
@@ -52,36 +48,35 @@ export const statementRules: Rule<SubmitFacts>[] = [
         String.raw`save it as UTF-8 without BOM: sed -i '1s/^\xEF\xBB\xBF//' FILE`,
       ),
     ],
-  },
-  {
-    name: 'no-item-list',
-    level: 'error',
-    about:
-      'The file with the items of a queue statement cannot be read, so HTCondor refuses the submit file.',
-    check: (facts) =>
+  ),
+  rule(
+    'no-item-list',
+    'error',
+    'The file with the items of a queue statement cannot be read, so HTCondor refuses the submit file.',
+    (facts) =>
       problems(
         facts,
         ['no-list'],
         'create it, one line per job, or correct its name: it is relative to the folder where condor_submit runs',
       ),
-  },
-  {
-    name: 'blank-item',
-    level: 'warning',
-    about: 'A blank line in a list of items makes a job of its own, with the values of the line before.',
-    check: (facts) => problems(facts, ['blank-item'], 'delete blank lines, also at the end of the list'),
-  },
-  {
-    name: 'replaced-command',
-    level: 'warning',
-    about: 'A command is set twice for the same jobs, so the second value silently replaces the first.',
-    check: replacedCommands,
-  },
-  {
-    name: 'no-queue',
-    level: 'warning',
-    about: 'There is no queue statement: HTCondor 25 queues one job, earlier versions none.',
-    check: ({ submission }) =>
+  ),
+  rule(
+    'blank-item',
+    'warning',
+    'A blank line in a list of items makes a job of its own, with the values of the line before.',
+    (facts) => problems(facts, ['blank-item'], 'delete blank lines, also at the end of the list'),
+  ),
+  rule(
+    'replaced-command',
+    'warning',
+    'A command is set twice for the same jobs, so the second value silently replaces the first.',
+    replacedCommands,
+  ),
+  rule(
+    'no-queue',
+    'warning',
+    'There is no queue statement: HTCondor 25 queues one job, earlier versions none.',
+    ({ submission }) =>
       submission.hasNoQueue
         ? {
             message: 'no queue statement: HTCondor 25 queues one job, earlier versions none',
@@ -89,18 +84,18 @@ export const statementRules: Rule<SubmitFacts>[] = [
             place: { file: submission.file, line: 1 },
           }
         : [],
-  },
-  {
-    name: 'bad-quoting',
-    level: 'error',
-    about: '`arguments` or `environment` is not in a form that HTCondor accepts, or is read differently.',
-    check: (facts) => batches(facts).flatMap(quotingOf),
-  },
-  {
-    name: 'several-queues',
-    level: 'warning',
-    about: 'Several queue statements: HTCondor 25 and later refuse them unless the access point allows it.',
-    check: ({ submission }) =>
+  ),
+  rule(
+    'bad-quoting',
+    'error',
+    '`arguments` or `environment` is not in a form that HTCondor accepts, or is read differently.',
+    (facts) => batches(facts).flatMap(quotingOf),
+  ),
+  rule(
+    'several-queues',
+    'warning',
+    'Several queue statements: HTCondor 25 and later refuse them unless the access point allows it.',
+    ({ submission }) =>
       submission.queues.slice(1, 2).map(({ place }) => ({
         message:
           `${submission.queues.length} queue statements: ` +
@@ -108,34 +103,31 @@ export const statementRules: Rule<SubmitFacts>[] = [
         fix: 'use one `queue … from (…)` with a line per job, or a file for each',
         place,
       })),
-  },
-  {
-    name: 'unused-name',
-    level: 'warning',
-    about:
-      'A name that is not a submit command and is not used anywhere: probably mistyped; HTCondor ignores it.',
-    check: unusedNames,
-  },
-  {
-    name: 'undefined-macro',
-    level: 'warning',
-    about:
-      'A macro or environment variable is used but not defined; ' +
+  ),
+  rule(
+    'unused-name',
+    'warning',
+    'A name that is not a submit command and is not used anywhere: probably mistyped; HTCondor ignores it.',
+    unusedNames,
+  ),
+  rule(
+    'undefined-macro',
+    'warning',
+    'A macro or environment variable is used but not defined; ' +
       'HTCondor silently replaces it with nothing, or with UNDEFINED.',
-    check: undefinedMacros,
-  },
-  {
-    name: 'comment-in-continuation',
-    level: 'warning',
-    about:
-      'A comment inside a continued line ends the statement, and its last character becomes part of the value.',
-    check: (facts) => problems(facts, ['odd-comment'], 'move the comment above the statement'),
-  },
-  {
-    name: 'getenv-all',
-    level: 'warning',
-    about: '`getenv = true` copies your environment, with secrets and local paths, into every job.',
-    check: (facts) =>
+    undefinedMacros,
+  ),
+  rule(
+    'comment-in-continuation',
+    'warning',
+    'A comment inside a continued line ends the statement, and its last character becomes part of the value.',
+    (facts) => problems(facts, ['odd-comment'], 'move the comment above the statement'),
+  ),
+  rule(
+    'getenv-all',
+    'warning',
+    '`getenv = true` copies your environment, with secrets and local paths, into every job.',
+    (facts) =>
       batches(facts)
         .filter((batch) => /^true$/i.test(valueOf(batch, 'getenv') ?? ''))
         .map((batch) => ({
@@ -145,22 +137,21 @@ export const statementRules: Rule<SubmitFacts>[] = [
           fix: 'name the variables: `getenv = NAME, PREFIX_*`, or set them with `environment`',
           place: whereSet(batch, 'getenv'),
         })),
-  },
-  {
-    name: 'unquoted-attribute',
-    level: 'warning',
-    about: 'An attribute is set to a bare word, which HTCondor reads as the name of another attribute.',
-    check: unquotedAttributes,
-  },
-  {
-    name: 'not-read',
-    level: 'note',
-    about:
-      'Part of the file depends on a command, a list or the ' +
+  ),
+  rule(
+    'unquoted-attribute',
+    'warning',
+    'An attribute is set to a bare word, which HTCondor reads as the name of another attribute.',
+    unquotedAttributes,
+  ),
+  rule(
+    'not-read',
+    'note',
+    'Part of the file depends on a command, a list or the ' +
       'configuration that only HTCondor reads; it was not checked.',
-    check: (facts) =>
+    (facts) =>
       problems(facts, ['not-run', 'list-unread', 'missing', 'chance'], 'check by hand what depends on it'),
-  },
+  ),
 ];
 
 function replacedCommands({ submission }: SubmitFacts): Found[] {

@@ -1,5 +1,13 @@
 import path from 'node:path';
-import { counted, type Found, type Rule, type RuleResult, shellQuote, withHeadroom } from '@updraft/base';
+import {
+  counted,
+  type Found,
+  type Rule,
+  type RuleResult,
+  shellQuote,
+  withHeadroom,
+  rule,
+} from '@updraft/base';
 import {
   attributeValue,
   type Batch,
@@ -18,11 +26,11 @@ import type { FileFact } from '../../submit/submit-files.ts';
 
 /** Rules about file transfer to and from the job. */
 export const transferRules: Rule<SubmitFacts>[] = [
-  {
-    name: 'other-folder',
-    level: 'note',
-    about: "Its paths fit a folder above the file's own: `condor_submit` must run there.",
-    check: ({ folder, submission }) =>
+  rule(
+    'other-folder',
+    'note',
+    "Its paths fit a folder above the file's own: `condor_submit` must run there.",
+    ({ folder, submission }) =>
       folder === undefined
         ? undefined
         : {
@@ -32,68 +40,66 @@ export const transferRules: Rule<SubmitFacts>[] = [
             fix: `cd ${shellQuote(folder)} before condor_submit`,
             place: { file: submission.file, line: 1 },
           },
-  },
-  {
-    name: 'tilde',
-    level: 'error',
-    about: 'A path starts with `~`, which HTCondor does not expand.',
-    check: perBatch((batch) => ofHome.flatMap((command) => tilde(batch, command))),
-  },
-  {
-    name: 'executable-missing',
-    level: 'error',
-    about: 'The executable is missing or not named, so HTCondor refuses the file.',
-    check: perBatch(missingExecutable),
-  },
-  {
-    name: 'initialdir-missing',
-    level: 'error',
-    about: 'The folder of `initialdir` does not exist, so HTCondor refuses the file.',
-    check: perBatch(missingInitialdir),
-  },
-  {
-    name: 'input-missing',
-    level: 'error',
-    about: 'An input file does not exist: the job is held before it starts, or HTCondor refuses the file.',
-    check: perBatch((...of) => [missingInputs(...of), missingFiles(...of)].flatMap((found) => found ?? [])),
-  },
-  {
-    name: 'input-too-large',
-    level: 'error',
-    about: 'The input from the access point exceeds the limit of the pool: the job is held with code 32.',
-    check: perBatch(tooLarge),
-  },
-  {
-    name: 'input-large',
-    level: 'warning',
-    about: 'The input that the access point sends for every job exceeds what the pool recommends.',
-    check: perBatch(large),
-  },
-  {
-    name: 'disk-below-input',
-    level: 'warning',
-    about: 'Less disk is requested than the input alone takes.',
-    check: perBatch(diskBelowInput),
-  },
-  {
-    name: 'no-outputs',
-    level: 'warning',
-    about:
-      'Several jobs return whatever they make to one folder, where files of the same name overwrite each other.',
-    check: perBatch(noOutputs),
-  },
-  {
-    name: 'transfer-off',
-    level: 'error',
-    about: 'The file says what or when to transfer while transfer is switched off.',
-    check: perBatch(transferOff),
-  },
-  {
-    name: 'transfer-if-needed',
-    level: 'warning',
-    about:
-      '`should_transfer_files = IF_NEEDED` transfers nothing where HTCondor believes the file system is shared.',
-    check: perBatch((batch) =>
+  ),
+  rule(
+    'tilde',
+    'error',
+    'A path starts with `~`, which HTCondor does not expand.',
+    perBatch((batch) => ofHome.flatMap((command) => tilde(batch, command))),
+  ),
+  rule(
+    'executable-missing',
+    'error',
+    'The executable is missing or not named, so HTCondor refuses the file.',
+    perBatch(missingExecutable),
+  ),
+  rule(
+    'initialdir-missing',
+    'error',
+    'The folder of `initialdir` does not exist, so HTCondor refuses the file.',
+    perBatch(missingInitialdir),
+  ),
+  rule(
+    'input-missing',
+    'error',
+    'An input file does not exist: the job is held before it starts, or HTCondor refuses the file.',
+    perBatch((...of) => [missingInputs(...of), missingFiles(...of)].flatMap((found) => found ?? [])),
+  ),
+  rule(
+    'input-too-large',
+    'error',
+    'The input from the access point exceeds the limit of the pool: the job is held with code 32.',
+    perBatch(tooLarge),
+  ),
+  rule(
+    'input-large',
+    'warning',
+    'The input that the access point sends for every job exceeds what the pool recommends.',
+    perBatch(large),
+  ),
+  rule(
+    'disk-below-input',
+    'warning',
+    'Less disk is requested than the input alone takes.',
+    perBatch(diskBelowInput),
+  ),
+  rule(
+    'no-outputs',
+    'warning',
+    'Several jobs return whatever they make to one folder, where files of the same name overwrite each other.',
+    perBatch(noOutputs),
+  ),
+  rule(
+    'transfer-off',
+    'error',
+    'The file says what or when to transfer while transfer is switched off.',
+    perBatch(transferOff),
+  ),
+  rule(
+    'transfer-if-needed',
+    'warning',
+    '`should_transfer_files = IF_NEEDED` transfers nothing where HTCondor believes the file system is shared.',
+    perBatch((batch) =>
       /^(if_needed|auto)$/i.test(valueOf(batch, 'should_transfer_files') ?? '')
         ? {
             message:
@@ -103,13 +109,12 @@ export const transferRules: Rule<SubmitFacts>[] = [
           }
         : undefined,
     ),
-  },
-  {
-    name: 'on-success-without-code',
-    level: 'warning',
-    about:
-      '`when_to_transfer_output = ON_SUCCESS` without `success_exit_code` returns the files of failed jobs, too.',
-    check: perBatch((batch) =>
+  ),
+  rule(
+    'on-success-without-code',
+    'warning',
+    '`when_to_transfer_output = ON_SUCCESS` without `success_exit_code` returns the files of failed jobs, too.',
+    perBatch((batch) =>
       /^on_success$/i.test(valueOf(batch, 'when_to_transfer_output') ?? '') &&
       valueOf(batch, 'success_exit_code') === undefined
         ? {
@@ -119,19 +124,19 @@ export const transferRules: Rule<SubmitFacts>[] = [
           }
         : undefined,
     ),
-  },
-  {
-    name: 'url-secret',
-    level: 'error',
-    about: 'A URL carries a token or a signature, which everyone can read in the queue and in logs.',
-    check: perBatch(secretUrls),
-  },
-  {
-    name: 'mutable-object',
-    level: 'note',
-    about: "An object's name has no version or hash: caches keep serving the old bytes after it is replaced.",
-    check: perBatch(mutableObjects),
-  },
+  ),
+  rule(
+    'url-secret',
+    'error',
+    'A URL carries a token or a signature, which everyone can read in the queue and in logs.',
+    perBatch(secretUrls),
+  ),
+  rule(
+    'mutable-object',
+    'note',
+    "An object's name has no version or hash: caches keep serving the old bytes after it is replaced.",
+    perBatch(mutableObjects),
+  ),
 ];
 
 /** The first of a long list are enough. */

@@ -1,4 +1,4 @@
-import { anyOf, type Found, type Rule } from '@updraft/base';
+import { anyOf, type Found, type Rule, rule } from '@updraft/base';
 import { secretInOption, secretInVariable, textWithoutSecrets } from '@updraft/base/secrets';
 import {
   assignmentOf,
@@ -93,38 +93,37 @@ export const sendSecret =
 
 /** Rules about single values. */
 export const valueRules: Rule<SubmitFacts>[] = [
-  {
-    name: 'bad-value',
-    level: 'error',
-    about: 'HTCondor does not accept the value of a command, or not without another, and refuses the file.',
-    check: perBatch((batch) => [badWords(batch), withoutCompanion(batch)].flat()),
-  },
-  {
-    name: 'comment-in-value',
-    level: 'warning',
-    about:
-      'A comment follows a value on its line, and is part of the value; ' +
+  rule(
+    'bad-value',
+    'error',
+    'HTCondor does not accept the value of a command, or not without another, and refuses the file.',
+    perBatch((batch) => [badWords(batch), withoutCompanion(batch)].flat()),
+  ),
+  rule(
+    'comment-in-value',
+    'warning',
+    'A comment follows a value on its line, and is part of the value; ' +
       'an error where HTCondor then refuses the file, or the jobs fail.',
-    check: commentsInValues,
-  },
-  {
-    name: 'command-as-attribute',
-    level: 'warning',
-    about: 'A submit command is written as an attribute (`+request_gpus`), so HTCondor does not act on it.',
-    check: attributesForCommands,
-  },
-  {
-    name: 'environment-secret',
-    level: 'error',
-    about: 'A secret is in `environment` or `arguments`, which everyone can read in the queue and in logs.',
-    check: (facts) => {
+    commentsInValues,
+  ),
+  rule(
+    'command-as-attribute',
+    'warning',
+    'A submit command is written as an attribute (`+request_gpus`), so HTCondor does not act on it.',
+    attributesForCommands,
+  ),
+  rule(
+    'environment-secret',
+    'error',
+    'A secret is in `environment` or `arguments`, which everyone can read in the queue and in logs.',
+    (facts) => {
       // The same words are in many queue statements.
       const known = new Map<string, string[]>();
       const names = (word: string): string[] =>
         known.get(word) ?? known.set(word, secretIn(word)).get(word) ?? [];
       return batches(facts).flatMap((batch) => secretsOf(batch, names));
     },
-  },
+  ),
 ];
 
 /** Commands whose value is read by people, or may well have a `#`. */
@@ -266,27 +265,26 @@ const amounts: Record<string, 'k' | 'm'> = {
 
 /** Rules about values that HTCondor reads as ClassAd expressions. */
 export const expressionRules: Rule<SubmitFacts>[] = [
-  {
-    name: 'bad-expression',
-    level: 'error',
-    about: 'A value is not a valid ClassAd expression or amount, so HTCondor refuses the file.',
-    check: (facts) => {
+  rule(
+    'bad-expression',
+    'error',
+    'A value is not a valid ClassAd expression or amount, so HTCondor refuses the file.',
+    (facts) => {
       // The command line or a DAG may complete a value.
       const isOpen = opennessOf(facts.submission);
       return batches(facts).flatMap((batch) => badExpressions(batch, isOpen));
     },
-  },
-  {
-    name: 'odd-amount',
-    level: 'warning',
-    about:
-      'An amount or a condition is read as something else: ' +
+  ),
+  rule(
+    'odd-amount',
+    'warning',
+    'An amount or a condition is read as something else: ' +
       'a text or a name, which no machine satisfies, or its first digits.',
-    check: perBatch((batch) => [
+    perBatch((batch) => [
       ...texts(batch),
       ...['request_memory', 'request_disk'].flatMap((command) => shortened(batch, command)),
     ]),
-  },
+  ),
 ];
 
 function badExpressions(batch: Batch, isOpen: (raw: string) => boolean): Found[] {

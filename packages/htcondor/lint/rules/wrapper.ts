@@ -1,4 +1,4 @@
-import { type Found, type Rule, type RuleResult, applyRules } from '@updraft/base';
+import { type Found, type Rule, type RuleResult, applyRules, rule } from '@updraft/base';
 import path from 'node:path';
 import {
   type Download,
@@ -23,12 +23,11 @@ import {
 
 /** Rules about the shell script that a job runs. */
 export const wrapperRules: Rule<Wrapper>[] = [
-  {
-    name: 'option-as-command',
-    level: 'error',
-    about:
-      'A line starts with an option: the line above lacks its backslash, so the shell runs the option as a command.',
-    check: (wrapper) =>
+  rule(
+    'option-as-command',
+    'error',
+    'A line starts with an option: the line above lacks its backslash, so the shell runs the option as a command.',
+    (wrapper) =>
       wrapper.commands.filter(isStrayOption).map(({ words, line }) => ({
         message:
           `the shell runs \`${words[0] ?? ''}\` as a command (exit 127): ` +
@@ -36,12 +35,12 @@ export const wrapperRules: Rule<Wrapper>[] = [
         fix: `end the line above with \` \\\`: ${(wrapper.lines[line - 2] ?? '').trim()} \\`,
         place: { file: wrapper.file, line },
       })),
-  },
-  {
-    name: 'broken-continuation',
-    level: 'error',
-    about: 'Blanks follow the backslash at the end of a line, so it does not continue the line.',
-    check: (wrapper) =>
+  ),
+  rule(
+    'broken-continuation',
+    'error',
+    'Blanks follow the backslash at the end of a line, so it does not continue the line.',
+    (wrapper) =>
       wrapper.lines.flatMap((text, index) =>
         /[^\\]\\[ \t]+$/.test(text) && !/^\s*#/.test(text)
           ? {
@@ -52,13 +51,12 @@ export const wrapperRules: Rule<Wrapper>[] = [
             }
           : [],
       ),
-  },
-  {
-    name: 'windows-lines',
-    level: 'error',
-    about:
-      'The script has Windows line ends: the worker looks for an interpreter whose name ends in a carriage return.',
-    check: (wrapper) =>
+  ),
+  rule(
+    'windows-lines',
+    'error',
+    'The script has Windows line ends: the worker looks for an interpreter whose name ends in a carriage return.',
+    (wrapper) =>
       wrapper.windowsLines
         ? {
             message:
@@ -67,31 +65,27 @@ export const wrapperRules: Rule<Wrapper>[] = [
             place: { file: wrapper.file, line: 1 },
           }
         : [],
-  },
-  {
-    name: 'no-interpreter',
-    level: 'error',
-    about: 'The script has no `#!` line, so the worker cannot start it.',
-    check: (wrapper) =>
-      (wrapper.lines[0] ?? '').startsWith('#!')
-        ? []
-        : {
-            message: 'no `#!` line: the worker cannot start the script (hold code 6, exec format error)',
-            fix: 'make `#!/bin/bash` the first line',
-            place: { file: wrapper.file, line: 1 },
-          },
-  },
-  {
-    name: 'status-lost',
-    level: 'warning',
-    about: "The script ends with another command's status, so a failed training counts as a success.",
-    check: lostStatus,
-  },
-  {
-    name: 'pipe-status-lost',
-    level: 'warning',
-    about: "The training's output goes through a pipe, and the exit code is that of the pipe's last command.",
-    check: (wrapper) => {
+  ),
+  rule('no-interpreter', 'error', 'The script has no `#!` line, so the worker cannot start it.', (wrapper) =>
+    (wrapper.lines[0] ?? '').startsWith('#!')
+      ? []
+      : {
+          message: 'no `#!` line: the worker cannot start the script (hold code 6, exec format error)',
+          fix: 'make `#!/bin/bash` the first line',
+          place: { file: wrapper.file, line: 1 },
+        },
+  ),
+  rule(
+    'status-lost',
+    'warning',
+    "The script ends with another command's status, so a failed training counts as a success.",
+    lostStatus,
+  ),
+  rule(
+    'pipe-status-lost',
+    'warning',
+    "The training's output goes through a pipe, and the exit code is that of the pipe's last command.",
+    (wrapper) => {
       const main = mainCommand(wrapper);
       if (wrapper.pipeFails || main?.before !== '|') return [];
       return {
@@ -100,12 +94,12 @@ export const wrapperRules: Rule<Wrapper>[] = [
         place: { file: wrapper.file, line: main.line },
       };
     },
-  },
-  {
-    name: 'no-stop-on-error',
-    level: 'warning',
-    about: 'The script continues after a failed command, such as one that unpacks the data.',
-    check: (wrapper) => {
+  ),
+  rule(
+    'no-stop-on-error',
+    'warning',
+    'The script continues after a failed command, such as one that unpacks the data.',
+    (wrapper) => {
       const top = wrapper.commands.filter(({ nested, before }) => !nested && before !== '||');
       const main = mainCommand(wrapper);
       const prepares = top.some(
@@ -120,15 +114,14 @@ export const wrapperRules: Rule<Wrapper>[] = [
             place: { file: wrapper.file, line: 1 },
           };
     },
-  },
-  {
-    name: 'run-time-download',
-    level: 'warning',
-    about:
-      'The script downloads software or data at run time, ' +
+  ),
+  rule(
+    'run-time-download',
+    'warning',
+    'The script downloads software or data at run time, ' +
       'in every job, bypassing the caches and without a fixed version.',
-    check: downloads,
-  },
+    downloads,
+  ),
 ];
 
 const isStrayOption = ({ words }: ShellCommand): boolean => /^--?[A-Za-z][\w-]*(=.*)?$/s.test(words[0] ?? '');
@@ -185,18 +178,18 @@ function downloads(wrapper: Wrapper): Found[] {
 
 /** Rules that need both the submit file and the script. */
 export const scriptRules: Rule<SubmitFacts>[] = [
-  {
-    name: 'flat-path',
-    level: 'error',
-    about: 'A file arrives at the top of the scratch folder, but is used from a subfolder.',
-    check: perBatch(flatPaths),
-  },
-  {
-    name: 'checkpoint-unreachable',
-    level: 'error',
-    about: "The script loses the training's exit code, so the checkpoint exit code never reaches HTCondor.",
-    check: perBatch(unreachableCheckpoint),
-  },
+  rule(
+    'flat-path',
+    'error',
+    'A file arrives at the top of the scratch folder, but is used from a subfolder.',
+    perBatch(flatPaths),
+  ),
+  rule(
+    'checkpoint-unreachable',
+    'error',
+    "The script loses the training's exit code, so the checkpoint exit code never reaches HTCondor.",
+    perBatch(unreachableCheckpoint),
+  ),
 ];
 
 const wrappers = new WeakMap<object, Wrapper | undefined>();
