@@ -1,6 +1,9 @@
-import { isTable } from '@updraft/base';
+import { defined, isTable } from '@updraft/base';
+import { Fault } from '@updraft/account/fault';
 import { gridTrials, randomTrials, spaceSize, type Trial } from '../search/trials.ts';
+import { fillJob, listJobs } from './expand.ts';
 import { rangeForms, searchSchema } from './file-schema.ts';
+import { type Plan, rungsOf } from './plan.ts';
 import {
   entriesAt,
   problemAt,
@@ -37,6 +40,39 @@ const readSearch = ({ value }: SourceFile): Search | undefined =>
 function trialsOf({ ranges, trials = Infinity, seed, ...search }: Search): Trial[] {
   if (searchMethod(search) === 'grid') return gridTrials(ranges).slice(0, trials);
   return randomTrials(ranges, trials, seed);
+}
+
+/** The plan of a search whose first `before` trials are its jobs, with `more` added. */
+export function withMoreTrials(plan: Plan, before: number, more: number): Plan {
+  const search = searchOf(plan);
+  const [trials, size] = [before + more, spaceSize(search.ranges)];
+  if (trials > size)
+    throw new Fault('usage', `the ranges have ${size} combinations, and ${before} of them are trials`, {
+      fix: size > before ? `add fewer: --trials +${size - before}` : 'widen a range, and start a new run',
+      about: plan.file,
+    });
+  if (plan.variants !== undefined)
+    throw new Fault('usage', 'trials whose data, software or resources differ cannot be added', {
+      fix: 'set more `trials` in the job file, and start a new run',
+      about: plan.file,
+    });
+  const matrix = { [group]: trialsOf({ ...search, trials }) };
+  const { overrides = { with: [], set: [] }, spec } = plan;
+  const longer = { ...spec, search: { ...search, trials }, run: { ...spec.run, matrix } };
+  const rungs = defined({ rungs: rungsOf(spec) });
+  const added = listJobs(longer.run).slice(before);
+  return {
+    ...plan,
+    spec: longer,
+    jobs: [...plan.jobs.slice(0, before), ...added.map((job) => ({ ...fillJob(spec.train, job), ...rungs }))],
+    // So that the job file still describes the run.
+    overrides: { ...overrides, set: [...overrides.set, `search.trials=${trials}`] },
+  };
+}
+
+function searchOf({ file, spec: { search } }: Plan): Search {
+  if (search !== undefined) return search;
+  throw new Fault('usage', 'this run has no [search], so it has no trials', { about: file });
 }
 
 /** Only with rungs can a trial be stopped. */

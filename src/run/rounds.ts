@@ -10,8 +10,9 @@ import { openJournal, readRunJournal, type RunState, type JobState } from '@updr
 import { nextBatch, scorePlaces } from '@updraft/account/recovery';
 import type { Plan, PlannedFile } from '../job/plan.ts';
 import type { Train } from '../job/spec.ts';
+import { withMoreTrials } from '../job/search-trials.ts';
 import { joinVariants, variantsOf } from '../job/variants.ts';
-import { type Pool, type ResourceChange, roundPlan } from '../pool/pool.ts';
+import { type Pool, readPlan, type ResourceChange, roundPlan } from '../pool/pool.ts';
 import { copyFiles, writePlan, writeRendered } from './create-run.ts';
 import { readRunState } from './run-states.ts';
 import { isAdopted } from '../pool/htcondor.ts';
@@ -22,6 +23,8 @@ export interface RoundStart {
   change?: ResourceChange;
   /** The plan of the job file as it is now: its training and files replace those of the run. */
   now?: Plan | undefined;
+  /** Instead of the last round's: with jobs that are new, or other arguments of some. */
+  extended?: Plan | undefined;
 }
 
 /** Submits jobs once more: the round's folder is complete before the journal names it. Call it in `withRounds`. */
@@ -29,7 +32,7 @@ async function startRound(
   runFolder: string,
   state: RunState,
   pool: Pool,
-  { jobs, why, change = {}, now }: RoundStart,
+  { jobs, why, change = {}, now, extended }: RoundStart,
   clock: Clock,
 ): Promise<void> {
   const number = state.rounds + 1;
@@ -38,7 +41,7 @@ async function startRound(
   // Left by a process that died before the journal named the round.
   for (const left of [folder, draft]) await removeTree(left);
   await mkdir(draft, { recursive: true, mode: 0o700 });
-  const last = await roundPlan(runFolder, number - 1);
+  const last = extended ?? (await roundPlan(runFolder, number - 1));
   const base = now === undefined ? last : correctedPlan(last, now);
   const plan = joinVariants(
     base,
@@ -52,16 +55,25 @@ async function startRound(
     await copyFiles(plan, path.join(draft, runFiles.files));
   }
   const meant = new Set(jobs);
-  const before = state.jobs.filter(({ id }) => meant.has(id));
-  const attemptsBefore = new Map(before.map(({ id, attempts }) => [id, attempts.at(-1)?.number ?? 0]));
-  const ordered = before.map(({ id }) => id);
+  const attemptsBefore = new Map(state.jobs.map(({ id, attempts }) => [id, attempts.at(-1)?.number ?? 0]));
+  const ordered = plan.jobs.map(({ id }) => id).filter((id) => meant.has(id));
   const { files } = await pool.render(plan, state.run, { number, jobs: ordered, attemptsBefore });
   await writeRendered(draft, ownFiles(files, number));
   await writePlan(draft, plan);
   await rename(draft, folder);
+  if (extended !== undefined) await describeExtended(runFolder, extended);
   await using journal = await openJournal(path.join(runFolder, runFiles.journal), clock);
   await journal.append({ kind: 'round-started', round: number, jobs: ordered, why });
   await pool.submit(runFolder);
+}
+
+/** Whatever shows the run takes parameters from its first plan. */
+async function describeExtended(runFolder: string, { jobs, spec, overrides }: Plan): Promise<void> {
+  const first = await readPlan(runFolder);
+  const { search, run } = spec;
+  const described = { ...first.spec, run: { ...first.spec.run, matrix: run.matrix } };
+  const plan = { ...first, jobs, spec: { ...described, ...defined({ search }) }, ...defined({ overrides }) };
+  await writePlan(runFolder, plan);
 }
 
 /** The round's own files, by path in its folder; the others exist since the run was created. */
@@ -305,6 +317,37 @@ export async function retryRun(
     if (queued.length > 0)
       await startRound(runFolder, state, pool, { jobs: queued, why, change, now }, context.clock);
     return { queued, released: [...released] };
+  });
+}
+
+/** The plan of a search with more trials, and these. */
+export async function planMoreTrials(
+  runFolder: string,
+  { jobs, rounds, run }: RunState,
+  more: number,
+): Promise<{ extended: Plan; added: Plan['jobs'] }> {
+  const extended = withMoreTrials(await roundPlan(runFolder, rounds), jobs.length, more);
+  if (!jobs.some(({ isKeptBack }) => isKeptBack))
+    return { extended, added: extended.jobs.slice(jobs.length) };
+  throw new Fault('usage', `trials of ${run} still wait for its canary`, {
+    fix: `add more once they are queued, which \`updraft status\` shows`,
+    about: runFolder,
+  });
+}
+
+/** Adds trials to a search, and returns their jobs. */
+export async function addTrials(
+  runFolder: string,
+  pool: Pool,
+  { more, change }: { more: number; change: ResourceChange },
+  context: RoundContext,
+): Promise<string[]> {
+  return await withRounds(runFolder, pool, context, async (state) => {
+    const { extended, added } = await planMoreTrials(runFolder, state, more);
+    const jobs = added.map(({ id }) => id);
+    const why = `asked for with updraft retry --trials +${more}`;
+    await startRound(runFolder, state, pool, { jobs, why, change, extended }, context.clock);
+    return jobs;
   });
 }
 

@@ -52,7 +52,7 @@ export function randomTrials(
     );
     const key = JSON.stringify(Object.entries(trial).sort());
     if (!made.has(key)) made.set(key, trial);
-    else if (draw > maxDraws * count) made.set(`${draw}`, trial);
+    else if (draw > maxDraws * made.size) made.set(`${draw}`, trial);
   }
   return [...made.values()];
 }

@@ -23,6 +23,7 @@ import { cliMain } from '../programs.ts';
 
 /** Examples that no test folder can satisfy; `src/cli/help.test.ts` parses them. */
 const notRun: readonly (readonly [pattern: RegExp, why: string])[] = [
+  [/retry tune/, 'needs a search: test/run/retry-search.test.ts'],
   [/^updraft rehearse/, 'takes a minute: test/run/rehearse.test.ts'],
   [/--pool condor|adopt .* --submit|^updraft shell/, 'needs an HTCondor pool: test/condor, test/adopt'],
   [/^updraft doctor/, 'imports PyTorch, for seconds: src/cli/commands/doctor.test.ts'],

@@ -18,7 +18,7 @@ import { type RunState, stoppedEarly } from '@updraft/account/journal';
 import { poolKind } from '../../src/pool/open-pool.ts';
 import type { Pool } from '../../src/pool/pool.ts';
 import { requestStop, readRunState } from '../../src/run/run-states.ts';
-import { retryRun, unfinishedJobs } from '../../src/run/rounds.ts';
+import { addTrials, retryRun, unfinishedJobs } from '../../src/run/rounds.ts';
 import { submitRun } from '../../src/run/submit-run.ts';
 import type { MeetingPlace } from '../pool.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -164,7 +164,7 @@ export function poolContract(name: string, open: OpenPool, meet: Meet = inTempor
     if (opened === undefined) return;
     const { pool, plan, marks } = opened;
     const { folder: run } = await submitRun(plan, pool, options);
-    t.after(() => pool.stop(run, ['0000', '0001']).catch(() => undefined));
+    t.after(() => pool.stop(run, ['0000', '0001', '0002']).catch(() => undefined));
     const go = (mark: string): Promise<void> => writeFile(path.join(marks, mark), '');
     const rungsOf = ({ jobs }: RunState, index: number) =>
       (jobs[index]?.attempts ?? []).flatMap(({ agent }) => agent?.training?.rungs ?? []);
@@ -196,6 +196,12 @@ export function poolContract(name: string, open: OpenPool, meet: Meet = inTempor
     assert.deepEqual(await readdir(resultsFolder(run, '0001')), ['.updraft.json']);
     assert.notDeepEqual(await readdir(path.join(run, runFiles.jobs, '0001', sandboxFiles.checkpoint)), []);
     assert.deepEqual(await unfinishedJobs(run, ended.jobs), [], 'nothing is left to retry');
+
+    assert.deepEqual(await addTrials(run, pool, { more: 1, change: {} }, options), ['0002']);
+    await go('2-0');
+    const longer = await until(pool, run, ({ endedAt, jobs }) => jobs.length === 3 && endedAt !== undefined);
+    assert.deepEqual(outcomes(longer), ['success', 'success', 'success']);
+    assert.deepEqual(longer.jobs[2] && stoppedEarly(longer.jobs[2])?.seen, 3);
   });
 }
 

@@ -42,7 +42,7 @@ export interface JobContext {
 export function completeJob(draft: FoldedJob, context: JobContext): JobState {
   const { createdAt, planned = {}, percentages } = context;
   const [first] = draft.attempts;
-  const from = Date.parse(first?.waitingSince ?? first?.startedAt ?? createdAt ?? '') || 0;
+  const from = Date.parse(first?.waitingSince ?? first?.startedAt ?? draft.addedAt ?? createdAt ?? '') || 0;
   let now = 0;
   const used = usedWork(draft);
   const attempts = draft.attempts.map((attempt): AttemptState => {

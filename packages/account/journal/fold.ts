@@ -233,7 +233,8 @@ export class RunFold {
     const before = known?.attempts.findLast((one) => one.attempt < attempt);
     // A job that had ended was not waiting until it was retried.
     const waited = known?.status !== 'ended';
-    const waitingSince = !waited ? undefined : before === undefined ? this.#run.createdAt : before.endedAt;
+    const madeAt = known?.addedAt ?? this.#run.createdAt;
+    const waitingSince = !waited ? undefined : before === undefined ? madeAt : before.endedAt;
     this.#changeAttempt(job, attempt, (old) => ({ ...old, why, startedAt: t, ...defined({ waitingSince }) }));
     this.#changeJob(job, (old) => ({ ...again(old), status: 'running' }));
   }
@@ -258,14 +259,16 @@ export class RunFold {
   }
 
   /** A scheduler's log may repeat a round of the run's journal. */
-  #startRound({ round, jobs }: Extract<RunEntry, { kind: 'round-started' }>): void {
+  #startRound({ round, jobs, t }: Extract<RunEntry, { kind: 'round-started' }>): void {
     const isNew = round > this.#run.rounds;
     if (isNew) this.#run = { ...this.#run, rounds: round, stopRequested: false };
     for (const id of jobs)
       this.#changeJob(id, (old) => {
         const isDone = old.status === 'ended' || old.isKeptBack;
         const next: FoldedJob = isDone ? { ...again(old), attemptsBefore: lastAttempt(old) } : old;
-        return round <= (old.round ?? 1) ? next : { ...next, round, stopRequested: false };
+        if (round <= (old.round ?? 1)) return next;
+        const isAdded = !isDone && old.attempts.length === 0 && old.round === undefined;
+        return { ...next, ...(isAdded && { addedAt: t }), round, stopRequested: false };
       });
   }
 

@@ -83,6 +83,8 @@ interface JobFacts {
   isKeptBack?: true;
   /** Its state is unknown, because the pool's log is lost. */
   isUntold?: true;
+  /** When it was added to its run, if that was later. */
+  addedAt?: string;
   /** The round in which it was last submitted (default: 1). */
   round?: number;
   /** The attempts of earlier rounds: they do not count against this one. */

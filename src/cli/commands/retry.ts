@@ -1,12 +1,16 @@
 import path from 'node:path';
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { counted, defined, firstFew, printable } from '@updraft/base';
 import { type Document, documentText } from '@updraft/view/document';
+import { Fault } from '@updraft/account/fault';
+import { describeParameters } from '@updraft/account/parameters';
 import { loadPlan } from '../../job/load-plan.ts';
 import type { Plan } from '../../job/plan.ts';
 import type { JobState, RunState } from '@updraft/account/journal';
 import { openPool } from '../../pool/open-pool.ts';
 import {
+  addTrials,
+  planMoreTrials,
   type RetryResult,
   retryRun,
   unfinishedJobs,
@@ -31,6 +35,7 @@ interface Options {
   disk?: number;
   time?: number;
   withNewFiles?: true;
+  trials?: number;
   dryRun?: true;
   yes?: true;
   json?: true;
@@ -42,6 +47,7 @@ export function configure(command: Command, cli: Cli): void {
     examples: [
       ['updraft retry --dry-run', 'what would run again, and what must change'],
       ['updraft retry cifar10 3 7 --memory "8 GB"', 'two jobs, with more memory'],
+      ['updraft retry tune --trials +50', 'fifty trials more of a search'],
     ],
   });
   command
@@ -51,6 +57,7 @@ export function configure(command: Command, cli: Cli): void {
     .option('--disk <size>', 'new disk request', sizeOption)
     .option('--time <time>', 'new time limit of an attempt, as in 10h', durationOption)
     .option('--with-new-files', 'use the job file and its files as they are now')
+    .option('--trials <+n>', 'add trials to a search, as in +50', moreOption)
     .option('--dry-run', 'show what would be retried and what must change')
     .option('-y, --yes', 'do not ask for confirmation')
     .option('--json', 'print JSON')
@@ -62,6 +69,10 @@ async function retry(cli: Cli, first: string | undefined, more: string[], option
   const run = await findRun(cli, words.run, { command: 'retry', jobs: words.jobs });
   const state = await currentState(cli, run.folder);
   const selection = selectionOf(words.jobs, options);
+  if (options.trials !== undefined) {
+    await addToSearch(cli, run, state, selection, { ...options, trials: options.trials });
+    return;
+  }
   const load = ({ file, overrides }: Plan): Promise<Plan> =>
     loadPlan(file, loadOptions(cli, overrides ?? {}));
   const plan = await planRetry(run.folder, state, selection, cli.clock.now(), load);
@@ -79,20 +90,56 @@ async function retry(cli: Cli, first: string | undefined, more: string[], option
   }
   if (!isJson) cli.err(documentText(page, outWidth(cli)));
   const what = plan.retries.length === 1 ? 'this job' : `these ${plan.retries.length} jobs`;
-  if (!options.yes && !isJson && (await askYesNo(cli, `Try ${what} again?`)) === false) {
-    cli.err('nothing was changed\n');
-    return;
-  }
+  if (!(await isWanted(cli, `Try ${what} again?`, options))) return;
   const pool = openPool(state.pool, cli);
   const ids = plan.retries.map(({ job }) => job);
   const { now, correction } = plan;
   const changed = [...correction.changes.map(({ key }) => key), ...correction.files];
   const corrected = now && { now, changed };
   say(await retryRun(run.folder, pool, { jobs: ids, change: selection.change, corrected }, cli));
+  sayNext(cli, run);
+}
+
+const sayNext = (cli: Cli, { argument }: FoundRun): void =>
   nextCommands(cli, [
-    [`updraft watch ${run.argument}`, 'watch it live'],
-    [`updraft status ${run.argument}`, 'the state of each job'],
+    [`updraft watch ${argument}`, 'watch it live'],
+    [`updraft status ${argument}`, 'the state of each job'],
   ]);
+
+async function isWanted(cli: Cli, question: string, { yes, json }: Options): Promise<boolean> {
+  if (yes || json || (await askYesNo(cli, question)) !== false) return true;
+  cli.err('nothing was changed\n');
+  return false;
+}
+
+function moreOption(text: string): number {
+  if (/^\+[1-9]\d{0,5}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('it must be a number of trials to add, such as +50.');
+}
+
+/** Adds trials to a search. */
+async function addToSearch(
+  cli: Cli,
+  run: FoundRun,
+  state: RunState,
+  { jobs: named, change, withNewFiles }: RetrySelection,
+  options: Options & { trials: number },
+): Promise<void> {
+  if (named.length > 0 || withNewFiles)
+    throw new Fault('usage', '--trials adds jobs: it goes with no named job, nor with --with-new-files', {
+      fix: 'use two commands',
+    });
+  const { json, dryRun } = options;
+  const { added } = await planMoreTrials(run.folder, state, options.trials);
+  const names = added.map(({ id, parameters }) => `${id} (${describeParameters(parameters)})`);
+  if (!json) cli.err(`${counted(added.length, 'trial')} to add: ${printable(firstFew(names, maxLabels))}\n`);
+  const isQueued = !dryRun && (await isWanted(cli, 'Add them?', options));
+  const request = { more: options.trials, change };
+  const queued = isQueued ? await addTrials(run.folder, openPool(state.pool, cli), request, cli) : [];
+  const jobs = added.map(({ id, parameters }) => ({ job: id, parameters }));
+  if (json) printJson(cli, { run: state.run, folder: run.folder, jobs, queued, released: [] });
+  else if (isQueued) cli.out(`queued ${counted(queued.length, 'trial')} of ${state.run}\n`);
+  if (isQueued) sayNext(cli, run);
 }
 
 const noneRetried: RetryResult = { queued: [], released: [] };

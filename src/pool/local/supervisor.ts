@@ -87,7 +87,7 @@ class Supervisor {
     return 'left';
   }
 
-  /** The jobs of the plan as the journal has them; one without entries was never tried. */
+  /** The jobs of the plan, and those added since, as the journal has them; one without entries was never tried. */
   async #read(): Promise<JobState[]> {
     const { entries } = await this.#tail.read();
     for (const entry of entries) {
@@ -98,8 +98,7 @@ class Supervisor {
       if (entry.kind === 'attempt-ended') this.#noteFull(entry.fault);
       if (entry.kind === 'attempt-started' || entry.kind === 'round-started') this.#runEnded = false;
     }
-    const known = new Map(this.#fold.state().jobs.map((job) => [job.id, job]));
-    return this.#context.plan.jobs.flatMap(({ id }) => known.get(id) ?? []);
+    return this.#fold.state().jobs;
   }
 
   async #adopt(job: JobState): Promise<void> {
