@@ -16,7 +16,7 @@ export {
   meanSaveSeconds,
 } from './recovery/interruptions.ts';
 export { nextBatch } from './recovery/next-batch.ts';
-export { type Place, scorePlaces } from './recovery/places.ts';
+export { type Place, placesOf, scorePlaces } from './recovery/places.ts';
 export {
   type AttemptRecovery,
   type Backoff,

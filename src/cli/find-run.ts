@@ -7,6 +7,7 @@ import { statIfExists } from '../job/list-files.ts';
 import { isRehearsal } from '../run/run-states.ts';
 import type { Cli } from './cli.ts';
 import { askYesNo } from './text/phrases.ts';
+import { upwards } from './upwards.ts';
 
 /** A run's folder, and how a command line names it. */
 export interface FoundRun {
@@ -114,14 +115,6 @@ function noRuns(cwd: string, word: string | undefined): Fault {
     about: cwd,
     fix: 'start one with `updraft run`, or change to the folder of your updraft.toml',
   });
-}
-
-/** A folder and those above it. */
-export function* upwards(from: string): Generator<string> {
-  for (let folder = path.resolve(from); ; folder = path.dirname(folder)) {
-    yield folder;
-    if (folder === path.dirname(folder)) return;
-  }
 }
 
 export async function isRun(folder: string): Promise<boolean> {

@@ -6,7 +6,7 @@ import { jobFileNames } from '@updraft/account/run-folder';
 import { pools } from '../job/choices.ts';
 import type { LoadOptions } from '../job/load-plan.ts';
 import type { Cli } from './cli.ts';
-import { upwards } from './find-run.ts';
+import { upwards } from './upwards.ts';
 
 /** The same arguments for a suggested command, each with a leading space; defaults are left out. */
 export function jobFileArgument(where: string, options: JobFileOptions = {}): string {

@@ -7,7 +7,7 @@ import { removeTree } from '@updraft/base/disk';
 import { Fault } from '@updraft/account/fault';
 import { roundFolder, runFiles, resultsFolder } from '@updraft/account/run-folder';
 import { openJournal, readRunJournal, type RunState, type JobState } from '@updraft/account/journal';
-import { nextBatch, scorePlaces } from '@updraft/account/recovery';
+import { nextBatch, placesOf } from '@updraft/account/recovery';
 import type { Plan, PlannedFile } from '../job/plan.ts';
 import type { Train } from '../job/spec.ts';
 import { withMoreTrials } from '../job/search-trials.ts';
@@ -47,7 +47,7 @@ async function startRound(
     base,
     variantsOf(base).map((one) => changed(one, change)),
   );
-  const places = pool.traits.ranksSlots ? scorePlaces(state.jobs.flatMap(({ attempts }) => attempts)) : [];
+  const places = pool.traits.ranksSlots ? placesOf(state.jobs) : [];
   // Before anything was measured, the experience of earlier runs is all there is.
   if (places.length > 0) plan.places = places;
   if (now !== undefined) {

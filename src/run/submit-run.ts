@@ -10,7 +10,7 @@ import {
   type Interruptions,
   meanSaveSeconds,
   type Place,
-  scorePlaces,
+  placesOf,
 } from '@updraft/account/recovery';
 import { poolTraits } from '../job/pool-traits.ts';
 import type { Plan } from '../job/plan.ts';
@@ -25,7 +25,7 @@ import {
 } from './create-run.ts';
 import { startNextBatch, changedFiles, type RoundContext } from './rounds.ts';
 import { readRunState, listRuns, readRunOutline } from './run-states.ts';
-import { endedBadly } from '@updraft/account/journal';
+import { endedBadly, type RunState } from '@updraft/account/journal';
 
 export interface SubmitOptions extends PackOptions {
   /** Start another run even if there is one of the same plan. */
@@ -122,25 +122,31 @@ export async function withExperience(plan: Plan): Promise<Plan> {
   return { ...plan, ...defined({ meanLifeSeconds, places }) };
 }
 
-/** What slots were worth to the run that this one is `like`, or to the latest one of its name. */
+/** What slots were worth to the run that this one is `like`, or to the latest one of its name that has ended. */
 async function earlierPlaces(plan: Plan): Promise<Place[] | undefined> {
   const { like, pool } = plan.spec.run;
-  const folder = like === undefined ? undefined : path.resolve(plan.folder, like);
-  if (folder !== undefined) {
-    const state = await readRunState(folder).catch(asFault);
-    if (!(state instanceof Fault)) return scorePlaces(state.jobs.flatMap(({ attempts }) => attempts));
-    throw new Fault('file-invalid', `[run] like = ${JSON.stringify(like)} names no run: ${state.message}`, {
-      about: plan.file,
-      fix: 'name the folder of a run, like "runs/resnet-1a2b3c"; `updraft runs` lists them',
-    });
-  }
+  if (like !== undefined) return placesOf(await jobsOfLike(plan, like));
   for (const earlier of await runsNamed(plan)) {
     const its = await readPlan(earlier).catch(() => undefined);
     if (its?.spec.name !== plan.spec.name || its.spec.run.pool !== pool || its.isRehearsal === true) continue;
     const state = await readRunState(earlier).catch(() => undefined);
-    if (state !== undefined) return scorePlaces(state.jobs.flatMap(({ attempts }) => attempts));
+    if (state?.endedAt !== undefined) return placesOf(state.jobs);
   }
   return undefined;
+}
+
+async function jobsOfLike({ folder, file }: Plan, like: string): Promise<RunState['jobs']> {
+  const state = await readRunState(path.resolve(folder, like)).catch(asFault);
+  const wrong = state instanceof Fault ? state.message : 'it has not ended';
+  if (!(state instanceof Fault) && state.endedAt !== undefined) return state.jobs;
+  throw new Fault(
+    'file-invalid',
+    `[run] like = ${JSON.stringify(like)} names no run to learn from: ${wrong}`,
+    {
+      about: file,
+      fix: 'name the folder of a run that has ended, like "runs/resnet-1a2b3c"; `updraft runs` lists them',
+    },
+  );
 }
 
 async function describeEnd(folder: string, unchanged: string): Promise<string> {

@@ -63,14 +63,15 @@ describe('a training that dies on a real pool', { concurrency: 3 }, () => {
     const seen = await died(t, '[ $UPDRAFT_ATTEMPT -gt 2 ] || exec python3 -c "raise OSError(28, chr(78))"');
     if (seen === undefined) return;
     const { state, requests } = seen;
+    const exits = state.attempts.map(({ exit }) => exit);
+    // A start that a busy pool did not bring to the agent is one attempt less here.
+    assert.deepEqual([[...new Set(exits)], state.outcome], [[107, 0], 'success'], JSON.stringify(state));
+    const disks = requests.map(([, disk = 0]) => disk);
     assert.deepEqual(
-      state.attempts.map(({ exit }) => exit),
-      [107, 107, 0],
-      JSON.stringify(state),
+      disks.slice(1).map((disk, at) => disk / (disks[at] ?? 0)),
+      exits.slice(1).map(() => 2),
     );
-    const [first = 0, second = 0, third = 0] = requests.map(([, disk]) => disk);
-    assert.deepEqual([second / first, third / first], [2, 4]);
-    assert.equal(new Set(state.attempts.map(({ site }) => site)).size, 3);
+    assert.equal(new Set(state.attempts.map(({ site }) => site)).size, exits.length);
   });
 
   test('with an empty output on a full disk is retried elsewhere with more disk', async (t) => {

@@ -1,4 +1,5 @@
 import type { AttemptHistory, Ending } from '../history/history.ts';
+import type { JobState } from '../journal/state.ts';
 import { ascending, quantile } from '../statistics/describe.ts';
 
 /** Slots that a scheduler can distinguish, and what they were worth to earlier attempts. */
@@ -15,8 +16,20 @@ export interface Place {
 /** These say nothing about the place. */
 const saysNothing: ReadonlySet<Ending> = new Set(['removed', 'wrong-output', 'running']);
 
-/** Of a place that was seen once, little is known: each counts as if it had two more attempts like the mean. */
-const priorAttempts = 2;
+/** Little is known of a place that was seen once: each counts as if it had four more attempts like the mean. */
+const priorAttempts = 4;
+
+/** With fewer attempts whose work was kept, a place is not preferred: one lucky attempt is no proof. */
+const enoughKept = 5;
+
+/**
+ * What slots were worth to a run; empty while one of its jobs has begun and not ended: attempts that end soon, at the
+ * places that take slots back, would stand for all.
+ */
+export const placesOf = (jobs: readonly Pick<JobState, 'attempts' | 'status'>[]): Place[] =>
+  jobs.some(({ attempts, status }) => attempts.length > 0 && status !== 'ended')
+    ? []
+    : scorePlaces(jobs.flatMap(({ attempts }) => attempts));
 
 /** What slots were worth, by site and GPU and by GPU alone, the best first. Jobs that differ in work blur it. */
 export function scorePlaces(attempts: readonly AttemptHistory[]): Place[] {
@@ -34,7 +47,10 @@ export function scorePlaces(attempts: readonly AttemptHistory[]): Place[] {
   };
   const scored = (site: string, gpu: string, its: typeof worked): Place => {
     const { epochs, seconds } = sumOf([...its, prior]);
-    return { site, gpu, attempts: its.length, worth: epochs / seconds / (all.epochs / all.seconds) };
+    const found = epochs / seconds / (all.epochs / all.seconds);
+    const isProven = its.filter((one) => one.epochs > 0).length >= enoughKept;
+    const worth = isProven ? found : Math.min(1, found);
+    return { site, gpu, attempts: its.length, worth };
   };
   const named = worked.filter(({ site, gpu }) => site !== '' || gpu !== '');
   const places = [...Map.groupBy(named, ({ site, gpu }) => JSON.stringify([site, gpu])).values()];
