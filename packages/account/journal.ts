@@ -5,6 +5,7 @@ export {
   describePosition,
   describeResume,
   describeRung,
+  lastRung,
   stoppedEarly,
 } from './journal/describe-attempt.ts';
 export {

@@ -88,7 +88,11 @@ export async function runAttempt(
   const ending = await runInScratch(soFar, order, timeLimit.context, forward, shared);
   timeLimit.done();
   if (soFar.isPaused) record({ kind: 'agent-paused' });
-  else record({ kind: 'agent-ended', outcome: outcomeOf(ending.fault), exit: ending.exit });
+  else {
+    const { stoppedEarly } = soFar;
+    const outcome = outcomeOf(ending.fault);
+    record({ kind: 'agent-ended', outcome, exit: ending.exit, ...defined({ stoppedEarly }) });
+  }
   const { root } = soFar;
   return {
     ...ending,
@@ -111,6 +115,7 @@ interface AttemptSoFar {
   arriving?: ArrivingData;
   saver?: CheckpointSaver | undefined;
   ended?: CommandEnd;
+  stoppedEarly?: true;
   isPaused?: true;
 }
 
@@ -176,6 +181,7 @@ async function runToEndOrPause(
   const ended = await trainToEnd(attempt, soFar.saver, disks, isDone);
   if (ended === 'stopped-early') {
     await returnUnfinished(equipped, ready);
+    soFar.stoppedEarly = true;
     return;
   }
   // A result counts only if the data it was trained on is complete.
@@ -198,7 +204,7 @@ async function runToEndOrPause(
   if (ended.status !== 0) await soFar.software?.explainFailure();
   await judge(equipped, ended, disks, ready);
   // A pool that takes its machine back now may drop the result: then the next attempt resumes.
-  if (!context.signal.aborted) await soFar.saver?.discard();
+  if (!context.signal.aborted && order.job.rungs === undefined) await soFar.saver?.discard();
 }
 
 /** An attempt whose training can start or resume. */

@@ -38,6 +38,13 @@ test('each trial is a job with its parameters and its rungs', () => {
   assert.deepEqual(more.slice(0, 9), jobs);
 });
 
+test('a training whose command asks for its epochs gets those of the last rung', () => {
+  const asking = file(asha).replace('{layers}', '{layers} --epochs {epochs}');
+  const [first] = planOf(asking).jobs;
+  assert.deepEqual(first?.parameters, { lr: 0.00008627, layers: 4, epochs: 9 });
+  assert.equal(first.train.command, 'python3 train.py --lr 0.00008627 --layers 4 --epochs 9');
+});
+
 test('the direction is the one that is said, that of [results], or that of the name', () => {
   const isLower = (text: string): boolean | undefined => planOf(text).jobs[0]?.rungs?.isLowerBetter;
   assert.equal(isLower(file(asha).replace('val_accuracy', 'val_loss')), true);

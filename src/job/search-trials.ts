@@ -28,7 +28,8 @@ export function withTrials(source: SourceFile): SourceFile {
   const isFine = search !== undefined && problemsOf(source, search).length === 0;
   // So that its placeholders are known.
   const unread = Object.fromEntries(entriesAt(written, ['ranges']).map(([name]) => [name, 0]));
-  const trials = isFine ? trialsOf(search) : [unread];
+  const isUsed = (name: string): boolean => JSON.stringify(value).includes(`{${name}}`);
+  const trials = isFine ? trialsOf(search, isUsed) : [{ epochs: 0, steps: 0, ...unread }];
   const run = valueAt(value, ['run']) ?? {};
   if (!isTable(run) || (!isFine && Object.keys(unread).length === 0)) return source;
   return { ...source, value: { ...value, run: { ...run, matrix: { [group]: trials } } } };
@@ -37,10 +38,18 @@ export function withTrials(source: SourceFile): SourceFile {
 const readSearch = ({ value }: SourceFile): Search | undefined =>
   searchSchema.safeParse(valueAt(value, ['search'])).data;
 
-function trialsOf({ ranges, trials = Infinity, seed, ...search }: Search): Trial[] {
+/** `isUsed`: whether the job file has a placeholder of this name. */
+function trialsOf(search: Search, isUsed: (name: string) => boolean): Trial[] {
+  const { ranges, trials = Infinity, seed } = search;
   if (searchMethod(search) === 'grid') return gridTrials(ranges).slice(0, trials);
-  return randomTrials(ranges, trials, seed);
+  const [unit, budget] = budgetOf(search);
+  const own = budget !== undefined && !Object.hasOwn(ranges, unit) && isUsed(unit) ? { [unit]: budget } : {};
+  return randomTrials(ranges, trials, seed).map((one) => ({ ...one, ...own }));
 }
+
+/** Epochs or steps of a whole training. */
+const budgetOf = ({ epochs, steps }: Search): [unit: string, budget: number | undefined] =>
+  steps === undefined ? ['epochs', epochs?.at(-1)] : ['steps', steps.at(-1)];
 
 /** The plan of a search whose first `before` trials are its jobs, with `more` added. */
 export function withMoreTrials(plan: Plan, before: number, more: number): Plan {
@@ -56,7 +65,8 @@ export function withMoreTrials(plan: Plan, before: number, more: number): Plan {
       fix: 'set more `trials` in the job file, and start a new run',
       about: plan.file,
     });
-  const matrix = { [group]: trialsOf({ ...search, trials }) };
+  const isUsed = (name: string): boolean => Object.hasOwn(plan.jobs[0]?.parameters ?? {}, name);
+  const matrix = { [group]: trialsOf({ ...search, trials }, isUsed) };
   const { overrides = { with: [], set: [] }, spec } = plan;
   const longer = { ...spec, search: { ...search, trials }, run: { ...spec.run, matrix } };
   const rungs = defined({ rungs: rungsOf(spec) });
@@ -68,6 +78,35 @@ export function withMoreTrials(plan: Plan, before: number, more: number): Plan {
     // So that the job file still describes the run.
     overrides: { ...overrides, set: [...overrides.set, `search.trials=${trials}`] },
   };
+}
+
+/** The plan in which these trials train `times` as long as any so far, and none of them is stopped. */
+export function withLargerBudget(plan: Plan, chosen: readonly string[], times: number): Plan {
+  const search = searchOf(plan);
+  const { spec, file: about } = plan;
+  const rungs = rungsOf(spec);
+  if (rungs === undefined)
+    throw new Fault('usage', 'this search has no rungs, so its trials have no budget', {
+      fix: 'write rungs into [search], like epochs = [1, 3, 9], and start a new run',
+      about,
+    });
+  const { unit } = rungs;
+  if (Object.hasOwn(search.ranges, unit) || !Object.hasOwn(plan.jobs[0]?.parameters ?? {}, unit))
+    throw new Fault('usage', `the job file does not say to the training how many ${unit} it has`, {
+      fix: `write {${unit}} into its command, like --${unit} {${unit}}, and start a new run`,
+      about,
+    });
+  const longest = plan.jobs.reduce((most, job) => Math.max(most, job.rungs?.budgets.at(-1) ?? 0), 0);
+  const budget = Math.ceil(longest * times);
+  const jobs = plan.jobs.map((job): Plan['jobs'][number] => {
+    if (!chosen.includes(job.id)) return job;
+    const values = { id: job.id, index: Number(job.id), rank: 0 };
+    const budgets = [...(job.rungs ?? rungs).budgets, budget];
+    const filled = fillJob(spec.train, { ...values, parameters: { ...job.parameters, [unit]: budget } });
+    return { ...filled, rungs: { ...rungs, budgets, isChosen: true } };
+  });
+  const matrix = { [group]: jobs.map(({ parameters }) => parameters) };
+  return { ...plan, jobs, spec: { ...spec, run: { ...spec.run, matrix } } };
 }
 
 function searchOf({ file, spec: { search } }: Plan): Search {

@@ -6,11 +6,18 @@ import { identifyProcess, withLease } from '@updraft/base/processes';
 import { removeTree } from '@updraft/base/disk';
 import { Fault } from '@updraft/account/fault';
 import { roundFolder, runFiles, resultsFolder } from '@updraft/account/run-folder';
-import { openJournal, readRunJournal, type RunState, type JobState } from '@updraft/account/journal';
+import {
+  lastRung,
+  openJournal,
+  readRunJournal,
+  type RunState,
+  type JobState,
+  stoppedEarly,
+} from '@updraft/account/journal';
 import { nextBatch, placesOf } from '@updraft/account/recovery';
-import type { Plan, PlannedFile } from '../job/plan.ts';
+import { type Plan, type PlannedFile, rungsOf } from '../job/plan.ts';
 import type { Train } from '../job/spec.ts';
-import { withMoreTrials } from '../job/search-trials.ts';
+import { withLargerBudget, withMoreTrials } from '../job/search-trials.ts';
 import { joinVariants, variantsOf } from '../job/variants.ts';
 import { type Pool, readPlan, type ResourceChange, roundPlan } from '../pool/pool.ts';
 import { copyFiles, writePlan, writeRendered } from './create-run.ts';
@@ -264,6 +271,8 @@ async function unfinishedState(runFolder: string, job: JobState): Promise<Unfini
   if (job.status !== 'ended') return undefined;
   if (job.outcome === 'held' || job.outcome === 'removed') return job.outcome;
   if (job.outcome !== 'success') return 'failed';
+  // It would stop again at once.
+  if (stoppedEarly(job) !== undefined) return undefined;
   return (await hasResults(runFolder, job)) ? undefined : 'missing';
 }
 
@@ -320,33 +329,55 @@ export async function retryRun(
   });
 }
 
-/** The plan of a search with more trials, and these. */
-export async function planMoreTrials(
+/** More trials of a search; or the best of those that have ended, with `times` the largest budget. */
+export type Extension = { trials: number } | { top: number; times: number };
+
+/** The plan of an extended search, and the jobs that it starts. */
+export async function planExtension(
   runFolder: string,
-  { jobs, rounds, run }: RunState,
-  more: number,
-): Promise<{ extended: Plan; added: Plan['jobs'] }> {
-  const extended = withMoreTrials(await roundPlan(runFolder, rounds), jobs.length, more);
-  if (!jobs.some(({ isKeptBack }) => isKeptBack))
-    return { extended, added: extended.jobs.slice(jobs.length) };
-  throw new Fault('usage', `trials of ${run} still wait for its canary`, {
-    fix: `add more once they are queued, which \`updraft status\` shows`,
+  state: RunState,
+  asked: Extension,
+): Promise<{ extended: Plan; jobs: Plan['jobs'] }> {
+  const last = await roundPlan(runFolder, state.rounds);
+  if ('top' in asked) {
+    const best = bestTrials(state, last).slice(0, asked.top);
+    const extended = withLargerBudget(last, best, asked.times);
+    return { extended, jobs: extended.jobs.filter(({ id }) => best.includes(id)) };
+  }
+  const extended = withMoreTrials(last, state.jobs.length, asked.trials);
+  if (!state.jobs.some(({ isKeptBack }) => isKeptBack))
+    return { extended, jobs: extended.jobs.slice(state.jobs.length) };
+  throw new Fault('usage', `trials of ${state.run} still wait for its canary`, {
+    fix: 'add more once `updraft status` shows that they are queued',
     about: runFolder,
   });
 }
 
-/** Adds trials to a search, and returns their jobs. */
-export async function addTrials(
+/** Trials that were stopped or have finished, by their metric at the last rung that each has reached. */
+function bestTrials({ jobs }: RunState, { spec }: Plan): string[] {
+  const sign = rungsOf(spec)?.isLowerBetter ? 1 : -1;
+  return jobs
+    .filter(({ outcome }) => outcome === 'success')
+    .map((job) => ({ id: job.id, cost: sign * (lastRung(job)?.value ?? NaN) }))
+    .filter(({ cost }) => !Number.isNaN(cost))
+    .sort((a, b) => a.cost - b.cost)
+    .map(({ id }) => id);
+}
+
+/** Extends a search, and returns the jobs that were queued. */
+export async function extendSearch(
   runFolder: string,
   pool: Pool,
-  { more, change }: { more: number; change: ResourceChange },
+  { asked, change }: { asked: Extension; change: ResourceChange },
   context: RoundContext,
 ): Promise<string[]> {
   return await withRounds(runFolder, pool, context, async (state) => {
-    const { extended, added } = await planMoreTrials(runFolder, state, more);
-    const jobs = added.map(({ id }) => id);
-    const why = `asked for with updraft retry --trials +${more}`;
-    await startRound(runFolder, state, pool, { jobs, why, change, extended }, context.clock);
+    const { extended, jobs: meant } = await planExtension(runFolder, state, asked);
+    const jobs = meant.map(({ id }) => id);
+    const how = 'top' in asked ? `--top ${asked.top} --budget ${asked.times}x` : `--trials +${asked.trials}`;
+    const why = `asked for with updraft retry ${how}`;
+    if (jobs.length > 0)
+      await startRound(runFolder, state, pool, { jobs, why, change, extended }, context.clock);
     return jobs;
   });
 }

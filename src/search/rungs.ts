@@ -12,6 +12,8 @@ export interface Rungs {
   budgets: number[];
   /** One in this many goes on. */
   eta: number;
+  /** It goes on to its end, whatever its place: its user has chosen it. */
+  isChosen?: true;
 }
 
 /** What a trial reported at a rung. */

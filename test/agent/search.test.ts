@@ -68,6 +68,26 @@ test('a trial that is not among the best third of its rung leaves, as a success 
   assert.deepEqual(harness.leftovers(), []);
 });
 
+test('a trial that its user chose goes on where it was stopped, and keeps the checkpoint of its end', async (t) => {
+  const harness = await AgentHarness.open(t);
+  const notesFolder = await others(harness, { 'rung-1': ['0001_1_0.9', '0002_1_0.8'] });
+  await harness.run({ train: trial(1), rungs, notesFolder });
+  assert.equal(harness.entries('agent-ended')[0]?.stoppedEarly, true);
+  await others(harness, { 'rung-2': ['0001_1_0.9', '0002_1_0.8'] });
+  const chosen: Rungs = { ...rungs, isChosen: true };
+  assert.equal((await harness.run({ attempt: 2, train: trial(-1), rungs: chosen, notesFolder })).exit, 0);
+  assert.deepEqual(
+    harness.entries('rung', 2).map(({ rung, better, goesOn }) => [rung, better, goesOn]),
+    [
+      [2, 2, true],
+      [3, 0, true],
+    ],
+  );
+  assert.equal(harness.entries('agent-ended', 2)[0]?.stoppedEarly, undefined);
+  assert.equal(harness.result('model.pt'), '4\n');
+  assert.deepEqual(harness.checkpoint(), { n: '4\n' });
+});
+
 test('an output that is there already is returned with a trial that was stopped early', async (t) => {
   const harness = await AgentHarness.open(t);
   const notesFolder = await others(harness, { 'rung-1': ['0001_1_0.5', '0002_1_0.5'] });

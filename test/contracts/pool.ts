@@ -18,7 +18,7 @@ import { type RunState, stoppedEarly } from '@updraft/account/journal';
 import { poolKind } from '../../src/pool/open-pool.ts';
 import type { Pool } from '../../src/pool/pool.ts';
 import { requestStop, readRunState } from '../../src/run/run-states.ts';
-import { addTrials, retryRun, unfinishedJobs } from '../../src/run/rounds.ts';
+import { extendSearch, retryRun, unfinishedJobs } from '../../src/run/rounds.ts';
 import { submitRun } from '../../src/run/submit-run.ts';
 import type { MeetingPlace } from '../pool.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -173,8 +173,11 @@ export function poolContract(name: string, open: OpenPool, meet: Meet = inTempor
     await until(pool, run, (state) => rungsOf(state, 0).length === 1);
     await pool.evict(run, '0000');
     await go('1-0');
-    const stopped = await until(pool, run, ({ jobs }) => jobs[1]?.status === 'ended');
-    assert.deepEqual(stopped.jobs[1] && stoppedEarly(stopped.jobs[1])?.rung, 1);
+    await until(pool, run, ({ jobs }) => jobs[1]?.status === 'ended');
+    assert.deepEqual(
+      (await readRunState(run)).jobs.map((job) => stoppedEarly(job)?.rung),
+      [undefined, 1],
+    );
     await go('0-1');
     const ended = await until(pool, run, ({ endedAt }) => endedAt !== undefined);
     assert.deepEqual(outcomes(ended), ['success', 'success']);
@@ -197,11 +200,12 @@ export function poolContract(name: string, open: OpenPool, meet: Meet = inTempor
     assert.notDeepEqual(await readdir(path.join(run, runFiles.jobs, '0001', sandboxFiles.checkpoint)), []);
     assert.deepEqual(await unfinishedJobs(run, ended.jobs), [], 'nothing is left to retry');
 
-    assert.deepEqual(await addTrials(run, pool, { more: 1, change: {} }, options), ['0002']);
+    assert.deepEqual(await extendSearch(run, pool, { asked: { trials: 1 }, change: {} }, options), ['0002']);
     await go('2-0');
     const longer = await until(pool, run, ({ endedAt, jobs }) => jobs.length === 3 && endedAt !== undefined);
     assert.deepEqual(outcomes(longer), ['success', 'success', 'success']);
-    assert.deepEqual(longer.jobs[2] && stoppedEarly(longer.jobs[2])?.seen, 3);
+    const [, , last] = (await readRunState(run)).jobs;
+    assert.deepEqual(last && stoppedEarly(last)?.seen, 3);
   });
 }
 

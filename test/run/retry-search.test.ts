@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
+import { lastRung, stoppedEarly } from '@updraft/account/journal';
 import { loadPlan } from '../../src/job/load-plan.ts';
 import { readRunState } from '../../src/run/run-states.ts';
 import { isIn, RunHarness } from './run-harness.ts';
@@ -46,6 +47,7 @@ test('trials are not added where there is no search, or no combination is left',
   const harness = await RunHarness.make(t);
   await harness.describe('echo 1 > model.pt');
   await harness.updraft('run');
+  const [first] = await harness.runs();
   const none = await harness.updraft('retry', '--trials', '+2', '--yes');
   assert.deepEqual([none.code, /this run has no \[search\]/.test(none.err)], [2, true], none.err);
   await harness.describe(
@@ -54,18 +56,91 @@ test('trials are not added where there is no search, or no combination is left',
     search('method = "grid"\nranges = { lr = [1, 2, 3] }\ntrials = 2\n'),
   );
   await harness.updraft('run');
-  const many = await harness.updraft('retry', '--trials', '+2', '--yes');
+  const run = (await harness.runs()).find((one) => one !== first);
+  const retry = (...words: string[]) => harness.updraft('retry', path.basename(run!), ...words, '--yes');
+  const many = await retry('--trials', '+2');
   assert.match(many.err, /the ranges have 3 combinations, and 2 of them are trials[\s\S]*--trials \+1/);
-  assert.match((await harness.updraft('retry', '--trials', '+1', '--yes')).out, /queued 1 trial/);
-  const [run] = (await harness.runs())
-    .filter((one) => path.basename(one) > 'bench')
-    .sort()
-    .reverse();
+  assert.match((await retry('--trials', '+1')).out, /queued 1 trial/);
   await harness.until(run!, ({ tally }) => tally.success === 3);
-  assert.match((await harness.updraft('retry', '--trials', '+1', '--yes')).err, /widen a range/);
-  assert.match((await harness.updraft('retry', '--trials', '5')).err, /such as \+50/);
-  assert.match(
-    (await harness.updraft('retry', '.', '0', '--trials', '+1')).err,
-    /no run|goes with no named job/,
+  assert.match((await retry('--trials', '+1')).err, /widen a range/);
+  assert.match((await retry('--trials', '5')).err, /such as \+50/);
+  assert.match((await retry('0', '--trials', '+1')).err, /without naming jobs/);
+});
+
+/** Saves each epoch, resumes; stays after its first as long as it may not go on, and leaves when it is asked to. */
+const train = `trap 'exit 85' TERM
+n=$(cat ckpt/n 2> /dev/null || echo 0)
+while [ $n -lt $2 ]; do
+  while [ $1-$n = 1-0 ] && [ ! -e "$GO" ]; do sleep 0.05; done
+  while [ $1-$n-$2 = 1-1-2 ]; do sleep 0.05; done
+  n=$((n + 1)); echo "$1-$n" >> "$LOG"; echo $n > ckpt/n.part; mv ckpt/n.part ckpt/n
+  echo "epoch $n val_accuracy 0.$((8 - $1))$n"
+done
+echo $n > model.pt
+`;
+
+test('the best trials go on from their checkpoints with a larger budget, and are not stopped again', async (t) => {
+  const harness = await RunHarness.make(t);
+  await writeFile(path.join(harness.folder, 'train.sh'), train);
+  const rungs = `trials = 2\nepochs = [1, 2]\neta = 2\n${ranges}`;
+  await harness.describe('sh train.sh {index} {epochs}', '', search(rungs));
+  const file = path.join(harness.folder, 'updraft.toml');
+  const text = await readFile(file, 'utf8');
+  await writeFile(file, text.replace('outputs =', 'files = ["train.sh"]\ncheckpoint = "ckpt"\noutputs ='));
+  await harness.updraft('submit');
+  const [run] = await harness.runs();
+  await harness.until(run!, ({ tally }) => tally.success === 1);
+  await writeFile(harness.env['GO']!, '');
+  await harness.until(run!, ({ endedAt }) => endedAt !== undefined);
+  const ended = await readRunState(run!);
+  assert.deepEqual(
+    ended.jobs.map(stoppedEarly).map((one) => one?.rung),
+    [undefined, 1],
   );
+
+  const plain = await harness.updraft('retry', path.basename(run!), '1', '--yes');
+  assert.match(plain.err, /0001 is left alone: it was stopped early: --top and --budget let it go on/);
+  assert.match(
+    (await harness.updraft('retry', '--top', '1', '--dry-run', '--budget', '2x')).err,
+    /1 trial to go on: 0000 /,
+  );
+  assert.match(
+    (await harness.updraft('retry', '--top', '1', '--yes')).err,
+    /--trials, or by --top with --budget/,
+  );
+  const more = await harness.updraft('retry', '--top', '5', '--budget', '2x', '--yes');
+  assert.match(more.out, /queued 2 trials/, more.err);
+  const longer = await harness.until(run!, ({ endedAt, rounds }) => endedAt !== undefined && rounds === 2);
+  const { jobs } = await readRunState(run!);
+  assert.deepEqual(
+    jobs.map((job) => [job.outcome, stoppedEarly(job), lastRung(job)?.at, job.parameters?.['epochs']]),
+    [
+      ['success', undefined, 4, 4],
+      ['success', undefined, 4, 4],
+    ],
+  );
+  assert.equal(longer.tally.success, 2);
+  assert.deepEqual((await harness.trainings()).sort(), [
+    '0-1',
+    '0-2',
+    '0-3',
+    '0-4',
+    '1-1',
+    '1-2',
+    '1-3',
+    '1-4',
+  ]);
+  assert.equal(await readFile(path.join(run!, 'results/0001/model.pt'), 'utf8'), '4\n');
+});
+
+test('a budget that the training does not hear of is not raised', async (t) => {
+  const harness = await RunHarness.make(t);
+  await harness.describe(
+    'echo "epoch 1 val_accuracy 0.1"; echo 1 > model.pt',
+    '',
+    search(`trials = 1\nepochs = [1, 2]\n${ranges}`),
+  );
+  await harness.updraft('run');
+  const refused = await harness.updraft('retry', '--top', '1', '--budget', '4x', '--yes');
+  assert.match(refused.err, /does not say to the training how many epochs[\s\S]*--epochs \{epochs\}/);
 });

@@ -61,6 +61,8 @@ export interface AgentState extends WorkerMachine {
   /** Once it is set, everything is returned and only the clean-up follows. */
   outcome?: Outcome;
   exit?: number;
+  /** Of a trial: it ended because its search stopped it. */
+  stoppedEarly?: boolean;
   /** What the clean-up has removed so far. */
   removed?: { files: number; bytes: number };
 }

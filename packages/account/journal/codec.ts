@@ -165,7 +165,7 @@ const agentShapes: Shapes<AgentBody> = {
   fault: { fault },
   'clean-progress': { files: number, bytes: number },
   cleaned: { files: optional(number), bytes: number, by: optional(oneOf(['pool'])) },
-  'agent-ended': { outcome: oneOf(outcomes), exit: number },
+  'agent-ended': { outcome: oneOf(outcomes), exit: number, stoppedEarly: optional(bool) },
 };
 
 const envelope = {

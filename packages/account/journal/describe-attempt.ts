@@ -21,10 +21,12 @@ export function describeResume({ movedOn, savedBy, ...position }: ResumeState): 
 }
 
 /** The rung at which a trial was stopped early; undefined if it was not, or has no valid result. */
-export function stoppedEarly({ attempts, outcome }: Pick<JobHistory, 'attempts' | 'outcome'>) {
-  const last = attempts.flatMap(({ agent }) => agent?.training?.rungs ?? []).at(-1);
-  return outcome === 'success' && last?.goesOn === false ? last : undefined;
-}
+export const stoppedEarly = ({ attempts, outcome }: Pick<JobHistory, 'attempts' | 'outcome'>) =>
+  outcome === 'success' && attempts.at(-1)?.agent?.stoppedEarly === true ? lastRung({ attempts }) : undefined;
+
+/** The last rung that a trial has reached. */
+export const lastRung = ({ attempts }: Pick<JobHistory, 'attempts'>): RungReport | undefined =>
+  attempts.flatMap(({ agent }) => agent?.training?.rungs ?? []).at(-1);
 
 /** `rung 2 (epoch 3): val_accuracy 0.41, place 14 of 20`. */
 export const describeRung = ({ rung, at, unit, metric, value, seen, better }: RungReport): string =>

@@ -248,7 +248,7 @@ export type AgentBody =
   | { kind: 'output'; path: string; bytes: number; sha256: string }
   | { kind: 'fault'; fault: FaultRecord }
   /** How the attempt ended. Only its clean-up follows; in old journals, that came before. */
-  | { kind: 'agent-ended'; outcome: Outcome; exit: number }
+  | { kind: 'agent-ended'; outcome: Outcome; exit: number; stoppedEarly?: boolean }
   | { kind: 'clean-progress'; files: number; bytes: number }
   /** The scratch folder is removed; `by`: the pool removes it with the sandbox. */
   | { kind: 'cleaned'; files?: number; bytes: number; by?: 'pool' };

@@ -134,7 +134,7 @@ function started(
 
 function ended(
   { phase, training }: AgentState,
-  { outcome, exit }: Extract<AgentEntry, { kind: 'agent-ended' }>,
+  { outcome, exit, stoppedEarly }: Extract<AgentEntry, { kind: 'agent-ended' }>,
 ): Partial<AgentState> {
   // No attempt follows a success: of its curve, the beginning and the extremes are enough.
   const { entries = [] } = training?.turns ?? {};
@@ -145,6 +145,7 @@ function ended(
     phase: phase === 'cleaning' ? 'returning' : phase,
     outcome,
     exit,
+    ...defined({ stoppedEarly }),
     ...(training && turns && { training: { ...training, turns } }),
   };
 }

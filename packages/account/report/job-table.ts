@@ -4,7 +4,7 @@ import type { AttemptHistory, Activity, JobHistory } from '../history/history.ts
 import { eachSpeed, type SpeedName, speedNames } from '../history/speeds.ts';
 import { csvLine } from '@updraft/view/document';
 import type { JobRow, RowOutcome } from './ledger.ts';
-import { stoppedEarly } from '../journal/describe-attempt.ts';
+import { lastRung, stoppedEarly } from '../journal/describe-attempt.ts';
 import type { JobName } from './job-names.ts';
 import { secondsOf, siteNames, unknownSite } from './sites.ts';
 
@@ -98,7 +98,7 @@ function tableRow(
 
 const rungOf = (job: JobHistory): Pick<JobTableRow, 'rung' | 'stoppedEarly'> =>
   defined({
-    rung: job.attempts.flatMap(({ agent }) => agent?.training?.rungs ?? []).at(-1)?.rung,
+    rung: lastRung(job)?.rung,
     stoppedEarly: stoppedEarly(job) === undefined ? undefined : (true as const),
   });
 

@@ -66,7 +66,7 @@ test('a trial that was stopped early is short, and not suspicious', () => {
   assert.deepEqual(suspected(jobs), ['1.90']);
   const report = { rung: 1, at: 1, unit: 'epochs', metric: 'acc', value: 0.1, seen: 3, better: 2 } as const;
   const training = { command: 'train', rungs: [{ ...report, goesOn: false }] };
-  const attempts = jobs.at(-1)?.attempts.map((one) => ({ ...one, agent: { training } }));
+  const attempts = jobs.at(-1)?.attempts.map((one) => ({ ...one, agent: { training, stoppedEarly: true } }));
   assert.deepEqual(suspected(jobs.with(-1, { ...jobs.at(-1), attempts } as unknown as JobHistory)), []);
 });
 

@@ -143,6 +143,7 @@ const rungs = shape<Rungs>({
   unit: oneOf(['epochs', 'steps']),
   budgets: listOf(amount),
   eta: ordinal,
+  isChosen: optional(oneOf([true])),
 });
 
 const order = shape<Omit<WorkOrder, 'brought'>>({

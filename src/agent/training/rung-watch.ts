@@ -27,7 +27,7 @@ export class RungWatch {
     const { shared, order } = attempt;
     // An earlier attempt may have decided, and lost its slot before it could end.
     this.settled = shared.list(isFresh ? '' : noteFolders.stopped).then((names) => {
-      this.isStopped = names.includes(order.job.id);
+      this.isStopped = rungs.isChosen !== true && names.includes(order.job.id);
     });
   }
 
@@ -62,13 +62,13 @@ export class RungWatch {
     const table = async (): Promise<Map<string, number>> =>
       mergeResults((await shared.list(folder)).flatMap(parseNoteName));
     if (this.isStopped || (await table()).has(trial)) return;
-    const { metric, unit, budgets } = this.#rungs;
+    const { metric, unit, budgets, isChosen } = this.#rungs;
     const own = noteName({ trial, attempt: order.attempt, value });
     await shared.put(`${folder}/${own}`, own);
     const seen = await table();
     seen.delete(trial);
     const verdict = judge(value, [...seen.values()], this.#rungs);
-    const goesOn = verdict.goesOn || rung === budgets.length - 1;
+    const goesOn = verdict.goesOn || isChosen === true || rung === budgets.length - 1;
     record({ kind: 'rung', rung: rung + 1, metric, value, at: budgets[rung] ?? 0, unit, ...verdict, goesOn });
     if (goesOn) return;
     await shared.put(`${noteFolders.stopped}/${trial}`, String(rung + 1));

@@ -83,7 +83,8 @@ async function trainOnce(watches: Watches, saveRequestMs: number): Promise<Train
   } finally {
     const isOver = trained === undefined || !wantsRestart(trained);
     try {
-      if (isOver && trained?.status === 0) await saver?.stop();
+      // Even a finished trial may go on, with a larger budget.
+      if (isOver && trained?.status === 0 && rungs === undefined) await saver?.stop();
       else if (saver !== undefined)
         await save(attempt, saver, trained?.isStopped === true || (isOver && !isTimeUp(attempt)));
     } finally {

@@ -6,11 +6,12 @@ import { Fault } from '@updraft/account/fault';
 import { describeParameters } from '@updraft/account/parameters';
 import { loadPlan } from '../../job/load-plan.ts';
 import type { Plan } from '../../job/plan.ts';
-import type { JobState, RunState } from '@updraft/account/journal';
+import { type JobState, type RunState, stoppedEarly } from '@updraft/account/journal';
 import { openPool } from '../../pool/open-pool.ts';
 import {
-  addTrials,
-  planMoreTrials,
+  type Extension,
+  extendSearch,
+  planExtension,
   type RetryResult,
   retryRun,
   unfinishedJobs,
@@ -36,6 +37,8 @@ interface Options {
   time?: number;
   withNewFiles?: true;
   trials?: number;
+  top?: number;
+  budget?: number;
   dryRun?: true;
   yes?: true;
   json?: true;
@@ -48,6 +51,7 @@ export function configure(command: Command, cli: Cli): void {
       ['updraft retry --dry-run', 'what would run again, and what must change'],
       ['updraft retry cifar10 3 7 --memory "8 GB"', 'two jobs, with more memory'],
       ['updraft retry tune --trials +50', 'fifty trials more of a search'],
+      ['updraft retry tune --top 5 --budget 4x', 'its best five go on, four times as long'],
     ],
   });
   command
@@ -57,7 +61,15 @@ export function configure(command: Command, cli: Cli): void {
     .option('--disk <size>', 'new disk request', sizeOption)
     .option('--time <time>', 'new time limit of an attempt, as in 10h', durationOption)
     .option('--with-new-files', 'use the job file and its files as they are now')
-    .option('--trials <+n>', 'add trials to a search, as in +50', moreOption)
+    .option('--trials <+n>', 'add trials to a search, as in +50', (text) =>
+      numberIn(text, /^\+([1-9]\d{0,5})$/, 'a number of trials to add, such as +50'),
+    )
+    .option('--top <n>', 'let this many of the best trials go on, with --budget', (text) =>
+      numberIn(text, /^([1-9]\d{0,5})$/, 'a number of trials, such as 5'),
+    )
+    .option('--budget <factor>', "their epochs or steps, as in 4x of the search's", (text) =>
+      numberIn(text, /^((?:[2-9]|[1-9]\d+|1(?=\.\d*[1-9]))(?:\.\d+)?)x$/, 'a factor above 1, such as 4x'),
+    )
     .option('--dry-run', 'show what would be retried and what must change')
     .option('-y, --yes', 'do not ask for confirmation')
     .option('--json', 'print JSON')
@@ -69,8 +81,9 @@ async function retry(cli: Cli, first: string | undefined, more: string[], option
   const run = await findRun(cli, words.run, { command: 'retry', jobs: words.jobs });
   const state = await currentState(cli, run.folder);
   const selection = selectionOf(words.jobs, options);
-  if (options.trials !== undefined) {
-    await addToSearch(cli, run, state, selection, { ...options, trials: options.trials });
+  const asked = extensionOf(words.jobs, options);
+  if (asked !== undefined) {
+    await extend(cli, run, state, { asked, change: selection.change }, options);
     return;
   }
   const load = ({ file, overrides }: Plan): Promise<Plan> =>
@@ -112,33 +125,43 @@ async function isWanted(cli: Cli, question: string, { yes, json }: Options): Pro
   return false;
 }
 
-function moreOption(text: string): number {
-  if (/^\+[1-9]\d{0,5}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('it must be a number of trials to add, such as +50.');
+function numberIn(text: string, pattern: RegExp, expected: string): number {
+  const [, number] = pattern.exec(text) ?? [];
+  if (number === undefined) throw new InvalidArgumentError(`it must be ${expected}.`);
+  return Number(number);
 }
 
-/** Adds trials to a search. */
-async function addToSearch(
+/** What of a search is to be extended, if that is asked for. */
+function extensionOf(named: readonly string[], options: Options): Extension | undefined {
+  const { trials, top, budget: times, withNewFiles } = options;
+  if (trials === undefined && top === undefined && times === undefined) return undefined;
+  const isAlone = named.length === 0 && withNewFiles === undefined;
+  if (isAlone && trials !== undefined && top === undefined && times === undefined) return { trials };
+  if (isAlone && trials === undefined && top !== undefined && times !== undefined) return { top, times };
+  throw new Fault('usage', 'a search is extended by --trials, or by --top with --budget, and nothing else', {
+    fix: 'use one of the two, without naming jobs and without --with-new-files',
+  });
+}
+
+async function extend(
   cli: Cli,
   run: FoundRun,
   state: RunState,
-  { jobs: named, change, withNewFiles }: RetrySelection,
-  options: Options & { trials: number },
+  request: { asked: Extension; change: ResourceChange },
+  options: Options,
 ): Promise<void> {
-  if (named.length > 0 || withNewFiles)
-    throw new Fault('usage', '--trials adds jobs: it goes with no named job, nor with --with-new-files', {
-      fix: 'use two commands',
-    });
   const { json, dryRun } = options;
-  const { added } = await planMoreTrials(run.folder, state, options.trials);
-  const names = added.map(({ id, parameters }) => `${id} (${describeParameters(parameters)})`);
-  if (!json) cli.err(`${counted(added.length, 'trial')} to add: ${printable(firstFew(names, maxLabels))}\n`);
-  const isQueued = !dryRun && (await isWanted(cli, 'Add them?', options));
-  const request = { more: options.trials, change };
-  const queued = isQueued ? await addTrials(run.folder, openPool(state.pool, cli), request, cli) : [];
-  const jobs = added.map(({ id, parameters }) => ({ job: id, parameters }));
-  if (json) printJson(cli, { run: state.run, folder: run.folder, jobs, queued, released: [] });
-  else if (isQueued) cli.out(`queued ${counted(queued.length, 'trial')} of ${state.run}\n`);
+  const { jobs } = await planExtension(run.folder, state, request.asked);
+  const names = jobs.map(({ id, parameters }) => `${id} (${describeParameters(parameters)})`);
+  const what = 'top' in request.asked ? 'to go on' : 'to add';
+  const shown = printable(firstFew(names, maxLabels));
+  if (!json) cli.err(`${counted(jobs.length, 'trial')} ${what}${shown === '' ? '' : `: ${shown}`}\n`);
+  const isQueued = jobs.length > 0 && !dryRun && (await isWanted(cli, 'Queue them?', options));
+  const queued = isQueued ? await extendSearch(run.folder, openPool(state.pool, cli), request, cli) : [];
+  if (json) {
+    const its = jobs.map(({ id, parameters }) => ({ job: id, parameters }));
+    printJson(cli, { run: state.run, folder: run.folder, jobs: its, queued, released: [] });
+  } else if (isQueued) cli.out(`queued ${counted(queued.length, 'trial')} of ${state.run}\n`);
   if (isQueued) sayNext(cli, run);
 }
 
@@ -255,7 +278,9 @@ const lostResult: Need = {
   isMet: true,
 };
 
-function whyLeftOut({ status, outcome, isKeptBack, held }: JobState): string {
+function whyLeftOut(job: JobState): string {
+  const { status, outcome, isKeptBack, held } = job;
+  if (stoppedEarly(job) !== undefined) return 'was stopped early: --top and --budget let it go on';
   if (outcome === 'success') return 'has a valid result';
   if (isKeptBack) return 'waits for the canary jobs';
   if (held !== undefined) return 'is held, and is released automatically or by whoever holds it';
