@@ -20,7 +20,7 @@ import { assertSucceeded } from '../run-view/after-failure.ts';
 import { watchToEnd } from '../run-view/watch-run.ts';
 import { planPage } from '../submit/plan-text.ts';
 import { submitPlan } from '../submit/submit-plan.ts';
-import { nextCommands, progressLine } from '../text/phrases.ts';
+import { nextCommands, outWidth, progressLine } from '../text/phrases.ts';
 import { withSchemaHere } from '../text/schema-line.ts';
 
 export function configure(command: Command, cli: Cli): void {
@@ -46,13 +46,14 @@ async function demo(cli: Cli): Promise<void> {
     namespaces: [{ prefix, folder: published, public: false }],
   });
   const { director, caches } = federation;
-  say(`federation: director ${director.url}, ${counted(caches.length, 'cache')}, ${prefix} behind a token\n`);
+  say(`federation: director ${director.url}, ${counted(caches.length, 'cache')}, ${prefix} behind a token`);
   const inside: Cli = {
     ...cli,
     cwd: project,
     env: { ...cli.env, ...(await clientSettings(federation, project)) },
   };
-  say(documentText(planPage(await loadPlan(project, { cwd: project })), Infinity));
+  const page = documentText(planPage(await loadPlan(project, { cwd: project })), outWidth(cli));
+  cli.err(`\n${page}\n`);
   await runAndReport(inside, cli);
 }
 
