@@ -210,8 +210,11 @@ function resourceLines({ plan, profile }: SubmitInput): string[] {
       lines.push(`gpus_minimum_memory = ${Math.ceil(gpu.memoryBytes / 2 ** 20)} MB`);
     if (gpu?.cuda !== undefined) lines.push(`gpus_minimum_runtime = ${gpu.cuda}`);
   }
-  const attributes = { ...profile.attributes, ...(gpus > 0 && profile.gpuAttributes) };
-  for (const [name, value] of Object.entries(attributes)) lines.push(`MY.${name} = ${value}`);
+  for (const [name, value] of Object.entries({
+    ...profile.attributes,
+    ...(gpus > 0 && profile.gpuAttributes),
+  }))
+    lines.push(`MY.${name} = ${literal(value)}`);
   const conditions = [plan.spec.run.requirements, avoidance(policy)].filter((one) => one !== undefined);
   if (conditions.length > 0)
     lines.push(`requirements = ${conditions.map((one) => `(${literal(one)})`).join(' && ')}`);
