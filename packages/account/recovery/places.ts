@@ -1,5 +1,6 @@
 import type { AttemptHistory, Ending } from '../history/history.ts';
 import type { JobState } from '../journal/state.ts';
+import { hostOf, secondsOf } from '../report/sites.ts';
 import { ascending, quantile } from '../statistics/describe.ts';
 
 /** Slots that a scheduler can distinguish, and what they were worth to earlier attempts. */
@@ -66,18 +67,13 @@ export function scorePlaces(attempts: readonly AttemptHistory[]): Place[] {
   ].sort((a, b) => b.worth - a.worth || (`${a.site} ${a.gpu}` < `${b.site} ${b.gpu}` ? -1 : 1));
 }
 
-function tryOf({ site, machine, gpu, spans, ending, checkpointed, agent }: AttemptHistory) {
-  let [seconds, trained] = [0, 0];
-  for (const { doing, from, to, failed } of spans) {
-    seconds += (to - from) / 1000;
-    if (doing === 'training' && failed !== true) trained += (to - from) / 1000;
-  }
-  const isKept = ending === 'success' || checkpointed;
+function tryOf(attempt: AttemptHistory) {
+  const { site, machine, gpu, ending, checkpointed, agent } = attempt;
   return {
-    site: site || machine.slice(machine.lastIndexOf('@') + 1),
+    site: site || hostOf(machine),
     gpu,
-    seconds,
-    keptSeconds: isKept ? trained : 0,
+    seconds: secondsOf(attempt),
+    keptSeconds: ending === 'success' || checkpointed ? secondsOf(attempt, 'training') : 0,
     epochSeconds: agent?.training?.pace?.epochSeconds,
   };
 }
