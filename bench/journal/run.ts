@@ -20,13 +20,7 @@ const scratch = scratchFolder('memory');
 const sizes = [points / 10, points];
 for (const size of sizes) await sweepRun(folderOf(size), Date.now() - 3600_000, { seeds, points: size });
 
-const commands = [
-  ['status'],
-  ['results'],
-  ['report'],
-  ['why'],
-  ['results', '--tensorboard', path.join(scratch, 'tb')],
-];
+const commands = [['status'], ['results'], ['report'], ['why']];
 const rows = commands.map((command) => {
   const [few = [], many = []] = sizes.map((size) =>
     Array.from({ length: rounds }, () => useOf([...command, folderOf(size)])),

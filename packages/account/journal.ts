@@ -33,7 +33,6 @@ export { type PlannedFor, RunFold, fold } from './journal/fold.ts';
 export {
   type EntrySource,
   type SourceUpdate,
-  agentJournals,
   damageOf,
   followRun,
   loadOutline,
@@ -55,7 +54,6 @@ export {
 } from './journal/state.ts';
 export {
   JournalTail,
-  eachProgress,
   readJournal,
   readJournalEnds,
   readRunJournal,

@@ -2,7 +2,6 @@ export { alreadyThere, fetchToFile } from './transfer/fetch-to-file.ts';
 export type { Turn } from './transfer/engine/turn.ts';
 export { fetchToStream } from './transfer/fetch-to-stream.ts';
 export type { FetchEvent, FetchOptions, Fetched, Verification } from './transfer/fetch.ts';
-export { crc32cOf } from './transfer/proof/digest.ts';
 export { deliverAgainIfWrong } from './transfer/proof/verify.ts';
 export {
   type Manifest,

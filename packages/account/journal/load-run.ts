@@ -254,7 +254,7 @@ interface AttemptJournal {
   path: string;
 }
 
-export async function agentJournals(runFolder: string): Promise<AttemptJournal[]> {
+async function agentJournals(runFolder: string): Promise<AttemptJournal[]> {
   const jobs = path.join(runFolder, runFiles.jobs);
   const perJob = await mapLimited(await listNames(jobs), maxOpenFiles, async (job) => {
     const names = await listNames(path.join(jobs, job));

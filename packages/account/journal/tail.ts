@@ -4,9 +4,8 @@ import { defined } from '@updraft/base';
 import { Fault } from '../fault/fault.ts';
 import { decode } from './codec.ts';
 import { runFiles } from './layout.ts';
-import type { CurveEntry, Entry } from './entry.ts';
+import type { Entry } from './entry.ts';
 import type { Damage } from './state.ts';
-import { isCurveEntry, isProgressLine } from './training-curve.ts';
 
 const chunkBytes = 1 << 16;
 /** No entry is nearly as long; a "line" that is must not fill memory. */
@@ -211,10 +210,3 @@ function decodedLine(line: string): Entry | undefined {
 /** The entries of a run's own journal. */
 export const readRunJournal = async (runFolder: string): Promise<Entry[]> =>
   (await readJournal(path.join(runFolder, runFiles.journal))).entries;
-
-/** Calls `take` with each report of the training in an attempt's journal, in order; not all are in memory at once. */
-export async function eachProgress(journal: string, take: (entry: CurveEntry) => void): Promise<void> {
-  await readWhole(new JournalTail(journal, isProgressLine), (entries) => {
-    for (const entry of entries) if (isCurveEntry(entry)) take(entry);
-  });
-}

@@ -159,7 +159,7 @@ test('a file that counts epochs from 1 is not mistaken for what was printed from
   assert.deepEqual(found, [1, 2]);
 });
 
-/** What is left of the curve of a job, as TensorBoard shows it. */
+/** What is left of the curve of a job. */
 function stitched(list: ProgressEntry[]): TrainingPoint[] {
   let points: TrainingPoint[] = [];
   const curve: Curve = {

@@ -1,8 +1,7 @@
 import path from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { counted, shellQuote } from '@updraft/base';
+import { shellQuote } from '@updraft/base';
 import { byImportance, isLowerBetter, type MetricDirections } from '@updraft/base/training';
-import { Fault } from '@updraft/account/fault';
 import { resultsFolder } from '@updraft/account/run-folder';
 import {
   jobTable,
@@ -27,7 +26,6 @@ interface Options {
   csv?: true;
   json?: true;
   markdown?: true;
-  tensorboard?: string;
 }
 
 export function configure(command: Command, cli: Cli): void {
@@ -45,15 +43,6 @@ export function configure(command: Command, cli: Cli): void {
     .addOption(new Option('--csv', 'print CSV').conflicts(['json', 'markdown']))
     .addOption(new Option('--json', 'print JSON').conflicts('markdown'))
     .option('--markdown', 'print a Markdown table')
-    .addOption(
-      new Option('--tensorboard <folder>', 'write curves that TensorBoard, W&B and MLflow read').conflicts([
-        'csv',
-        'json',
-        'markdown',
-        'sort',
-        'top',
-      ]),
-    )
     .action((word: string | undefined, options: Options) => printResults(cli, word, options));
 }
 
@@ -68,26 +57,8 @@ function bestFirst(names: readonly string[], directions: MetricDirections | unde
   return name === undefined || isLowerBetter(name, directions) ? name : `-${name}`;
 }
 
-async function exportCurves(cli: Cli, folder: string, to: string): Promise<void> {
-  const { writeTensorboard } = await import('../report/write-tensorboard.ts');
-  const target = path.resolve(cli.cwd, to);
-  const written = await writeTensorboard(folder, target);
-  if (written === 0)
-    throw new Fault('usage', 'no training of this run has reported a metric', {
-      about: folder,
-      fix: 'print them, or write them to $UPDRAFT_PROGRESS: updraft docs progress',
-    });
-  cli.out(`${target}\n`);
-  cli.err(`wrote the curves of ${counted(written, 'job')}\n`);
-  nextCommands(cli, [[`tensorboard --logdir ${shellQuote(to)}`, 'all of them on one page']]);
-}
-
 async function printResults(cli: Cli, word: string | undefined, options: Options): Promise<void> {
   const run = await findRun(cli, word);
-  if (options.tensorboard !== undefined) {
-    await exportCurves(cli, run.folder, options.tensorboard);
-    return;
-  }
   const state = await currentState(cli, run.folder);
   printTrouble(cli, state);
   const directions = state.jobs[0]?.directions;

@@ -163,9 +163,6 @@ export function bytewiseHasher(): Hasher {
   return { update: (chunk) => void (state = register(state, chunk)), hex: () => inHex(~state) };
 }
 
-/** For short records, where an object for each would cost more than its bytes. */
-export const crc32cOf = (bytes: Uint8Array): number => ~register(~0, bytes) >>> 0;
-
 const inHex = (value: number): string => (value >>> 0).toString(16).padStart(8, '0');
 
 /** Computed when first needed. */
