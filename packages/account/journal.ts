@@ -52,13 +52,7 @@ export {
   isOpen,
   runEndedAt,
 } from './journal/state.ts';
-export {
-  JournalTail,
-  readJournal,
-  readJournalEnds,
-  readRunJournal,
-  readWhole,
-} from './journal/tail.ts';
+export { JournalTail, readJournal, readJournalEnds, readRunJournal, readWhole } from './journal/tail.ts';
 export {
   type Curve,
   CurveStitcher,

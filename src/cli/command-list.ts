@@ -29,7 +29,7 @@ export const groups = {
     dashboard: 'show runs live in a browser, or as one file',
   },
   'Your HTCondor submit files:': {
-    adopt: 'check an HTCondor submit file or DAG; submit and watch a file unchanged',
+    adopt: 'check an HTCondor submit file or DAG, or write a job file for it',
   },
   'Data and software:': {
     get: 'download and verify objects of a federation',

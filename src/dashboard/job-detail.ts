@@ -10,7 +10,7 @@ import {
 import { jobLanes } from './job-lanes.ts';
 import { partsOf } from './job-row.ts';
 import type { JobDetail } from './page-data.ts';
-import { actionOn, canRetry, type RunSource } from './run-source.ts';
+import { actionOn, type RunSource } from './run-source.ts';
 
 const maxTextChars = 12_000;
 
@@ -51,7 +51,7 @@ export async function jobDetail(
       ...(endedBadly(job) ? [{ what: 'why it failed', command: `updraft why ${argument} ${job.id}` }] : []),
     ],
     stop: !isOpen(job) || job.stopRequested ? null : actionOn(source, 'stop', [job.id]),
-    retry: canRetry(source, job) ? actionOn(source, 'retry', [job.id]) : null,
+    retry: endedBadly(job) ? actionOn(source, 'retry', [job.id]) : null,
   };
 }
 

@@ -108,8 +108,7 @@ async function sendLog(hub: RunHub, url: URL, response: ServerResponse): Promise
     sendText(response, 404, 'The job has no such attempt.');
     return;
   }
-  const elsewhere = await hub.source.outputFile?.(job?.id ?? '', stream);
-  const part = await hub.source.readEnd(elsewhere ?? file, logBytes);
+  const part = await hub.source.readEnd(file, logBytes);
   sendJson(response, { ...part, text: printableLines(part.text) });
 }
 

@@ -4,12 +4,12 @@ import path from 'node:path';
 import type { Clock } from '@updraft/base';
 import { asFault } from '@updraft/account/fault';
 import { runFiles } from '@updraft/account/run-folder';
-import type { JobState, RunState } from '@updraft/account/journal';
+import { endedBadly, type JobState, type RunState } from '@updraft/account/journal';
 import { boardOf } from './board.ts';
 import { CurveBook } from './curve-book.ts';
 import { jobRow, type DescribeJob } from './job-row.ts';
 import type { Board, BoardUpdate, BoardRow, MetricCurves } from './page-data.ts';
-import { actionOn, canRetry, type RunSource } from './run-source.ts';
+import { actionOn, type RunSource } from './run-source.ts';
 
 /** Updates are at least this far apart. */
 const minIntervalMs = 250;
@@ -87,7 +87,7 @@ export class RunHub {
     const { source } = this;
     const ended = state.endedAt !== undefined || state.stopRequested;
     const stop = ended ? null : actionOn(source, 'stop');
-    const retry = state.jobs.some((job) => canRetry(source, job)) ? actionOn(source, 'retry') : null;
+    const retry = state.jobs.some(endedBadly) ? actionOn(source, 'retry') : null;
     this.#board = boardOf(state, { place: source.place, trouble: this.trouble, stop, retry }, now);
     for (const listener of this.#listeners) listener();
   }

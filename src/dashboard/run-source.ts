@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises';
 import type { Explanation } from '@updraft/account/why';
-import { endedBadly, type JobState, type RunState } from '@updraft/account/journal';
+import type { JobState, RunState } from '@updraft/account/journal';
 import type { Action, LogPart } from './page-data.ts';
 
 /** A run on this machine. */
@@ -15,16 +15,12 @@ export interface RunSource {
   explain?: ((state: RunState, jobs: readonly JobState[]) => Promise<Explanation[]>) | undefined;
   /** The end of a file, by its path in the run's folder. */
   readEnd(file: string, maxBytes: number): Promise<LogPart>;
-  /** The file of a job's output, if it is not in the attempt's folder. */
-  outputFile?: ((job: string, stream: 'out' | 'err') => Promise<string | undefined>) | undefined;
   /** The run as a command-line argument, quoted for a shell. */
   readonly argument: string;
   /** Stops jobs; an empty list means all. */
   stop: (jobs: string[]) => Promise<void>;
   /** Retries jobs; an empty list means all without a valid result. */
   retry: (jobs: string[]) => Promise<void>;
-  /** Created by `updraft adopt`: its owner submits jobs again. */
-  isAdopted?: boolean;
 }
 
 export const actionOn = (
@@ -34,9 +30,6 @@ export const actionOn = (
 ): Action => ({
   command: ['updraft', action, source.argument, ...jobs].join(' '),
 });
-
-export const canRetry = ({ isAdopted }: RunSource, job: JobState): boolean =>
-  isAdopted !== true && endedBadly(job);
 
 /** The last bytes of a file as text, without a character cut in half; a missing file is empty. */
 export async function readEnd(path: string, maxBytes: number): Promise<LogPart> {

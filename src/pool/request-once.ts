@@ -25,15 +25,12 @@ export interface SubmitRequest {
   command: string;
   args: string[];
   cwd: string;
-  input: Buffer | string;
+  input: Buffer;
   /** The scheduler's number for what an earlier such request submitted, if anything. */
   find: () => Promise<number | undefined>;
   /** What the user should read if it is refused. */
   file: string;
 }
-
-/** The scheduler rejected the request. */
-export class SubmitRefused extends Fault {}
 
 const pollMs = 100;
 const retryAdvice = 'run the same command again, which checks what was submitted and submits no job twice';
@@ -111,7 +108,7 @@ async function submit(
 function refusal(name: string, reported: string, file: string, { info }: SchedulerTools): Fault {
   const message = `${name} refused the run: ${reported}`;
   if (!info.isUnreachable(reported))
-    return new SubmitRefused('pool-unreachable', message, {
+    return new Fault('pool-unreachable', message, {
       fix: `correct ${file}, then run the same command again`,
       about: file,
     });

@@ -247,8 +247,7 @@ interface UnfinishedJob {
 const concurrency = 32;
 
 /**
- * The jobs of a run that can be retried. One that succeeded, but whose results are gone, is `missing`. Throws a Fault
- * for an adopted run: only its owner knows its results and how to submit it.
+ * The jobs of a run that can be retried. One that succeeded, but whose results are gone, is `missing`.
  */
 export async function unfinishedJobs(runFolder: string, jobs: readonly JobState[]): Promise<UnfinishedJob[]> {
   if (await isAdopted(runFolder))
@@ -256,7 +255,7 @@ export async function unfinishedJobs(runFolder: string, jobs: readonly JobState[
       'usage',
       `${path.basename(runFolder)} comes from your own submit file, which decides what is retried`,
       {
-        fix: 'release a held job with condor_release, or submit the file again with `updraft adopt FILE --submit`',
+        fix: 'release a held job with condor_release, or submit the file again with condor_submit',
         about: runFolder,
       },
     );

@@ -25,7 +25,7 @@ import { cliMain } from '../programs.ts';
 const notRun: readonly (readonly [pattern: RegExp, why: string])[] = [
   [/retry tune/, 'needs a search: test/run/retry-search.test.ts'],
   [/^updraft rehearse/, 'takes a minute: test/run/rehearse.test.ts'],
-  [/--pool condor|adopt .* --submit|^updraft shell/, 'needs an HTCondor pool: test/condor, test/adopt'],
+  [/--pool condor|^updraft shell/, 'needs an HTCondor pool: test/condor, test/adopt'],
   [/^updraft doctor/, 'imports PyTorch, for seconds: src/cli/commands/doctor.test.ts'],
   [/^updraft bundle/, 'asks doctor: test/cli/bundle.test.ts'],
   [/mini pool up/, 'builds a pool for minutes: test/mini/pool.test.ts'],

@@ -19,18 +19,8 @@ pool = "condor"
 jobs = 3
 `;
 
-/** The commands that submit, and their arguments. */
-const commands = {
-  submit: ['submit'],
-  adopt: ['adopt', 'job.sub', '--submit', '--yes'],
-};
-const adopted = {
-  'job.sub': 'executable = run.sh\nlog = own.log\nrequest_memory = 100 MB\nrequest_disk = 10 MB\nqueue 3\n',
-  'run.sh': '#!/bin/sh\nset -e\nsleep 600\n',
-};
-
-function submit({ folder, env }: CondorHarness, args = commands.submit) {
-  const child = spawn(process.execPath, [cliMain, ...args], {
+function submit({ folder, env }: CondorHarness) {
+  const child = spawn(process.execPath, [cliMain, 'submit'], {
     cwd: folder,
     env: { ...env },
     stdio: 'ignore',
@@ -65,8 +55,8 @@ async function untilAsking({ folder }: CondorHarness): Promise<void> {
   }
 }
 
-async function assertOnce(t: TestContext, harness: CondorHarness, args = commands.submit): Promise<void> {
-  const again = submit(harness, args);
+async function assertOnce(t: TestContext, harness: CondorHarness): Promise<void> {
+  const again = submit(harness);
   const [code] = await again.ended;
   assert.equal(code, 0);
   const runs = await runNames(harness.folder);
@@ -81,18 +71,16 @@ for (const [when, script] of [
   ['before the submission', 'sleep 1.5; exec REAL "$@"'],
   ['after the submission', 'REAL "$@"; code=$?; sleep 1.5; exit $code'],
 ] as const)
-  for (const [command, args] of Object.entries(commands))
-    test(`${command} that is killed ${when} and repeated makes one cluster`, async (t) => {
-      const harness = await condorHarness(t, { 'updraft.toml': file, ...adopted });
-      if (harness === undefined) return;
-      await chmod(path.join(harness.folder, 'run.sh'), 0o755);
-      await slowSubmit(harness, script);
-      const { child, ended } = submit(harness, args);
-      await untilAsking(harness);
-      child.kill('SIGKILL');
-      await ended;
-      await assertOnce(t, harness, args);
-    });
+  test(`submit that is killed ${when} and repeated makes one cluster`, async (t) => {
+    const harness = await condorHarness(t, { 'updraft.toml': file });
+    if (harness === undefined) return;
+    await slowSubmit(harness, script);
+    const { child, ended } = submit(harness);
+    await untilAsking(harness);
+    child.kill('SIGKILL');
+    await ended;
+    await assertOnce(t, harness);
+  });
 
 test('a submit that is killed together with condor_submit can be repeated', async (t) => {
   const harness = await condorHarness(t, { 'updraft.toml': file });

@@ -14,10 +14,8 @@ export async function adoptDag(
   cli: Cli,
   file: string,
   argument: string,
-  options: { json?: true; submit?: true; withPlugin?: true; pool?: string },
+  options: { json?: true; pool?: string },
 ): Promise<void> {
-  if (options.submit === true || options.withPlugin === true)
-    throw new Fault('usage', 'Updraft does not submit DAGs', { fix: `condor_submit_dag ${argument}` });
   const facts = await surveyDagFile(cli, file, options.pool);
   const findings = lintDag(facts);
   const errors = errorsIn(findings);

@@ -8,7 +8,6 @@ import { cliMain } from '../../../test/programs.ts';
 import { compileCache } from '../../../test/compile-cache.ts';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import type { Finding } from '@updraft/base';
-import { Fault } from '@updraft/account/fault';
 import { loadPlan } from '../../job/load-plan.ts';
 import * as adopt from './adopt.ts';
 
@@ -43,7 +42,7 @@ test('a file without findings is reported as such, with the next command', async
     out,
     'job.sub: 1 job; 0 errors, 0 warnings, 0 notes\n\nHTCondor was not asked: condor_submit is not on the PATH\n',
   );
-  assert.match(err, /updraft adopt job\.sub --submit/);
+  assert.match(err, /condor_submit job\.sub/);
 });
 
 test('an error is shown with its line and its fix, and ends with exit code 3', async (t) => {
@@ -109,28 +108,10 @@ test('a token in a URL is reported but never shown', async (t) => {
   }
 });
 
-test('an unreadable file and a submission without HTCondor are reported with a fix', async (t) => {
+test('an unreadable file is reported', async (t) => {
   const cwd = await temporaryFolder(t, { 'job.sub': good, 'run.sh': script });
   const missing = program(cwd, 'none.sub');
   assert.deepEqual([missing.status, /none\.sub cannot be read/.test(missing.stderr)], [3, true]);
-  const nowhere = program(cwd, 'job.sub', '--submit');
-  assert.equal(nowhere.status, 4);
-  assert.match(nowhere.stderr, /condor_submit is not on the PATH\n {2}fix: .*updraft mini pool up/);
-});
-
-test('a file with errors is submitted only after confirmation', async (t) => {
-  const cwd = await temporaryFolder(t, { 'job.sub': refused, 'run.sh': script });
-  const asked: string[] = [];
-  const ask = (question: string): Promise<string> => {
-    asked.push(question);
-    return Promise.resolve('n');
-  };
-  await assert.rejects(
-    runCommand(adopt, ['job.sub', '--submit'], { cwd, ask }),
-    (error) =>
-      error instanceof Fault && error.kind === 'file-invalid' && /was not submitted/.test(error.message),
-  );
-  assert.match(asked[0] ?? '', /errors/);
 });
 
 test('no command that a file names is run', async (t) => {
@@ -143,10 +124,6 @@ test('no command that a file names is run', async (t) => {
   const { out } = await runCommand(adopt, ['job.sub'], { cwd, env: { PATH: '/nowhere' } });
   assert.match(out, /at least 1 job; 0 errors, 0 warnings, 2 notes/);
   assert.match(out, /not-read[^]*make\.sh[^]*not-read[^]*list\.sh/);
-  await assert.rejects(
-    runCommand(adopt, ['job.sub', '--submit'], { cwd, env: { PATH: '/nowhere' } }),
-    /the number of jobs of `queue x from \.\/list\.sh \|` is unknown until/,
-  );
   assert.equal(spawnSync('ls', { cwd, encoding: 'utf8' }).stdout.includes('ran\n'), false);
 });
 

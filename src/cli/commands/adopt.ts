@@ -9,11 +9,10 @@ import {
   lintSubmission,
   quotedTexts,
 } from '@updraft/htcondor/lint';
-import type { Submission, SubmitFacts } from '@updraft/htcondor/submit';
+import type { SubmitFacts } from '@updraft/htcondor/submit';
 import { type Document, groupedProblems } from '@updraft/view/document';
 import { type Finding, printable, shellQuote, sortFindings } from '@updraft/base';
 import { Fault } from '@updraft/account/fault';
-import type { AdoptedRun } from '../../run/submit-adopted.ts';
 import { isDagFile } from '../named-logs.ts';
 import { askCondor, type CondorAnswer } from '../../preflight/ask-condor.ts';
 import { surveyFile, surveyToWrite } from '../../preflight/survey-file.ts';
@@ -25,34 +24,23 @@ import { renderJob } from '../../draft/render-job.ts';
 import { jobFileArgument } from '../job-file-argument.ts';
 import { refuseSecondFile, schemaLine, writeJobFile } from '../write-job-file.ts';
 import { adoptErrors, errorsIn } from '../text/findings-page.ts';
-import { askYesNo, nextCommands, printJson, printPage } from '../text/phrases.ts';
+import { nextCommands, printJson, printPage } from '../text/phrases.ts';
 
 interface Options {
   json?: true;
-  submit?: true;
-  withPlugin?: true;
   write?: true;
-  yes?: true;
-  new?: true;
   pool?: string;
 }
 
 export function configure(command: Command, cli: Cli): void {
   addHelp(command, {
     page: 'coming-from-a-submit-file.md',
-    examples: [
-      ['updraft adopt train.sub --pool ospool', 'check it by the rules of the OSPool'],
-      ['updraft adopt train.sub --submit', 'submit it, with a run folder'],
-    ],
+    examples: [['updraft adopt train.sub --pool ospool', 'check it by the rules of the OSPool']],
   });
   command
     .argument('<file>', 'an HTCondor submit file, or a DAG')
     .option('--json', 'print JSON')
-    .option('--submit', 'submit it unchanged, with a run folder')
-    .option('--with-plugin', "submit it with Updraft's plugin for osdf:/// URLs")
     .option('--write', 'write a job file for it: updraft.toml')
-    .option('--new', 'submit again while its last run is active')
-    .option('-y, --yes', 'submit without confirmation, even with errors')
     .option('--pool <profile>', 'whose rules apply, like "ospool" (default: those of this access point)')
     .action(async (file: string, options: Options) => {
       const full = path.resolve(cli.cwd, file);
@@ -63,7 +51,6 @@ export function configure(command: Command, cli: Cli): void {
 }
 
 async function adopt(cli: Cli, file: string, argument: string, options: Options): Promise<void> {
-  const since = cli.clock.now();
   const { json = false } = options;
   const facts = await surveyFile(cli, file, { pool: options.pool });
   const [code, answer] = await Promise.all([readSubmitCode(cli, file, facts), askCondor(cli, file, facts)]);
@@ -77,57 +64,12 @@ async function adopt(cli: Cli, file: string, argument: string, options: Options)
   }
   const errors = errorsIn(findings);
   const isBad = condor.accepted === false || errors > 0;
-  const adopted =
-    options.submit === true || options.withPlugin === true
-      ? await submit(cli, file, facts, { ...options, since }, isBad)
-      : undefined;
-  if (json) {
-    const checked = toJson(file, facts, findings, condor, hide);
-    printJson(cli, { format: 1, ok: !isBad, ...checked, submitted: adopted });
-  }
-  if (adopted !== undefined) printNext(cli, adopted);
-  else if (isBad) throw adoptErrors(file, { errors, argument, json });
-  else if (!json)
-    nextCommands(cli, [[`updraft adopt ${argument} --submit`, 'submit it unchanged, with a run folder']]);
-}
-
-async function submit(
-  cli: Cli,
-  file: string,
-  facts: SubmitFacts,
-  options: Options & { since: number },
-  isBad: boolean,
-): Promise<AdoptedRun> {
-  const { plannedRun, submitAdopted } = await import('../../run/submit-adopted.ts');
-  const withPlugin = options.withPlugin === true;
-  const wanted = { withPlugin, isNew: options.new === true, since: options.since };
-  const planned = await plannedRun(cli, file, facts, wanted);
-  if (planned.isResumed) {
-    cli.err(`\n${planned.run} is the run of this file: it is not queued again (to do so, add --new)\n`);
-    return submitAdopted(cli, file, facts, planned);
-  }
-  cli.err(
-    '\nthe file is not changed; condor_submit gets these statements in ' +
-      `addition:\n${additionsDiff(file, facts.submission, planned.added)}`,
-  );
-  if (options.yes !== true && (isBad || withPlugin)) await confirm(cli, file, isBad);
-  return submitAdopted(cli, file, facts, planned);
-}
-
-async function confirm(cli: Cli, file: string, isBad: boolean): Promise<void> {
-  if (await askYesNo(cli, isBad ? 'There are errors. Submit anyway?' : 'Submit it like this?')) return;
-  throw new Fault(isBad ? 'file-invalid' : 'interrupted', `${path.basename(file)} was not submitted`, {
-    fix: `${isBad ? 'fix the errors, or ' : ''}submit it with --yes`,
-    about: file,
-  });
-}
-
-function printNext(cli: Cli, { run, cluster }: AdoptedRun): void {
-  cli.err(`\nsubmitted as cluster ${cluster}, run ${run}\n`);
+  if (json) printJson(cli, { format: 1, ok: !isBad, ...toJson(file, facts, findings, condor, hide) });
+  if (isBad) throw adoptErrors(file, { errors, argument, json });
+  if (json) return;
   nextCommands(cli, [
-    [`updraft watch ${run}`, 'watch it live'],
-    [`updraft status ${run}`, 'the state of each job'],
-    [`updraft report ${run}`, 'where the time went'],
+    [`condor_submit ${argument}`, 'submit it'],
+    [`updraft adopt ${argument} --write`, 'write a job file for it'],
   ]);
 }
 
@@ -211,12 +153,4 @@ async function writeAdopted(cli: Cli, file: string, facts: SubmitFacts): Promise
     [`updraft plan${here}`, 'show what would be sent and run, and why'],
     [`updraft run${here}`, 'submit it and watch'],
   ]);
-}
-
-/** The additions as a diff of the file: they come before its first queue statement. */
-function additionsDiff(file: string, { queues }: Submission, added: readonly string[]): string {
-  const name = path.basename(file);
-  const line = queues[0]?.place.line ?? 1;
-  const head = `--- ${name}\n+++ ${name} as submitted\n@@ -${line} +${line},${added.length + 1} @@\n`;
-  return `${head}${added.map((statement) => `+${statement}\n`).join('')} ${queues[0]?.text ?? 'queue'}\n`;
 }

@@ -94,7 +94,7 @@ async function checkFile(cli: Cli, where: string, file: string, options: Options
   printChecked(cli, found === '' ? `ok: ${title}` : `${title}; ${found}`, checked, checked, options, {
     file,
     again: `updraft check ${shellQuote(where)}`,
-    next: [[`updraft adopt ${shellQuote(where)} --submit`, 'submit it unchanged, with a run folder']],
+    next: [[`condor_submit ${shellQuote(where)}`, 'submit it']],
   });
 }
 

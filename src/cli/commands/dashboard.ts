@@ -10,11 +10,9 @@ import { readEnd, type RunSource } from '../../dashboard/run-source.ts';
 import { serveDashboard } from '../../dashboard/serve-dashboard.ts';
 import { Fault } from '@updraft/account/fault';
 import type { JobState } from '@updraft/account/journal';
-import { isAdopted } from '../../pool/htcondor.ts';
 import { openPool } from '../../pool/open-pool.ts';
 import { requestStop, followRunStates, readRunState } from '../../run/run-states.ts';
 import { retryRun } from '../../run/rounds.ts';
-import { findOutput } from '../../run/find-output.ts';
 import { documentText } from '@updraft/view/document';
 import { type Cli, drawErr } from '../cli.ts';
 import { addHelp, removedOption } from '../help.ts';
@@ -63,9 +61,7 @@ async function dashboard(cli: Cli, words: string[], options: Options): Promise<v
     (words.length === 0 ? [undefined] : words).map((word) => findRun(cli, word)),
   );
   if (file === undefined && here === undefined) await refuseOnAccessPoint(cli, found[0]);
-  const runs: RunSource[] = await Promise.all(
-    found.map(async (run) => ({ ...localRun(cli, run), isAdopted: await isAdopted(run.folder) })),
-  );
+  const runs = found.map((run) => localRun(cli, run));
   const serving = (): Promise<void> => serve(cli, runs, options);
   const looking =
     (action: typeof serving, { folder }: FoundRun) =>
@@ -102,7 +98,6 @@ function localRun(cli: Cli, { folder, argument }: FoundRun): RunSource {
     follow: (signal) => followRunStates(folder, { clock: cli.clock, signal }),
     explain: (state, jobs) => explainRun(folder, state, jobs, cli.clock.now()),
     readEnd: (file, maxBytes) => readEnd(path.resolve(folder, file), maxBytes),
-    outputFile: (job, stream) => outputOf(cli, folder, job, stream),
     async stop(jobs) {
       const state = await readRunState(folder);
       const stopping = await requestStop(folder, state, jobs, cli.clock);
@@ -114,16 +109,6 @@ function localRun(cli: Cli, { folder, argument }: FoundRun): RunSource {
       await retryRun(folder, openPool(pool, cli), { jobs: ids, change: {} }, cli);
     },
   };
-}
-
-async function outputOf(
-  cli: Cli,
-  folder: string,
-  job: string,
-  stream: 'out' | 'err',
-): Promise<string | undefined> {
-  const printed = await findOutput(cli.env, folder, job, stream);
-  return typeof printed === 'string' ? undefined : printed.file;
 }
 
 function describeJob(job: JobState, now: number): JobDescription {

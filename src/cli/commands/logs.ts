@@ -10,7 +10,6 @@ import type { JobState, RunState } from '@updraft/account/journal';
 import { openPool } from '../../pool/open-pool.ts';
 import { findJob, followRunStates, readRunState } from '../../run/run-states.ts';
 import type { LivePage } from '../../job/live-page.ts';
-import { findOutput } from '../../run/find-output.ts';
 import { type Cli, drawOut } from '../cli.ts';
 import { addHelp } from '../help.ts';
 import { findRun, type FoundRun, runAndJobs } from '../find-run.ts';
@@ -63,7 +62,8 @@ async function logs(
   const stream = err ? 'err' : 'out';
   const pool = openPool(state.pool, cli);
   const live = () => pool.output(run.folder, job.id, stream, cli.signal);
-  const fileOf = await fileNamer(cli, run.folder, job.id, stream);
+  const fileOf = (attempt: number): string =>
+    path.join(attemptFolder(run.folder, job.id, attempt), attemptFiles[stream]);
   const choice = { runFolder: run.folder, job, from: number, follow, fileOf, live };
   if (follow) await whileRefreshing(cli, run.folder, () => printLogs(cli, choice));
   else await printLogs(cli, choice);
@@ -71,25 +71,6 @@ async function logs(
     !err && [`updraft logs ${run.argument} ${job.id} --err`, 'its stderr'],
     [`updraft status ${run.argument}`, 'the state of each job'],
   ]);
-}
-
-/** Where each attempt's output is: for an adopted run, where its submit file says. */
-async function fileNamer(
-  cli: Cli,
-  folder: string,
-  job: string,
-  stream: 'out' | 'err',
-): Promise<(attempt: number) => string> {
-  const printed = await findOutput(cli.env, folder, job, stream);
-  if (printed === 'nowhere') {
-    const command = stream === 'out' ? 'output' : 'error';
-    throw new Fault('usage', `the submit file sets no \`${command}\`: HTCondor did not keep it`, {
-      about: job,
-      fix: `for the next run, add: ${command} = job.$(Cluster).$(Process).${stream}`,
-    });
-  }
-  if (printed !== 'with-the-attempt') return () => printed.file;
-  return (attempt) => path.join(attemptFolder(folder, job, attempt), attemptFiles[stream]);
 }
 
 function chooseJob(state: RunState, word: string | undefined, run: FoundRun): JobState {

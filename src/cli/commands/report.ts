@@ -87,7 +87,7 @@ async function printRun(cli: Cli, run: FoundRun, form: ReportForm, given: string
   cli.out(`${runText(report, sections(report, sectionChoice(form, report.jobRows)), textPage(cli))}\n`);
   const named = `${run.argument} ${given}`.trimEnd();
   nextCommands(cli, [
-    ...(await failureCommands(state, run)),
+    ...failureCommands(state, run),
     [`updraft status ${run.argument}`, 'the state of each job'],
     [`updraft report ${named} --html report.html`, 'where the time went, with charts'],
     [`updraft report ${named} --json`, 'the figures as JSON'],

@@ -46,7 +46,7 @@ async function run(cli: Cli, where: string, options: Options): Promise<void> {
   }
   const state = await watchToEnd(cli, submitted, options.json);
   nextCommands(cli, [
-    ...(await failureCommands(state, submitted)),
+    ...failureCommands(state, submitted),
     state.tally.success > 0 && [
       `ls ${path.join(path.relative(cli.cwd, folder), runFiles.results)}`,
       'the results, one folder per job',
@@ -94,7 +94,7 @@ export function configureWatch(command: Command, cli: Cli): void {
           state.endedAt === undefined
             ? [`updraft watch ${run.argument}`, 'watch again: the run continues']
             : [`updraft report ${run.argument}`, 'where the time went'],
-          ...(await failureCommands(state, run)),
+          ...failureCommands(state, run),
           [`updraft logs ${run.argument}`, 'what the training printed'],
         ]);
       if (cli.signal.aborted) throw new Fault('interrupted', 'left the view; the run continues');

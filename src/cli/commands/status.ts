@@ -36,7 +36,7 @@ export function configure(command: Command, cli: Cli): void {
           `updraft results ${run.argument}`,
           'parameters and metrics of every job',
         ],
-        ...(await failureCommands(state, run)),
+        ...failureCommands(state, run),
         [`updraft logs ${run.argument} JOB`, 'what the training printed'],
         state.endedAt === undefined && [`updraft stop ${run.argument}`, 'stop it, and clean up'],
       ]);

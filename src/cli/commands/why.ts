@@ -27,7 +27,6 @@ import {
 } from '@updraft/htcondor/eventlog';
 import { Fault } from '@updraft/account/fault';
 import { endedBadly, type JobState } from '@updraft/account/journal';
-import { isAdopted } from '../../pool/htcondor.ts';
 import { findJob } from '../../run/run-states.ts';
 import type { Cli } from '../cli.ts';
 import { addHelp } from '../help.ts';
@@ -200,11 +199,10 @@ async function whyRun(
   const job = isOne ? only.job : (groupExplanations(explanations)[0]?.jobs[0] ?? '');
   nextCommands(cli, [
     !isOne && [`updraft why ${run.argument} ${job}`, 'one job in full'],
-    jobs.some(endedBadly) &&
-      !(await isAdopted(run.folder)) && [
-        `updraft retry ${run.argument}${isOne ? ` ${job}` : ''} --dry-run`,
-        'what a retry would do',
-      ],
+    jobs.some(endedBadly) && [
+      `updraft retry ${run.argument}${isOne ? ` ${job}` : ''} --dry-run`,
+      'what a retry would do',
+    ],
     logsOf(
       run.argument,
       jobs.find(({ id }) => id === job),

@@ -2,27 +2,16 @@ import { counted, printable } from '@updraft/base';
 import { Fault } from '@updraft/account/fault';
 import { jobLabel } from '@updraft/account/parameters';
 import { endedBadly, type JobState, type RunState } from '@updraft/account/journal';
-import { isAdopted } from '../../pool/htcondor.ts';
 import type { FoundRun } from '../find-run.ts';
 
-/** The commands for a run with failed jobs; none where no job has failed. Updraft does not retry adopted runs. */
-export async function failureCommands(
-  { jobs }: RunState,
-  { folder, argument }: FoundRun,
-): Promise<(readonly [string, string])[]> {
+/** The commands for a run with failed jobs; none where no job has failed. */
+export function failureCommands({ jobs }: RunState, { argument }: FoundRun): (readonly [string, string])[] {
   const [first, ...others] = jobs.filter(endedBadly);
   if (first === undefined) return [];
   const job = others.length === 0 ? ` ${first.id}` : '';
   return [
     [`updraft why ${argument}${job}`, 'why it failed, and how to fix it'],
-    ...((await isAdopted(folder))
-      ? []
-      : [
-          [
-            `updraft retry ${argument} --dry-run`,
-            'what a retry would do, and what must change first',
-          ] as const,
-        ]),
+    [`updraft retry ${argument} --dry-run`, 'what a retry would do, and what must change first'],
   ];
 }
 

@@ -63,7 +63,7 @@ export function jobIds(entries: readonly Entry[], jobs: readonly string[]): Map<
   return names;
 }
 
-/** Whether a run on HTCondor was made from someone's own submit file: then its jobs have no agent. */
+/** Whether Updraft 0.1 made a run on HTCondor from someone's own submit file: its jobs have no agent. */
 export async function isAdopted(runFolder: string): Promise<boolean> {
   const has = (file: string): Promise<boolean> => isThere(path.join(runFolder, file));
   return (await has(condorFiles.submit)) && !(await has(condorFiles.items));

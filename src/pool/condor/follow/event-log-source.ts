@@ -28,7 +28,7 @@ import {
 } from '@updraft/account/journal';
 import { willRelease, defaultLeaseSeconds, type FailureCounts } from '@updraft/account/recovery';
 import { readAttemptExit, withOutcomes } from '../../attempt-exit.ts';
-import { condorFiles, isAdopted } from '../condor-files.ts';
+import { condorFiles } from '../condor-files.ts';
 import { policyOfJob, readPolicy, type RunPolicy } from '../submit/condor-policy.ts';
 import { RunClusters } from './run-clusters.ts';
 import { exitOfHold, faultOfHold, remedyForHold, type ReportedHold } from '@updraft/account/codes';
@@ -90,10 +90,7 @@ class EventLogSource {
 
   async read(): Promise<SourceUpdate> {
     await this.#readLog();
-    const taken = this.#entries.take();
-    const entries = (await isAdopted(this.#runFolder))
-      ? taken.map(adoptedEntry)
-      : await Promise.all(taken.map((entry) => this.#explain(beforeAgent(entry))));
+    const entries = await Promise.all(this.#entries.take().map((entry) => this.#explain(beforeAgent(entry))));
     const damage = { file: condorFiles.eventLog, lines: this.#garbled };
     return {
       entries: withOutcomes(entries),
@@ -161,14 +158,6 @@ class EventLogSource {
 /** An executing job is at first only the agent, which reports when the training starts. */
 const beforeAgent = (entry: Observation): Observation =>
   entry.kind === 'attempt-phase' && entry.phase === 'training' ? { ...entry, phase: 'preparing' } : entry;
-
-/** Without an agent, HTCondor is the only source: an executing job trains, and the exit code is the program's. */
-function adoptedEntry(entry: Observation): Observation {
-  if (entry.kind !== 'attempt-ended' || entry.exit === null || entry.exit === 0) return entry;
-  const message = `the program exited with code ${entry.exit}`;
-  const fix = `read what it printed: \`updraft logs ${entry.job} --err\``;
-  return { ...entry, fault: { kind: 'training-failed', cause: 'exit-code', message, fix } };
-}
 
 /** The state of an event log. */
 interface LogCondition {
