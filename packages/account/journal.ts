@@ -21,6 +21,7 @@ export {
   type RefusedMetrics,
   type RequestShort,
   type RunBody,
+  type RungPlace,
   type WorkerMachine,
   maxMetricName,
   maxMetrics,

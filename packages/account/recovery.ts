@@ -15,7 +15,7 @@ export {
   meanLife,
   meanSaveSeconds,
 } from './recovery/interruptions.ts';
-export { nextBatch } from './recovery/next-batch.ts';
+export { nextBatch, trialsAtRung } from './recovery/next-batch.ts';
 export { type Place, placesOf, scorePlaces } from './recovery/places.ts';
 export {
   type AttemptRecovery,

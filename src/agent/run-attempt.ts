@@ -90,8 +90,9 @@ export async function runAttempt(
   if (soFar.isPaused) record({ kind: 'agent-paused' });
   else {
     const { stoppedEarly } = soFar;
+    const atRung = stoppedEarly && order.job.rungs?.until;
     const outcome = outcomeOf(ending.fault);
-    record({ kind: 'agent-ended', outcome, exit: ending.exit, ...defined({ stoppedEarly }) });
+    record({ kind: 'agent-ended', outcome, exit: ending.exit, ...defined({ stoppedEarly, atRung }) });
   }
   const { root } = soFar;
   return {

@@ -209,6 +209,8 @@ export interface PlanLimits {
   recommendedGpus?: number;
   /** The pool accounts by project and wants its name. */
   wantsProject: boolean;
+  /** Running jobs cannot share notes: the rungs of a search are rounds. */
+  sharesNoNotes?: boolean;
   /** Sentences of its staff for those who submit there. */
   advice?: readonly string[];
 }

@@ -408,7 +408,8 @@ const results = table('a table', {
 export const rangeForms =
   'a list of values, or one of { log = [1e-5, 0.1] }, { uniform = [0, 0.5] }, { int = [2, 8] }, ' +
   'the smaller number first';
-const ends = z.tuple([z.number(), z.number()], entry(rangeForms)).optional();
+const end = () => z.number(entry(`two numbers, of ${rangeForms}`));
+const ends = z.tuple([end(), end()], entry(rangeForms)).optional();
 
 /** `check` says what is wrong with a range. */
 const range = z.union(

@@ -58,6 +58,8 @@ export interface Plan {
   isRehearsal?: true;
   /** Seconds between interruptions in earlier runs, set when it is submitted. */
   meanLifeSeconds?: number;
+  /** How long an epoch took in an earlier run of a search. */
+  epochTime?: { seconds: number; run: string };
   /** What slots were worth to earlier attempts, set when it is submitted. */
   places?: Place[];
   environment?: PlannedEnvironment;

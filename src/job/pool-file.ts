@@ -45,6 +45,11 @@ const poolSchema = table('the profile of a pool', {
   shared_folders: flag()
     .default(false)
     .describe('Its machines may share a file system with the access point.'),
+  chirp: flag()
+    .default(true)
+    .describe(
+      'Running jobs reach the access point over chirp. Without it, the rungs of a search are rounds.',
+    ),
   advice: z
     .array(nonEmptyText('a sentence'), entry('a list of sentences'))
     .default([])

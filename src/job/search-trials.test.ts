@@ -3,6 +3,8 @@ import { test } from 'node:test';
 import { checkSpec, readSpec } from './read-spec.ts';
 import { listJobs } from './expand.ts';
 import { makePlan } from './plan.ts';
+import { inRounds, judgeRound, withMoreTrials } from './search-trials.ts';
+import type { JobState } from '@updraft/account/journal';
 
 const file = (search: string, run = ''): string => `name = "s"
 [train]
@@ -59,6 +61,41 @@ test('a grid has every combination, and a random search no rungs', () => {
   assert.equal(planOf(file(`trials = 4\n${ranges}`)).jobs[0]?.rungs, undefined);
 });
 
+test('a round lets the best of its rung go on to the next, by the first report of each, and stops none that has no report', () => {
+  const plan = inRounds(planOf(file(asha)));
+  assert.deepEqual([plan.jobs[0]?.rungs?.until, plan.planHash], [1, planOf(file(asha)).planHash]);
+  const job = (id: string, atRung: number | undefined, ...values: number[]): JobState =>
+    ({
+      ...{ id, atRung },
+      attempts: values.map((value, at) => ({
+        ...{ number: at + 1, agent: { training: { rungs: [{ rung: 1, value }] } } },
+      })),
+    }) as unknown as JobState;
+  const waiting = [job('0000', 1, 0.1, 0.9), job('0001', 1, 0.5), job('0002', 1, 0.6), job('0003', 1)];
+  // One that failed later has reported, too.
+  const { judged, extended } = judgeRound(plan, waiting, [...waiting, job('0004', undefined, 0.2)]);
+  assert.deepEqual(
+    judged.map(({ job: id, rung, seen, better, goesOn }) => [id, rung, seen, better, goesOn]),
+    [
+      ['0000', 1, 4, 3, false],
+      ['0001', 1, 4, 1, false],
+      ['0002', 1, 4, 0, true],
+      ['0003', 1, 4, 0, true],
+    ],
+  );
+  assert.deepEqual(
+    extended.jobs.slice(2, 5).map(({ rungs }) => rungs?.until),
+    [2, 2, 1],
+  );
+});
+
+test('a trial that is added to a search in rounds ends at its first rung', () => {
+  const plan = inRounds(planOf(file(asha)));
+  const ahead = plan.jobs.map((one) => ({ ...one, ...(one.rungs && { rungs: { ...one.rungs, until: 3 } }) }));
+  const more = withMoreTrials({ ...plan, jobs: ahead }, 9, 1);
+  assert.deepEqual([more.jobs[0]?.rungs?.until, more.jobs[9]?.rungs?.until], [3, 1]);
+});
+
 const problemsOf = (text: string): string[] => {
   const reading = checkSpec(text, 'updraft.toml');
   return 'problems' in reading ? reading.problems.map(({ key, message }) => `${key}: ${message}`) : [];
@@ -81,6 +118,18 @@ const refused: [search: string, problem: RegExp, run?: string][] = [
   ],
   ['trials = 3\nranges = { lr = [], layers = [1] }\n', /ranges\.lr/],
   ['trials = 1\nranges = { lr = [1, 1], layers = [1] }\n', /ranges\.lr: has a value twice/],
+  [
+    'trials = 3\nranges = { lr = { uniform = [1.0, 1.0000000000001] }, layers = [1] }\n',
+    /ranges\.lr: has ends that differ by \S+ only; expected a wider range/,
+  ],
+  [
+    'trials = 3\nranges = { lr = { uniform = [nan, 1.0] }, layers = [1] }\n',
+    /ranges\.lr\S*: is NaN; expected .*a list of values, or one of/,
+  ],
+  [
+    'trials = 3\nranges = { lr = { log = [1.0, inf] }, layers = [1] }\n',
+    /ranges\.lr\S*: is Infinity; expected .*a list of values, or one of/,
+  ],
   ['trials = 3\nranges = {}\n', /ranges: is empty/],
   [
     'trials = 3\nranges = { lr = [1, 2], layers = [1] }\n',

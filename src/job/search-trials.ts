@@ -1,8 +1,11 @@
 import { defined, isTable } from '@updraft/base';
 import { Fault } from '@updraft/account/fault';
+import type { JobState, RungPlace } from '@updraft/account/journal';
+import { judge, mergeResults } from '../search/rungs.ts';
 import { gridTrials, randomTrials, spaceSize, type Trial } from '../search/trials.ts';
 import { fillJob, listJobs } from './expand.ts';
 import { rangeForms, searchSchema } from './file-schema.ts';
+import type { Job } from './job.ts';
 import { type Plan, rungsOf } from './plan.ts';
 import {
   entriesAt,
@@ -70,11 +73,14 @@ export function withMoreTrials(plan: Plan, before: number, more: number): Plan {
   const { overrides = { with: [], set: [] }, spec } = plan;
   const longer = { ...spec, search: { ...search, trials }, run: { ...spec.run, matrix } };
   const rungs = defined({ rungs: rungsOf(spec) });
-  const added = listJobs(longer.run).slice(before);
+  const until = plan.jobs.some((job) => job.rungs?.until !== undefined) ? 1 : undefined;
+  const added = listJobs(longer.run)
+    .slice(before)
+    .map((job) => untilRung({ ...fillJob(spec.train, job), ...rungs }, until));
   return {
     ...plan,
     spec: longer,
-    jobs: [...plan.jobs.slice(0, before), ...added.map((job) => ({ ...fillJob(spec.train, job), ...rungs }))],
+    jobs: [...plan.jobs.slice(0, before), ...added],
     // So that the job file still describes the run.
     overrides: { ...overrides, set: [...overrides.set, `search.trials=${trials}`] },
   };
@@ -98,7 +104,7 @@ export function withLargerBudget(plan: Plan, chosen: readonly string[], times: n
     });
   const longest = plan.jobs.reduce((most, job) => Math.max(most, job.rungs?.budgets.at(-1) ?? 0), 0);
   const budget = Math.ceil(longest * times);
-  const jobs = plan.jobs.map((job): Plan['jobs'][number] => {
+  const jobs = plan.jobs.map((job): Job => {
     if (!chosen.includes(job.id)) return job;
     const values = { id: job.id, index: Number(job.id), rank: 0 };
     const budgets = [...(job.rungs ?? rungs).budgets, budget];
@@ -107,6 +113,44 @@ export function withLargerBudget(plan: Plan, chosen: readonly string[], times: n
   });
   const matrix = { [group]: jobs.map(({ parameters }) => parameters) };
   return { ...plan, jobs, spec: { ...spec, run: { ...spec.run, matrix } } };
+}
+
+/** The plan in which rungs are rounds: no trial hears of another while it runs. */
+export const inRounds = (plan: Plan): Plan => ({ ...plan, jobs: plan.jobs.map((job) => untilRung(job, 1)) });
+
+const untilRung = (job: Job, until: number | undefined): Job =>
+  job.rungs === undefined || until === undefined ? job : { ...job, rungs: { ...job.rungs, until } };
+
+/** By what all trials have reported, who of those that wait goes on; and the plan in which these have another rung. */
+export function judgeRound(
+  plan: Plan,
+  waiting: readonly JobState[],
+  all: readonly JobState[],
+): { judged: ({ job: string } & RungPlace)[]; extended: Plan } {
+  const rungs = rungsOf(plan.spec);
+  const resultsAt = (rung: number): Map<string, number> =>
+    mergeResults(
+      all.flatMap(({ id: trial, attempts }) =>
+        attempts.flatMap(({ number: attempt, agent }) =>
+          (agent?.training?.rungs ?? [])
+            .filter((one) => one.rung === rung)
+            .map(({ value }) => ({ trial, attempt, value })),
+        ),
+      ),
+    );
+  const judged = waiting.map(({ id: job, atRung: rung = 0 }) => {
+    const results = resultsAt(rung);
+    const own = results.get(job);
+    results.delete(job);
+    const others = [...results.values()];
+    // One whose report was lost is not stopped.
+    if (rungs === undefined || own === undefined)
+      return { job, rung, seen: others.length, better: 0, goesOn: true };
+    return { job, rung, ...judge(own, others, rungs) };
+  });
+  const nextOf = new Map(judged.map(({ job, rung }) => [job, rung + 1]));
+  const jobs = plan.jobs.map((job) => untilRung(job, nextOf.get(job.id) ?? job.rungs?.until));
+  return { judged, extended: { ...plan, jobs } };
 }
 
 function searchOf({ file, spec: { search } }: Plan): Search {
@@ -165,6 +209,9 @@ function rangeProblem(range: Search['ranges'][string]): string | undefined {
   const [one, ...others] = Object.entries(range).filter(([, ends]) => ends !== undefined);
   const [kind, [low, high] = [NaN, NaN]] = one ?? [];
   if (kind === 'log' && low <= 0) return `begins at ${low}, which has no logarithm; expected more than 0`;
+  // Between them are too few numbers to draw from.
+  if (high > low && high - low < 1e-10 * Math.max(-low, high))
+    return `has ends that differ by ${high - low} only; expected a wider range`;
   const isWhole = kind !== 'int' || [low, high].every(Number.isSafeInteger);
   return low < high && Number.isFinite(high - low) && isWhole && others.length === 0
     ? undefined

@@ -10,14 +10,15 @@ import {
   lastRung,
   openJournal,
   readRunJournal,
+  type RunBody,
   type RunState,
   type JobState,
   stoppedEarly,
 } from '@updraft/account/journal';
-import { nextBatch, placesOf } from '@updraft/account/recovery';
+import { nextBatch, placesOf, trialsAtRung } from '@updraft/account/recovery';
 import { type Plan, type PlannedFile, rungsOf } from '../job/plan.ts';
 import type { Train } from '../job/spec.ts';
-import { withLargerBudget, withMoreTrials } from '../job/search-trials.ts';
+import { judgeRound, withLargerBudget, withMoreTrials } from '../job/search-trials.ts';
 import { joinVariants, variantsOf } from '../job/variants.ts';
 import { type Pool, readPlan, type ResourceChange, roundPlan } from '../pool/pool.ts';
 import { copyFiles, writePlan, writeRendered } from './create-run.ts';
@@ -30,6 +31,8 @@ export interface RoundStart {
   change?: ResourceChange;
   /** The plan of the job file as it is now: its training and files replace those of the run. */
   now?: Plan | undefined;
+  /** What the trials of a search have come to before it. */
+  judged?: readonly Extract<RunBody, { kind: 'rung-judged' }>[];
   /** Instead of the last round's: with jobs that are new, or other arguments of some. */
   extended?: Plan | undefined;
 }
@@ -39,7 +42,7 @@ async function startRound(
   runFolder: string,
   state: RunState,
   pool: Pool,
-  { jobs, why, change = {}, now, extended }: RoundStart,
+  { jobs, why, change = {}, now, extended, judged = [] }: RoundStart,
   clock: Clock,
 ): Promise<void> {
   const number = state.rounds + 1;
@@ -69,8 +72,9 @@ async function startRound(
   await writePlan(draft, plan);
   await rename(draft, folder);
   if (extended !== undefined) await describeExtended(runFolder, extended);
-  await using journal = await openJournal(path.join(runFolder, runFiles.journal), clock);
-  await journal.append({ kind: 'round-started', round: number, jobs: ordered, why });
+  await record(runFolder, [...judged, { kind: 'round-started', round: number, jobs: ordered, why }], {
+    clock,
+  });
   await pool.submit(runFolder);
 }
 
@@ -193,28 +197,45 @@ async function isPending(runFolder: string): Promise<boolean> {
 }
 
 /**
- * Queues the next canary batch of a run when all jobs before it have a valid result, and returns its jobs. In a run
- * with a supervisor, the supervisor does so.
+ * Queues the next canary batch of a run when all jobs before it have a valid result, or the trials that go on when all
+ * have ended at their rung. Returns these jobs, and why. In a run with a supervisor, the supervisor does so.
  */
 export async function startNextBatch(
   runFolder: string,
   pool: Pool,
   context: RoundContext,
-): Promise<string[]> {
-  if (pool.traits.supervises || nextBatch(await readRunState(runFolder)).length === 0) return [];
+): Promise<{ jobs: string[]; why: string } | undefined> {
+  const isDue = (state: RunState): boolean =>
+    nextBatch(state).length > 0 || trialsAtRung(state.jobs).length > 0;
+  if (pool.traits.supervises || !isDue(await readRunState(runFolder))) return undefined;
   return await withRounds(runFolder, pool, context, async (state) => {
-    const jobs = nextBatch(state);
-    if (jobs.length === 0) return [];
-    const why = 'all earlier jobs have a valid result';
-    await startRound(runFolder, state, pool, { jobs, why }, context.clock);
-    return jobs;
+    const batch = nextBatch(state);
+    const start =
+      batch.length > 0
+        ? { jobs: batch, why: 'all earlier jobs have a valid result', judged: [] }
+        : await nextRound(runFolder, state);
+    if (start.jobs.length > 0) await startRound(runFolder, state, pool, start, context.clock);
+    else await record(runFolder, start.judged, context);
+    return start.jobs.length > 0 ? start : undefined;
   });
+}
+
+/** The best of the trials that wait at their rung go on; those that have no valid result are out. */
+async function nextRound(runFolder: string, state: RunState) {
+  const plan = await roundPlan(runFolder, state.rounds);
+  const { judged, extended } = judgeRound(plan, trialsAtRung(state.jobs), state.jobs);
+  return {
+    jobs: judged.filter(({ goesOn }) => goesOn).map(({ job }) => job),
+    why: 'all trials of the round have ended',
+    judged: judged.map((one) => ({ kind: 'rung-judged' as const, ...one })),
+    extended,
+  };
 }
 
 const pollMs = 2_000;
 
 /**
- * Submits the run again whenever its supervisor has died, and queues the next canary batch whenever one has succeeded.
+ * Submits the run again whenever its supervisor has died, and queues the next batch or round whenever one is over.
  * Ends when the signal aborts.
  */
 export async function keepGoing(
@@ -224,11 +245,13 @@ export async function keepGoing(
   signal: AbortSignal,
 ): Promise<void> {
   const { canary } = await readRunState(runFolder);
+  const plan = await readPlan(runFolder).catch(() => undefined);
+  const isInBatches = canary !== undefined || plan?.jobs.some(({ rungs }) => rungs?.until !== undefined);
   while (!signal.aborted) {
     const isDead = (await pool.supervisor?.(runFolder))?.state === 'died';
     // One that is being removed must not come back.
     if (isDead && (await isThere(path.join(runFolder, runFiles.journal)))) await pool.submit(runFolder);
-    if (canary !== undefined) await startNextBatch(runFolder, pool, context);
+    if (isInBatches) await startNextBatch(runFolder, pool, context);
     await context.clock.sleep(pollMs, signal).catch((error: unknown) => {
       if (!signal.aborted) throw error;
     });
@@ -317,13 +340,19 @@ export async function retryRun(
     const left = canRelease ? await pool.release(runFolder, held, change) : held;
     if (left.length > 0) await pool.stop(runFolder, left);
     const released = new Set(held).difference(new Set(left));
-    if (released.size > 0) await recordReleased(runFolder, released, context);
+    // The scheduler's log has it too; whoever waits for the run's journal to grow learns of it here.
+    const why = 'updraft retry';
+    await record(
+      runFolder,
+      [...released].map((job) => ({ kind: 'job-released', job, why })),
+      context,
+    );
     const queued = ids.filter((id) => !released.has(id));
     const { now, changed = [] } = corrected ?? {};
     const how = now === undefined ? '' : ` --with-new-files: ${firstFew(changed, 8) || 'nothing'} changed`;
-    const why = `asked for with updraft retry${how}`;
+    const asked = `asked for with updraft retry${how}`;
     if (queued.length > 0)
-      await startRound(runFolder, state, pool, { jobs: queued, why, change, now }, context.clock);
+      await startRound(runFolder, state, pool, { jobs: queued, why: asked, change, now }, context.clock);
     return { queued, released: [...released] };
   });
 }
@@ -346,7 +375,7 @@ export async function planExtension(
   const extended = withMoreTrials(last, state.jobs.length, asked.trials);
   if (!state.jobs.some(({ isKeptBack }) => isKeptBack))
     return { extended, jobs: extended.jobs.slice(state.jobs.length) };
-  throw new Fault('usage', `trials of ${state.run} still wait for its canary`, {
+  throw new Fault('usage', `trials of ${state.run} still wait for its canary or next round`, {
     fix: 'add more once `updraft status` shows that they are queued',
     about: runFolder,
   });
@@ -381,16 +410,13 @@ export async function extendSearch(
   });
 }
 
-/** The scheduler's log has it too; whoever waits for the run's journal to grow learns of it here. */
-async function recordReleased(
+async function record(
   runFolder: string,
-  jobs: Iterable<string>,
-  { clock }: RoundContext,
+  bodies: readonly RunBody[],
+  { clock }: Pick<RoundContext, 'clock'>,
 ): Promise<void> {
   await using journal = await openJournal(path.join(runFolder, runFiles.journal), clock);
-  await journal.append(
-    ...Array.from(jobs, (job) => ({ kind: 'job-released' as const, job, why: 'updraft retry' })),
-  );
+  await journal.append(...bodies);
 }
 
 function requestedJobs({ jobs }: RunState, ids: readonly string[]): JobState[] {

@@ -13,7 +13,8 @@ import {
   placesOf,
 } from '@updraft/account/recovery';
 import { poolTraits } from '../job/pool-traits.ts';
-import type { Plan } from '../job/plan.ts';
+import { type Plan, rungsOf } from '../job/plan.ts';
+import { inRounds } from '../job/search-trials.ts';
 import { type Pool, type Round, readPlan } from '../pool/pool.ts';
 import {
   createRun,
@@ -86,7 +87,7 @@ async function create(
   const run = newRunName(plan, clock);
   const canary = batchesFor(plan, options.canary);
   const first = canary && firstBatch(plan, canary[0] ?? 0);
-  return await withPackedData(await withExperience(plan), run, options, async (packed) => {
+  return await withPackedData(await withExperience(plan, pool), run, options, async (packed) => {
     const rendering = await pool.render(packed, run, first);
     const folder = await createRun(packed, rendering.files, version, clock, run, canary);
     const ahead = first === undefined ? '' : `; ${first.jobs.length} of ${plan.jobs.length} jobs go ahead`;
@@ -109,17 +110,40 @@ async function continueRun(
   why: string,
 ): Promise<Submitted> {
   await pool.submit(folder);
-  const ahead = await startNextBatch(folder, pool, context);
-  const more = `; all earlier jobs have a valid result, and ${ahead.length} more are queued now`;
-  return { folder, how: 'continued', why: ahead.length === 0 ? why : `${why}${more}` };
+  const next = await startNextBatch(folder, pool, context);
+  const more = next && `; ${next.why}, and ${next.jobs.length} more are queued now`;
+  return { folder, how: 'continued', why: `${why}${more ?? ''}` };
 }
 
-/** The plan with what is known of its pool from earlier runs. */
-export async function withExperience(plan: Plan): Promise<Plan> {
+/** The plan with what is known of its pool, by its profile and from earlier runs. */
+export async function withExperience(plan: Plan, pool: Pool): Promise<Plan> {
   const isSaved = plan.spec.train.checkpoint !== undefined;
   const meanLifeSeconds = isSaved ? meanLife(await earlierInterruptions(plan)) : undefined;
   const places = poolTraits[plan.spec.run.pool].ranksSlots ? await earlierPlaces(plan) : undefined;
-  return { ...plan, ...defined({ meanLifeSeconds, places }) };
+  const known = { ...plan, ...defined({ meanLifeSeconds, places }) };
+  if (rungsOf(plan.spec) === undefined) return known;
+  const { sharesNoNotes } = (await pool.limits(plan)) ?? {};
+  return {
+    ...(sharesNoNotes ? inRounds(known) : known),
+    ...defined({ epochTime: await earlierEpoch(plan) }),
+  };
+}
+
+/** The median epoch of the run that this one is `like`, or of the latest of its name on its pool that has trained. */
+async function earlierEpoch(plan: Plan): Promise<Plan['epochTime']> {
+  const { like, pool } = plan.spec.run;
+  const folders = like === undefined ? await runsNamed(plan) : [path.resolve(plan.folder, like)];
+  for (const folder of folders.slice(0, maxRuns)) {
+    const state = await readRunState(folder).catch(() => undefined);
+    if (like === undefined && (state?.name !== plan.spec.name || state.pool !== pool)) continue;
+    const paces = state?.jobs.flatMap(({ attempts }) =>
+      attempts.flatMap(({ agent }) => agent?.training?.pace ?? []),
+    );
+    const times = (paces ?? []).flatMap(({ epochSeconds }) => epochSeconds ?? []).sort((a, b) => a - b);
+    const seconds = times[Math.floor(times.length / 2)];
+    if (seconds !== undefined) return { seconds, run: path.basename(folder) };
+  }
+  return undefined;
 }
 
 /** What slots were worth to the run that this one is `like`, or to the latest one of its name that has ended. */

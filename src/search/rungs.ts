@@ -14,6 +14,8 @@ export interface Rungs {
   eta: number;
   /** It goes on to its end, whatever its place: its user has chosen it. */
   isChosen?: true;
+  /** Where no notes travel, rungs are rounds: it ends at the rung of this number, and the next round decides. */
+  until?: number;
 }
 
 /** What a trial reported at a rung. */
@@ -62,15 +64,15 @@ export function parseNoteName(name: string): RungResult[] {
 
 /**
  * How many trials go beyond each rung, if they come one after the other and in no order: the n-th is among
- * the best `n / eta` of n with that chance.
+ * the best `n / eta` of n with that chance. In rounds all are known, and those are the best.
  */
-export function expectedTrials(trials: number, { budgets, eta }: Rungs): number[] {
+export function expectedTrials(trials: number, { budgets, eta, until }: Rungs): number[] {
   const reached = [trials];
   for (let rung = 1; rung < budgets.length; rung++) {
     const before = Math.round(reached.at(-1) ?? 0);
     let on = 0;
     for (let n = 1; n <= before; n++) on += n < eta ? 1 : Math.floor(n / eta) / n;
-    reached.push(on);
+    reached.push(until === undefined || before < eta ? on : Math.floor(before / eta));
   }
   return reached;
 }

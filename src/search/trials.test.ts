@@ -69,6 +69,14 @@ test('any countable space can be drawn whole, and is the grid', () => {
   );
 });
 
-test('a range with fewer different values than trials still has its trials', () => {
-  assert.equal(randomTrials({ lr: { uniform: [1000, 1000.1] } }, 10, 0).length, 10);
+test('a narrow range has as many different values as a wide one', () => {
+  for (const uniform of [
+    [1000, 1000.1],
+    [-0.9001, -0.9],
+    [1, 1 + 2e-9],
+  ] as const) {
+    const drawn = randomTrials({ lr: { uniform } }, 200, 0).map(({ lr }) => Number(lr));
+    assert.equal(new Set(drawn).size, 200, uniform.join(' to '));
+    assert.ok(drawn.every((one) => one >= uniform[0] && one <= uniform[1]));
+  }
 });

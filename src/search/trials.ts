@@ -69,6 +69,8 @@ function pick(range: SearchRange, at: number): Value {
   return int[0] + Math.floor(at * (int[1] - int[0] + 1));
 }
 
-/** As many digits as people compare. */
-const rounded = (value: number, [low, high]: Ends): number =>
-  Math.min(high, Math.max(low, Number(value.toPrecision(4))));
+/** As many digits as people compare, and those more that the ends of a narrow range have in common. */
+const rounded = (value: number, [low, high]: Ends): number => {
+  const common = Math.max(0, Math.floor(Math.log10(Math.max(-low, high) / (high - low))));
+  return Math.min(high, Math.max(low, Number(value.toPrecision(Math.min(17, 4 + common)))));
+};

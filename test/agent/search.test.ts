@@ -123,15 +123,39 @@ test('a rung that an earlier attempt has reported is neither reported nor judged
   assert.equal(harness.result('model.pt'), '4\n');
 });
 
+test('in rounds a trial ends at its rung, whatever notes there are, and again if its slot was lost first', async (t) => {
+  const harness = await AgentHarness.open(t);
+  const notesFolder = await others(harness, { 'rung-1': ['0001_1_0.5'] });
+  const inRounds: Rungs = { ...rungs, until: 1 };
+  const ends = (attempt?: number) =>
+    harness
+      .entries('agent-ended', attempt)
+      .map(({ outcome, stoppedEarly, atRung }) => [outcome, stoppedEarly, atRung]);
+  assert.equal((await harness.run({ train: trial(2), rungs: inRounds, notesFolder })).exit, 0);
+  assert.deepEqual(
+    harness.entries('rung').map(({ rung, seen, goesOn }) => [rung, seen, goesOn]),
+    [[1, 1, true]],
+  );
+  assert.deepEqual(ends(), [['success', true, 1]]);
+  assert.deepEqual(await notesIn(harness, 'rung-1'), ['0001_1_0.5']);
+  assert.deepEqual(harness.checkpoint(), { n: '2\n' });
+  // As if the first had lost its slot after its report.
+  assert.equal((await harness.run({ attempt: 2, train: trial(3), rungs: inRounds, notesFolder })).exit, 0);
+  assert.deepEqual([harness.entries('rung', 2), ends(2)], [[], [['success', true, 1]]]);
+  const last: Rungs = { ...rungs, until: 3 };
+  assert.equal((await harness.run({ attempt: 3, train: trial(-1), rungs: last, notesFolder })).exit, 0);
+  assert.deepEqual(ends(3), [['success', undefined, undefined]]);
+});
+
 test('nobody is stopped where no notes can be shared, and the journal has the rungs', async (t) => {
   const harness = await AgentHarness.open(t);
   assert.equal((await harness.run({ train: trial(-1), rungs })).exit, 0);
   assert.deepEqual(
-    harness.entries('rung').map(({ rung, seen, goesOn }) => [rung, seen, goesOn]),
+    harness.entries('rung').map(({ rung, seen, goesOn, unheard }) => [rung, seen, goesOn, unheard]),
     [
-      [1, 1, true],
-      [2, 1, true],
-      [3, 1, true],
+      [1, 1, true, true],
+      [2, 1, true, true],
+      [3, 1, true, true],
     ],
   );
   assert.equal(existsSync(harness.at('notes')), false);

@@ -13,11 +13,12 @@ import type { Pool } from '../../src/pool/pool.ts';
 import { submitRun } from '../../src/run/submit-run.ts';
 import { compileCache } from '../compile-cache.ts';
 import { hangMs } from '../hang-limit.ts';
-import { agentOnWorkers, type MeetingPlace, meetingPlace, poolCache, testPool } from '../pool.ts';
+import { agentOnWorkers, type MeetingPlace, meetingPlace, poolCache, poolRoot, testPool } from '../pool.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { untilState } from '../until-state.ts';
+import { ownPool } from './own-pool.ts';
 
-const root = path.resolve(import.meta.dirname, '../..');
+const repository = path.resolve(import.meta.dirname, '../..');
 
 /** A user's project at the shared pool's access point. */
 export interface CondorHarness {
@@ -38,18 +39,29 @@ export interface CondorHarness {
   meetingPlace(): Promise<MeetingPlace>;
 }
 
+interface HarnessOptions {
+  inside?: string;
+  env?: Env;
+  sends?: boolean;
+  /** Lines for a pool of its own, with one site. */
+  config?: string[];
+}
+
 /** Skips the test and returns undefined if there is no pool or no agent. With `sends`, jobs unpack the agent as users' do. */
 export async function condorHarness(
   t: TestContext,
   files: Record<string, string>,
-  { inside = '.', env: more = {}, sends = false }: { inside?: string; env?: Env; sends?: boolean } = {},
+  { inside = '.', env: more = {}, sends = false, config }: HarnessOptions = {},
 ): Promise<CondorHarness | undefined> {
-  const built = process.env['UPDRAFT_AGENT'] ?? path.join(root, `dist/updraft-agent-linux-${os.arch()}`);
+  const built =
+    process.env['UPDRAFT_AGENT'] ?? path.join(repository, `dist/updraft-agent-linux-${os.arch()}`);
   if (!(await isThere(built))) {
     t.skip(`the agent is not built: ${built} is missing`);
     return undefined;
   }
-  const state = await testPool(t);
+  const root = config && (await poolRoot());
+  const own = root !== undefined && 'folder' in root ? await ownPool(t, root.folder, config) : undefined;
+  const state = own?.state ?? (await testPool(t));
   if (state === undefined) return undefined;
   const named = Object.entries(files).map(([name, text]) => [path.join(inside, name), text] as const);
   const folder = path.join(await temporaryFolder(t, Object.fromEntries(named)), inside);

@@ -14,7 +14,7 @@ import {
 import type { Plan } from '../../src/job/plan.ts';
 import { poolTraits } from '../../src/job/pool-traits.ts';
 import type { PoolName } from '../../src/job/spec.ts';
-import { type RunState, stoppedEarly } from '@updraft/account/journal';
+import { lastRung, type RunState, stoppedEarly } from '@updraft/account/journal';
 import { poolKind } from '../../src/pool/open-pool.ts';
 import type { Pool } from '../../src/pool/pool.ts';
 import { requestStop, readRunState } from '../../src/run/run-states.ts';
@@ -206,6 +206,20 @@ export function poolContract(name: string, open: OpenPool, meet: Meet = inTempor
     assert.deepEqual(outcomes(longer), ['success', 'success', 'success']);
     const [, , last] = (await readRunState(run)).jobs;
     assert.deepEqual(last && stoppedEarly(last)?.seen, 3);
+
+    // The best goes on from its checkpoint, whatever its place.
+    const asked = { top: 1, times: 2 };
+    assert.deepEqual(await extendSearch(run, pool, { asked, change: {} }, options), ['0000']);
+    await Promise.all([go('0-2'), go('0-3')]);
+    await until(pool, run, ({ endedAt, rounds }) => rounds === 3 && endedAt !== undefined);
+    const [best] = (await readRunState(run)).jobs;
+    assert.deepEqual([best?.outcome, best?.attempts.length, best && lastRung(best)?.at], ['success', 3, 4]);
+    assert.equal(await readFile(path.join(resultsFolder(run, '0000'), 'model.pt'), 'utf8'), '4\n');
+    assert.equal(
+      await readFile(path.join(marks, 'epochs'), 'utf8'),
+      '1\n2\n3\n4\n',
+      'no epoch is trained again',
+    );
   });
 }
 
@@ -214,7 +228,7 @@ const searchFiles = (marks: string): Record<string, string> => ({
   'updraft.toml': [
     'name = "contract"',
     '[train]',
-    'command = "sh train.sh {index}"',
+    'command = "sh train.sh {index} {epochs}"',
     'files = ["train.sh"]',
     'outputs = ["model.pt"]',
     'checkpoint = "ckpt"',
@@ -233,9 +247,10 @@ const searchFiles = (marks: string): Record<string, string> => ({
   'train.sh': [
     `trap 'exit 85' TERM`,
     'n=$(cat ckpt/n 2> /dev/null || echo 0)',
-    'while [ $n -lt 2 ]; do',
+    'while [ $n -lt $2 ]; do',
     `  while [ ! -e "${marks}/$1-$n" ]; do sleep 0.1; done`,
     '  n=$((n + 1)); echo $n > ckpt/n.part; mv ckpt/n.part ckpt/n',
+    `  [ $1 -ne 0 ] || echo $n >> "${marks}/epochs"`,
     '  echo "epoch $n val_accuracy 0.$((9 - $1))"',
     'done',
     'echo $n > model.pt',

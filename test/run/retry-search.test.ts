@@ -144,3 +144,16 @@ test('a budget that the training does not hear of is not raised', async (t) => {
   const refused = await harness.updraft('retry', '--top', '1', '--budget', '4x', '--yes');
   assert.match(refused.err, /does not say to the training how many epochs[\s\S]*--epochs \{epochs\}/);
 });
+
+test('a plan shows slot hours once an earlier run knows how long an epoch takes', async (t) => {
+  const harness = await RunHarness.make(t);
+  const command = 'for n in 1 2; do echo "epoch $n val_accuracy 0.$n"; sleep 0.1; done; echo 1 > model.pt';
+  await harness.describe(command, '', search(`trials = 30\nepochs = [1, 2]\n${ranges}`));
+  const planned = async (): Promise<string> => (await harness.updraft('plan')).out.replaceAll(/\s+/g, ' ');
+  assert.match(await planned(), /in slot hours: once a run of this name/);
+  assert.equal((await harness.updraft('run', '--set', 'search.trials=1')).code, 0);
+  const text = await planned();
+  const [, expected, most] =
+    /about (\S+) slot hours are expected, (\S+) at most, with .* for an epoch as in bench-/.exec(text) ?? [];
+  assert.ok(Number(expected) > 0 && Number(expected) < Number(most), text);
+});

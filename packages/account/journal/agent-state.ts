@@ -63,6 +63,8 @@ export interface AgentState extends WorkerMachine {
   exit?: number;
   /** Of a trial: it ended because its search stopped it. */
   stoppedEarly?: boolean;
+  /** Of a trial: the rung at which it ended for the next round to decide. */
+  atRung?: number;
   /** What the clean-up has removed so far. */
   removed?: { files: number; bytes: number };
 }

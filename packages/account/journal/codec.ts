@@ -54,6 +54,8 @@ type Shapes<Body extends { kind: string }> = {
   [Kind in Body['kind']]: Fields<Omit<Extract<Body, { kind: Kind }>, 'kind'>>;
 };
 
+const rungPlace = { rung: number, seen: number, better: number, goesOn: bool };
+
 const runShapes: Shapes<RunBody> = {
   'run-created': {
     run: text,
@@ -64,6 +66,7 @@ const runShapes: Shapes<RunBody> = {
     version: text,
   },
   'canary-set': { rungs: listOf(number) },
+  'rung-judged': { job: text, ...rungPlace },
   'round-started': { round: number, jobs: texts, why: text },
   submitting: { by: shape({ pid: number, start: text, host: text }), round: optional(number) },
   submitted: { cluster: number, round: optional(number) },
@@ -108,14 +111,12 @@ const agentShapes: Shapes<AgentBody> = {
   phase: { phase: oneOf(phases) },
   'self-test': { checks: listOf(shape({ name: text, ok: bool, said: text })) },
   rung: {
-    rung: number,
+    ...rungPlace,
     at: number,
     unit: oneOf(['epochs', 'steps']),
     metric: text,
     value: number,
-    seen: number,
-    better: number,
-    goesOn: bool,
+    unheard: optional(bool),
   },
   'fetch-progress': { object: text, bytes: number, total: optional(number), rate: number, server: text },
   'fetch-setback': { object: text, server: text, fault },
@@ -165,7 +166,12 @@ const agentShapes: Shapes<AgentBody> = {
   fault: { fault },
   'clean-progress': { files: number, bytes: number },
   cleaned: { files: optional(number), bytes: number, by: optional(oneOf(['pool'])) },
-  'agent-ended': { outcome: oneOf(outcomes), exit: number, stoppedEarly: optional(bool) },
+  'agent-ended': {
+    outcome: oneOf(outcomes),
+    exit: number,
+    stoppedEarly: optional(bool),
+    atRung: optional(number),
+  },
 };
 
 const envelope = {

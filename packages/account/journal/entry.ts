@@ -70,6 +70,8 @@ export type RunBody =
    * entry.
    */
   | { kind: 'round-started'; round: number; jobs: string[]; why: string }
+  /** A trial that waited at its rung, by the results of all that reached it. One that goes on is in the next round. */
+  | ({ kind: 'rung-judged'; job: string } & RungPlace)
   /** A scheduler is about to be asked. Before anyone asks again, the process `by` must have ended. */
   | { kind: 'submitting'; by: ProcessIdentity; round?: number }
   /** The scheduler accepted the jobs: process N of this cluster is job N of the run, or of the round's jobs. */
@@ -159,19 +161,25 @@ export interface RequestShort {
   asked: number;
 }
 
-/** What a trial reported at a rung, and how it did among those it knew of. */
-export interface RungReport {
+/** How a trial did at a rung. */
+export interface RungPlace {
   /** From 1. */
   rung: number;
-  at: number;
-  unit: 'epochs' | 'steps';
-  metric: string;
-  value: number;
   /** Results at the rung, its own among them, and how many of them are better. */
   seen: number;
   better: number;
   /** False if the trial is stopped early. */
   goesOn: boolean;
+}
+
+/** What a trial reported at a rung, and how it did among those it knew of. */
+export interface RungReport extends RungPlace {
+  at: number;
+  unit: 'epochs' | 'steps';
+  metric: string;
+  value: number;
+  /** Its note did not reach the access point, so no other trial heard of it. */
+  unheard?: boolean;
 }
 
 /** Where an attempt runs. */
@@ -248,7 +256,14 @@ export type AgentBody =
   | { kind: 'output'; path: string; bytes: number; sha256: string }
   | { kind: 'fault'; fault: FaultRecord }
   /** How the attempt ended. Only its clean-up follows; in old journals, that came before. */
-  | { kind: 'agent-ended'; outcome: Outcome; exit: number; stoppedEarly?: boolean }
+  | {
+      kind: 'agent-ended';
+      outcome: Outcome;
+      exit: number;
+      stoppedEarly?: boolean;
+      /** Of a trial that ended at this rung, from 1, so that the next round can decide. */
+      atRung?: number;
+    }
   | { kind: 'clean-progress'; files: number; bytes: number }
   /** The scratch folder is removed; `by`: the pool removes it with the sandbox. */
   | { kind: 'cleaned'; files?: number; bytes: number; by?: 'pool' };

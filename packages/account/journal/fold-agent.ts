@@ -134,7 +134,7 @@ function started(
 
 function ended(
   { phase, training }: AgentState,
-  { outcome, exit, stoppedEarly }: Extract<AgentEntry, { kind: 'agent-ended' }>,
+  { outcome, exit, stoppedEarly, atRung }: Extract<AgentEntry, { kind: 'agent-ended' }>,
 ): Partial<AgentState> {
   // No attempt follows a success: of its curve, the beginning and the extremes are enough.
   const { entries = [] } = training?.turns ?? {};
@@ -145,7 +145,7 @@ function ended(
     phase: phase === 'cleaning' ? 'returning' : phase,
     outcome,
     exit,
-    ...defined({ stoppedEarly }),
+    ...defined({ stoppedEarly, atRung }),
     ...(training && turns && { training: { ...training, turns } }),
   };
 }

@@ -1,7 +1,9 @@
 /** What rounds, stop requests and canaries make of the state of a run. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { RunBody, RunEntry } from './entry.ts';
+import { trialsAtRung } from '../recovery/next-batch.ts';
+import { stoppedEarly } from './describe-attempt.ts';
+import type { AgentBody, Entry, RunBody, RunEntry } from './entry.ts';
 import { fold } from './fold.ts';
 
 const reported = (...bodies: RunBody[]): RunEntry[] =>
@@ -99,4 +101,74 @@ test('a job that was held for good waits again once it is released', () => {
     [released.endedAt, released.jobs[0]?.status, released.jobs[0]?.held],
     [undefined, 'waiting', undefined],
   );
+});
+
+const agentBodies = (rung: number, value: number): AgentBody[] => [
+  { kind: 'training-started', pid: 1, command: '' },
+  { kind: 'rung', rung, at: rung, unit: 'epochs', metric: 'acc', value, seen: 1, better: 0, goesOn: true },
+  { kind: 'agent-ended', outcome: 'success', exit: 0, stoppedEarly: true, atRung: rung },
+];
+
+/** A trial's attempt that ended at a rung, as its agent and the access point report it. */
+const ranToRung = (job: string, attempt: number, rung: number, value: number): Entry[] => [
+  ...reported(...([{ kind: 'attempt-started', job, attempt, why: '' }] as const)),
+  ...agentBodies(rung, value).map((body, seq): Entry => ({
+    v: 1,
+    t: '2026-01-01T00:00:00.000Z',
+    seq,
+    job,
+    attempt,
+    ...body,
+  })),
+  ...reported(
+    { kind: 'attempt-ended', job, attempt, outcome: 'success', exit: 0 },
+    { kind: 'job-ended', job, outcome: 'success' },
+  ),
+];
+
+test('a trial at its rung waits until a round has judged it, and then has its place among all', () => {
+  const first = [
+    ...reported(created('0', '1', '2')),
+    ...ranToRung('0', 1, 1, 0.9),
+    ...ranToRung('1', 1, 1, 0.8),
+  ];
+  const going = [...first, ...reported(...attempt('2', 1, 'failed').slice(0, 1))];
+  assert.deepEqual(trialsAtRung(fold(going).jobs), [], 'another trial is on its way');
+  const over = [...going, ...reported(...attempt('2', 1, 'failed').slice(1))];
+  const waiting = fold(over);
+  assert.equal(waiting.endedAt, undefined, 'one that failed does not end the search');
+  assert.deepEqual(
+    waiting.jobs.map((job) => [job.status, job.outcome, job.atRung]),
+    [
+      ['waiting', 'waiting', 1],
+      ['waiting', 'waiting', 1],
+      ['ended', 'failed', undefined],
+    ],
+  );
+  assert.deepEqual(
+    trialsAtRung(waiting.jobs).map(({ id }) => id),
+    ['0', '1'],
+  );
+  const judged = [
+    ...over,
+    ...reported(
+      { kind: 'rung-judged', job: '0', rung: 1, seen: 2, better: 0, goesOn: true },
+      { kind: 'rung-judged', job: '1', rung: 1, seen: 2, better: 1, goesOn: false },
+      round(2, '0'),
+    ),
+  ];
+  const next = fold(judged);
+  assert.deepEqual(
+    next.jobs.map((job) => [job.status, job.isKeptBack, stoppedEarly(job)?.better]),
+    [
+      ['waiting', undefined, undefined],
+      ['ended', undefined, 1],
+      ['ended', undefined, undefined],
+    ],
+  );
+  assert.deepEqual(trialsAtRung(next.jobs), []);
+  const again = fold([...judged, ...ranToRung('0', 2, 2, 0.95)]);
+  assert.deepEqual([again.jobs[0]?.atRung, again.endedAt], [2, undefined]);
+  const stopped = fold([...over, ...reported({ kind: 'stop-requested', jobs: 'all' })]);
+  assert.notEqual(stopped.endedAt, undefined, 'a run that is stopped has no next round');
 });

@@ -122,7 +122,8 @@ export class RunFold {
     const jobs = drafts.map((draft) => {
       const known = this.#completed.get(draft);
       if (known !== undefined) return known;
-      const job = completeJob(withOneNumber(isLost ? asUnknown(draft) : draft), {
+      const judged = atItsRung(withOneNumber(draft));
+      const job = completeJob(isLost ? asUnknown(judged) : judged, {
         createdAt: this.#run.createdAt,
         planned: this.#plannedFor(draft.id),
         percentages: percentages.length === 0 ? undefined : percentages,
@@ -162,6 +163,11 @@ export class RunFold {
       case 'round-started':
         this.#startRound(entry);
         return;
+      case 'rung-judged': {
+        const { job, rung, seen, better, goesOn } = entry;
+        this.#changeJob(job, (old) => ({ ...old, judged: { rung, seen, better, goesOn } }));
+        return;
+      }
       case 'attempt-started':
         this.#startAttempt(entry);
         return;
@@ -185,18 +191,9 @@ export class RunFold {
       case 'attempt-ended':
         this.#endAttempt(entry);
         return;
-      case 'job-ended': {
-        const { job, outcome, results, fault, t } = entry;
-        this.#changeJob(job, (old) => ({
-          // A removed job is no longer held.
-          ...(outcome === 'stopped' ? without(old, ['held']) : old),
-          status: 'ended',
-          outcome,
-          endedAt: t,
-          ...defined({ results, fault }),
-        }));
+      case 'job-ended':
+        this.#changeJob(entry.job, (old) => asEnded(old, entry));
         return;
-      }
       case 'stop-requested':
         if (entry.jobs === 'all') this.#run = { ...this.#run, stopRequested: true };
         for (const id of this.#jobs.keys())
@@ -324,6 +321,34 @@ const stopping = (job: FoldedJob, t: string): FoldedJob =>
         endedAt: t,
       }
     : { ...job, stopRequested: true };
+
+const asEnded = (
+  job: FoldedJob,
+  { outcome, results, fault, t }: Extract<RunEntry, { kind: 'job-ended' }>,
+): FoldedJob => ({
+  // A removed job is no longer held.
+  ...(outcome === 'stopped' ? without(job, ['held']) : job),
+  status: 'ended',
+  outcome,
+  endedAt: t,
+  ...defined({ results, fault }),
+});
+
+/** A trial that ended at its rung waits there until a round has judged it; then its place is the one among all. */
+function atItsRung(job: FoldedJob): FoldedJob {
+  const { judged, attempts, status, outcome, stopRequested } = job;
+  const atRung = attempts.at(-1)?.agent?.atRung;
+  if (atRung !== undefined && atRung > (judged?.rung ?? 0) && outcome === 'success' && !stopRequested)
+    return status === 'ended' ? { ...again(job), isKeptBack: true, atRung } : job;
+  if (judged === undefined) return job;
+  const placed = attempts.map((one): FoldedAttempt => {
+    const { agent } = one;
+    if (agent?.training?.rungs === undefined) return one;
+    const rungs = agent.training.rungs.map((at) => (at.rung === judged.rung ? { ...at, ...judged } : at));
+    return { ...one, agent: { ...agent, training: { ...agent.training, rungs } } };
+  });
+  return { ...job, attempts: placed };
+}
 
 /** A waiting job whose state is unknown, because the pool's log is lost. */
 const asUnknown = (job: FoldedJob): FoldedJob =>

@@ -1,6 +1,6 @@
 import { counted } from '@updraft/base';
 import type { AttemptHistory, JobHistory, JobOutcome } from '../history/history.ts';
-import type { Entry, FaultRecord, Metrics, Outcome, Phase } from './entry.ts';
+import type { Entry, FaultRecord, Metrics, Outcome, Phase, RungPlace } from './entry.ts';
 import type { AgentState } from './agent-state.ts';
 
 /** A run according to its journals. Plain data, printed unchanged by `--json`. */
@@ -81,6 +81,10 @@ interface JobFacts {
   stopRequested: boolean;
   /** It waits for the canaries before it. */
   isKeptBack?: true;
+  /** Of a trial that is kept back: the rung at which it waits for the next round of its search. */
+  atRung?: number;
+  /** Of a trial: how it did at the last rung that a round has judged. */
+  judged?: RungPlace;
   /** Its state is unknown, because the pool's log is lost. */
   isUntold?: true;
   /** When it was added to its run, if that was later. */
@@ -184,7 +188,8 @@ export const endedBadly = ({ endedAt, outcome }: Pick<JobState, 'endedAt' | 'out
 export function runEndedAt(jobs: readonly JobState[]): string | undefined {
   const ended = jobs.filter(({ status }) => status === 'ended');
   const left = jobs.filter(({ status }) => status !== 'ended');
-  if (ended.length === 0 || !left.every(({ isKeptBack }) => isKeptBack)) return undefined;
+  if (ended.length === 0 || !left.every(({ isKeptBack, atRung }) => isKeptBack && atRung === undefined))
+    return undefined;
   if (left.length > 0 && ended.every(({ outcome }) => outcome === 'success')) return undefined;
   return ended.map(({ endedAt }) => endedAt ?? '').reduce((a, b) => (a > b ? a : b));
 }

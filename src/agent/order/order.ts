@@ -144,6 +144,7 @@ const rungs = shape<Rungs>({
   budgets: listOf(amount),
   eta: ordinal,
   isChosen: optional(oneOf([true])),
+  until: optional(ordinal),
 });
 
 const order = shape<Omit<WorkOrder, 'brought'>>({

@@ -34,17 +34,24 @@ export class RungWatch {
   /** Every report of the training: what has the metric may be the first at a rung, or past it. */
   onProgress(report: Progress): void {
     this.#place = { ...this.#place, ...report };
-    const { budgets, metric } = this.#rungs;
+    const { budgets, metric, until = budgets.length } = this.#rungs;
     const [before, at, value] = [this.#position, this.#positionOf(report), metricsOf(report)[metric]];
     if (at === undefined || value === undefined) return;
     this.#position = at;
-    const past = budgets.findLastIndex((budget) => budget <= at);
+    const past = Math.min(
+      until - 1,
+      budgets.findLastIndex((budget) => budget <= at),
+    );
     if (past < this.#next) return;
     this.#next = past + 1;
     // A resumed training may report far beyond a rung: that is no value of the rung.
     const budget = budgets[past] ?? NaN;
-    if (at === budget || before < budget)
-      this.settled = this.settled.then(() => this.#reach(past, value)).catch(() => undefined);
+    const isAtRung = at === budget || before < budget;
+    this.settled = this.settled
+      .then(() => (isAtRung ? this.#reach(past, value) : undefined))
+      .catch(() => undefined)
+      // Only a later round can judge it, whatever it has reported.
+      .then(() => void (this.isStopped ||= until < budgets.length && past === until - 1));
   }
 
   /** A report without a step is of a whole epoch. */
@@ -59,17 +66,18 @@ export class RungWatch {
   async #reach(rung: number, value: number): Promise<void> {
     const { shared, order, record } = this.#attempt;
     const [trial, folder] = [order.job.id, `${noteFolders.rungs}-${rung + 1}`];
+    const { metric, unit, budgets, isChosen, until } = this.#rungs;
     const table = async (): Promise<Map<string, number>> =>
-      mergeResults((await shared.list(folder)).flatMap(parseNoteName));
+      mergeResults(until === undefined ? (await shared.list(folder)).flatMap(parseNoteName) : []);
     if (this.isStopped || (await table()).has(trial)) return;
-    const { metric, unit, budgets, isChosen } = this.#rungs;
     const own = noteName({ trial, attempt: order.attempt, value });
-    await shared.put(`${folder}/${own}`, own);
+    const isHeard = until !== undefined || (await shared.put(`${folder}/${own}`, own));
     const seen = await table();
     seen.delete(trial);
     const verdict = judge(value, [...seen.values()], this.#rungs);
     const goesOn = verdict.goesOn || isChosen === true || rung === budgets.length - 1;
-    record({ kind: 'rung', rung: rung + 1, metric, value, at: budgets[rung] ?? 0, unit, ...verdict, goesOn });
+    const place = { rung: rung + 1, at: budgets[rung] ?? 0, ...verdict, goesOn };
+    record({ kind: 'rung', metric, value, unit, ...place, ...(!isHeard && { unheard: true }) });
     if (goesOn) return;
     await shared.put(`${noteFolders.stopped}/${trial}`, String(rung + 1));
     this.isStopped = true;

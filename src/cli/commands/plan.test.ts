@@ -53,6 +53,48 @@ test('plan prints what is sent and run, where, and why', async (t) => {
   assert.match(err, /next:\n {2}updraft run /);
 });
 
+const search = `name = "tune"
+[train]
+command = "python3 t.py --lr {lr}"
+files = ["t.py"]
+outputs = ["m.pt"]
+checkpoint = "ck"
+[run]
+pool = "condor"
+[search]
+trials = 60
+metric = "val_accuracy"
+epochs = [1, 3, 9, 27]
+ranges = { lr = { log = [1e-5, 0.1] } }
+`;
+
+test('plan says whether a search decides by notes or in rounds, what that costs, and how hours become known', async (t) => {
+  const silent = 'like = "mini"\nchirp = false\n';
+  const cwd = await temporaryFolder(t, {
+    ...{ 'updraft.toml': search, 't.py': '', '.config/updraft/pools/silent.toml': silent },
+  });
+  const env = { HOME: cwd, PATH: '/none' };
+  const notes = (await runCommand(plan, ['--set', 'run.profile=mini'], { cwd, env })).out.replaceAll(
+    /\s+/g,
+    ' ',
+  );
+  assert.match(notes, /about 206 epochs are expected, 13 % of the 1620 of all trials in full/);
+  assert.match(notes, /each trial decides at its rung/);
+  assert.match(notes, /in slot hours: once a run of this name/);
+  const rounds = (await runCommand(plan, ['--set', 'run.profile=silent'], { cwd, env })).out.replaceAll(
+    /\s+/g,
+    ' ',
+  );
+  assert.match(rounds, /rung 1 \(epoch 1\): of about 60 go on 20 rung 2 \(epoch 3\): of about 20 go on 6/);
+  assert.match(rounds, /about 172 epochs are expected, 11 % of the 1620/);
+  assert.match(
+    rounds,
+    /rungs are rounds, because jobs of this pool share no notes \(`chirp = false` in its profile\)/,
+  );
+  assert.match(rounds, /the slowest trial of each round, and about 28 starts more, from checkpoints/);
+  assert.doesNotMatch(rounds, /each trial decides/);
+});
+
 test('with --json the plan is complete, and the same every time', async (t) => {
   const cwd = await temporaryFolder(t, files);
   const { out, err } = await runCommand(plan, ['--json'], { cwd });

@@ -33,12 +33,13 @@ export function configure(command: Command, cli: Cli): void {
     .option('--submit-file', 'print what the scheduler would get: a submit file or batch script')
     .action(async (named: string, options: JobFileOptions & { json?: true; submitFile?: true }) => {
       const where = await jobFileAbove(cli, named);
-      const plan = await loadPlan(where, loadOptions(cli, options));
+      const loaded = await loadPlan(where, loadOptions(cli, options));
       if (options.json) {
-        cli.out(`${JSON.stringify(plan, null, 2)}\n`);
+        cli.out(`${JSON.stringify(loaded, null, 2)}\n`);
         return;
       }
-      const rendering = await renderingOf(cli, await withExperience(plan));
+      const plan = await withExperience(loaded, openPool(loaded.spec.run.pool, cli));
+      const rendering = await renderingOf(cli, plan);
       const { shown = '', files, summary } = rendering ?? {};
       const submitFile = files?.[shown];
       if (options.submitFile) {

@@ -279,10 +279,10 @@ const lostResult: Need = {
 };
 
 function whyLeftOut(job: JobState): string {
-  const { status, outcome, isKeptBack, held } = job;
+  const { status, outcome, isKeptBack, atRung, held } = job;
   if (stoppedEarly(job) !== undefined) return 'was stopped early: --top and --budget let it go on';
   if (outcome === 'success') return 'has a valid result';
-  if (isKeptBack) return 'waits for the canary jobs';
+  if (isKeptBack) return atRung === undefined ? 'waits for the canary jobs' : 'waits for the next round';
   if (held !== undefined) return 'is held, and is released automatically or by whoever holds it';
   return status === 'running' ? 'is running' : 'waits for its next attempt';
 }

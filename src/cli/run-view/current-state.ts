@@ -5,7 +5,7 @@ import { describeDamage, refusedOfRun, type RunState } from '@updraft/account/jo
 import { deleteSecrets } from '../../pool/stored-secrets.ts';
 import { openPool, poolKind } from '../../pool/open-pool.ts';
 import type { Pool } from '../../pool/pool.ts';
-import { nextBatch } from '@updraft/account/recovery';
+import { nextBatch, trialsAtRung } from '@updraft/account/recovery';
 import { sweepDrafts } from '../../run/create-run.ts';
 import { readRunState } from '../../run/run-states.ts';
 import type { Cli } from '../cli.ts';
@@ -98,7 +98,11 @@ async function printHolders(cli: Cli, folder: string, { pool, tally }: RunState)
 /** On a scheduler no supervisor stays behind to queue the next batch. */
 function printCanary(cli: Cli, folder: string, state: RunState): void {
   const ahead = nextBatch(state).length;
-  if (ahead === 0) return;
-  cli.err(`updraft: all canary jobs have a valid result; the next ${ahead} wait to be submitted\n`);
+  if (ahead === 0 && trialsAtRung(state.jobs).length === 0) return;
+  const why =
+    ahead > 0
+      ? `all canary jobs have a valid result; the next ${ahead} wait`
+      : 'all trials of the round have ended; those that go on wait';
+  cli.err(`updraft: ${why} to be submitted\n`);
   cli.err(`  fix: updraft submit ${shellQuote(path.relative(cli.cwd, folder) || '.')}\n`);
 }

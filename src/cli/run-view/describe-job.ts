@@ -29,7 +29,7 @@ import { formatMillis } from '@updraft/view/format';
 /** A job's state in one word: its outcome, its attempt's phase, or waiting. */
 export function describeState(job: JobState): string {
   if (job.held !== undefined) return 'held';
-  if (job.isKeptBack) return 'kept-back';
+  if (job.isKeptBack) return job.atRung === undefined ? 'kept-back' : 'at-rung';
   if (job.isUntold) return 'unknown';
   if (job.status === 'ended') return stoppedEarly(job) === undefined ? job.outcome : 'stopped-early';
   if (job.status !== 'running') return 'waiting';

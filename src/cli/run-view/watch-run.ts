@@ -310,6 +310,7 @@ const phaseGroup: Record<string, Group> = {
   waiting: 'idle',
   queued: 'idle',
   'kept-back': 'idle',
+  'at-rung': 'idle',
   unknown: 'idle',
 };
 const groupOf = (job: JobState): Group => phaseGroup[describeState(job)] ?? 'failed';

@@ -2,10 +2,11 @@ import path from 'node:path';
 import { counted, formatDuration, formatSize, printable, shardRange } from '@updraft/base';
 import { isLowerBetter } from '@updraft/base/training';
 import type { Document, Fact } from '@updraft/view/document';
+import { formatSeconds } from '@updraft/view/format';
 import { jobLabel, jobNames } from '@updraft/account/parameters';
 import { runFiles, runsFolder } from '@updraft/account/run-folder';
 import { isOnDemand } from '../../job/on-demand.ts';
-import { type Fallback, type Plan, rungsOf } from '../../job/plan.ts';
+import type { Fallback, Plan } from '../../job/plan.ts';
 import { searchMethod } from '../../job/search-trials.ts';
 import { budgetOf, expectedTrials } from '../../search/rungs.ts';
 import { isList, type SearchRange } from '../../search/trials.ts';
@@ -111,7 +112,7 @@ const requirementLines = ({ spec }: Plan): string[] =>
   spec.run.requirements === undefined ? [] : [`requirements: ${printable(spec.run.requirements)}`];
 
 /** What is searched, when a trial is judged, and what that comes to. */
-function searchLines({ jobs, spec }: Plan): string[] {
+function searchLines({ jobs, spec, epochTime }: Plan): string[] {
   const { search, results } = spec;
   if (search === undefined) return [];
   const { metric, direction, ranges, seed } = search;
@@ -126,9 +127,9 @@ function searchLines({ jobs, spec }: Plan): string[] {
     `${method} on ${printable(metric)}: ${isLower ? 'smaller' : 'larger'} is better` +
       (direction === undefined ? ' (by its name, or [results])' : ''),
   ];
-  const rungs = rungsOf(spec);
+  const rungs = jobs[0]?.rungs;
   if (rungs === undefined) return lines;
-  const { budgets, unit, eta } = rungs;
+  const { budgets, unit, eta, until } = rungs;
   const reached = expectedTrials(jobs.length, rungs).map(Math.round);
   const { most, expected } = budgetOf(jobs.length, rungs);
   const share = Math.round((100 * expected) / most);
@@ -142,8 +143,44 @@ function searchLines({ jobs, spec }: Plan): string[] {
     ...lines,
     ...stops,
     `  about ${Math.round(expected)} ${unit} are expected, ${share} % of the ${most} of all trials in full`,
-    `each trial decides at its rung by what the others have reported there: of ${eta}, the best goes on; one that ` +
-      'hears of fewer, or of nobody, goes on',
+    ...(unit === 'epochs' ? hourLines({ most, expected }, epochTime) : []),
+    ...(until === undefined
+      ? [
+          `each trial decides at its rung by what the others have reported there: of ${eta}, the best goes on; one ` +
+            'that hears of fewer, or of nobody, goes on',
+        ]
+      : roundLines(spec, reached)),
+  ];
+}
+
+/** Epochs as slot hours, where an earlier run has measured one. */
+function hourLines(
+  { most, expected }: { most: number; expected: number },
+  time: Plan['epochTime'],
+): string[] {
+  if (time === undefined)
+    return [
+      '  in slot hours: once a run of this name, such as one with `--canary 1` or `--set search.trials=1`, has ' +
+        'trained some epochs, or one that `like` in [run] names',
+    ];
+  const hours = (epochs: number): string =>
+    Number(((epochs * time.seconds) / 3600).toPrecision(2)).toString();
+  return [
+    `  about ${hours(expected)} slot hours are expected, ${hours(most)} at most, with ` +
+      `${formatSeconds(time.seconds)} for an epoch as in ${time.run}; starts and transfers come on top`,
+  ];
+}
+
+/** Where no notes travel. */
+function roundLines({ train }: Plan['spec'], reached: readonly number[]): string[] {
+  const again = reached.slice(1).reduce((sum, one) => sum + one, 0);
+  return [
+    'rungs are rounds, because jobs of this pool share no notes (`chirp = false` in its profile): all trials end ' +
+      'at their rung with their checkpoints, then the best go on, queued by `updraft run`, or `updraft submit` again',
+    `  that costs the wait for the slowest trial of each round, and about ${counted(again, 'start')} more, ` +
+      (train.checkpoint === undefined
+        ? 'each from scratch: [train] has no `checkpoint`'
+        : 'from checkpoints'),
   ];
 }
 

@@ -40,6 +40,7 @@ export async function explainRun(
   const run = journal.map((entry) => ({ file: runFiles.journal, entry }));
   return mapLimited(jobs, maxParallelReads, async (job) => {
     const named = defined({ parameters: job.parameters, name: job.name });
+    if (job.atRung !== undefined) return { ...explainRungWait(job.id, job.atRung), ...named };
     if (job.isKeptBack) return { ...explainCanaryWait(state, job.id, pool), ...named };
     const history = account?.histories?.get(job.id);
     if (account?.histories !== undefined && history === undefined && job.attempts.length === 0)
@@ -183,6 +184,19 @@ function neverQueued({ id: job, status }: JobState): Explanation {
   };
 }
 
+const toContinue = "To continue, run `updraft submit` with the run's folder.";
+
+const explainRungWait = (job: string, rung: number): Explanation => ({
+  job,
+  standing: 'waiting',
+  cause: 'waits-for-slot',
+  title: `it waits at rung ${rung} for the next round`,
+  because: ['It ended there with its checkpoint; the best go on once all trials of the round have ended.'],
+  evidence: [],
+  doing: ['`updraft run` or `updraft watch` queues them then; nothing else does.'],
+  advice: [toContinue],
+});
+
 function explainCanaryWait(
   { jobs, endedAt }: RunState,
   job: string,
@@ -222,6 +236,6 @@ function explainCanaryWait(
             `See why job ${bad[0]?.id ?? ''} failed with \`updraft why\`, then run \`updraft retry\`: after a ` +
               'valid result this job follows.',
           ]
-        : ["To continue, run `updraft submit` with the run's folder."],
+        : [toContinue],
   };
 }

@@ -73,7 +73,7 @@ async function allProfiles(env: Env): Promise<Profile[]> {
   return await Promise.all(names.map((name) => profileNamed(name, env)));
 }
 
-function profileOf({ name, title, hosts, advice, sharedFolders, ...file }: PoolFile): Profile {
+function profileOf({ name, title, hosts, advice, sharedFolders, chirp, ...file }: PoolFile): Profile {
   const { limits, durations, gpuDurations, submit, retry } = file;
   const classes = (one: typeof durations): DurationClass[] | undefined =>
     one?.classes.map(({ name: called, within }) => ({ name: called, seconds: within }));
@@ -91,6 +91,7 @@ function profileOf({ name, title, hosts, advice, sharedFolders, ...file }: PoolF
       gpuDurationAttribute: gpuDurations?.attribute,
       resumable: submit.resumable,
     }),
+    sharesNoNotes: !chirp,
     wantsProject: submit.project,
     attributes: submit.attributes,
     gpuAttributes: submit.gpuAttributes,
