@@ -8,7 +8,7 @@ import { root } from './gate.ts';
 
 /** What the code without its tests may have at most. A commit that makes one better may lower it; none raises one. */
 const limits = {
-  'tokens in src and packages': 748_030,
+  'tokens in src and packages': 744_714,
   'tokens in src': 384_775,
   'lines over 120 characters': 0,
   'files with exactly one importer': 108,

@@ -4,10 +4,8 @@ import { test } from 'node:test';
 import * as adopt from '../../src/cli/commands/adopt.ts';
 import * as why from '../../src/cli/commands/why.ts';
 import { runCommand } from '../cli/run-command.ts';
-import { temporaryFolder } from '../temporary-folder.ts';
 import { accessPoint, job } from './access-point.ts';
-import { adviceFor, linesFor, linesIn, lintLines, withLines } from './advised-lines.ts';
-import { realCondorSubmit } from './condor-submit.ts';
+import { adviceFor, linesFor, linesIn, withLines } from './advised-lines.ts';
 import { hangMs } from '../hang-limit.ts';
 
 test('advised lines end jobs that never work, and the commands of `why` end their holds', async (t) => {
@@ -129,116 +127,3 @@ async function advisedCommand(folder: string, log: string): Promise<string | und
   const { out } = await runCommand(why, [log, '--json'], { cwd: folder });
   return /condor_(?:release|rm) [\d.]*\d/.exec(out)?.[0];
 }
-
-test('HTCondor refuses the values that are reported, and accepts those that are not', async (t) => {
-  const condor = await realCondorSubmit(t);
-  if (condor === undefined) return;
-  const folder = await temporaryFolder(t);
-  const values = [
-    'YES',
-    'IF_NEEDED',
-    'MAYBE',
-    'ON_EXIT',
-    'ON_EXIST',
-    'ON_SUCCESS',
-    'NO',
-    'START',
-    'NEVER',
-    'SOMETIMES',
-    'ERROR',
-    'AUTO',
-    '"YES"',
-    '"NEVER"',
-    '"ON_EXIT"',
-  ];
-  for (const command of ['should_transfer_files', 'when_to_transfer_output', 'notification'])
-    for (const value of values) {
-      const lines = ['executable = /bin/true', `${command} = ${value}`, 'success_exit_code = 0', 'queue'];
-      const isReported = (await lintLines(folder, lines)).some(({ rule }) => rule === 'bad-value');
-      assert.equal(isReported, condor.dryRun(folder, 'job.sub').status !== 0, `${command} = ${value}`);
-    }
-});
-
-const expressions = [
-  'request_memory = 8 gigs',
-  'request_memory = 8GiB',
-  'request_memory = 8 G B',
-  'request_memory = 1P',
-  'request_memory = 8 GB # enough',
-  'request_memory = 2*1024',
-  'request_memory = 8 GB, 16 GB',
-  'request_cpus = 4 cores',
-  'request_gpus = 1 A100',
-  'request_gpus = one',
-  'requirements = (Memory = 5)',
-  'requirements = Memory >',
-  'requirements = {1,} == x',
-  'requirements = 007 < Memory',
-  `requirements = 'a b' == 1 && x is undefined`,
-  'requirements = TARGET.a . b ?: c',
-  'on_exit_remove = (ExitCode == 0',
-  'periodic_hold_reason = no quotes',
-  '+A = docker://image',
-  '+A = a-b',
-  String.raw`+A = "a\"`,
-  '+A = 1.',
-  '+A = 1 ? 2',
-  '+A = f(a b)',
-  '+A = f(a, {b}, [c = 1; d = 2].c)[0]',
-  '+A = a /* b */ + c // d',
-  'request_memory = .5GB',
-  'request_gpus = 1\ngpus_minimum_memory = 4,000',
-  'request_disk = 4 GB.',
-  'stream_output = yes # too',
-  'max_retries = T',
-  'universe = vanila',
-  'universe = 5',
-  'kill_sig = 10.5',
-  'skip_filechecks = warn',
-  'concurrency_limits = a, b.c:2',
-  'concurrency_limits = a-b',
-  'concurrency_limits = a # x',
-  'accounting_group = group.me',
-  'accounting_group = my group',
-  'cuda_version = 12.1',
-  'cuda_version = 12.1.0',
-  'container_image = oras://a/b:1',
-  'container_image = shub://a/b',
-  'universe = container\ndocker_image = a:1',
-  'universe = docker\ncontainer_image = docker://a:1',
-  'x509userproxy = missing.pem',
-  'request_cpus = 1\u00A0',
-  'request_cpus\u00A0= 1',
-  'description = run #5',
-  'batch_name = run # 5',
-  '$(none) = 5',
-];
-
-/** HTCondor evaluates the first two when it reads the file, and only parses the third. */
-const literals = ['hold', 'max_retries', 'job_max_vacate_time'].flatMap((command) =>
-  [
-    ...['yes', 'true', '0', '"true"', 'foo bar', 'TRUE;', '(true)', 'true # x', 'x =?= undefined', 'x > 1'],
-    ...['3', '"3"', '3;', '1,000', '5m', '0,1', '3 4', '(3', '-1', '1+2', 'int(3.2)', '{3}', 'undefined'],
-  ].map((value) => `${command} = ${value}`),
-);
-const refusing = [
-  ...['load_profile', 'want_io_proxy', 'want_graceful_removal', 'manifest', 'skip_if_dataflow', 'core_size'],
-  ...['success_exit_code', 'priority', 'max_idle', 'next_job_start_delay', 'keep_claim_idle'],
-  ...[
-    'max_transfer_input_mb',
-    'max_transfer_output_mb',
-    'max_job_retirement_time',
-    'concurrency_limits_expr',
-  ],
-].map((command) => `${command} = 5 m;`);
-
-test('HTCondor refuses the expressions that are reported, and accepts those that are not', async (t) => {
-  const condor = await realCondorSubmit(t);
-  if (condor === undefined) return;
-  const folder = await temporaryFolder(t);
-  for (const line of [...expressions, ...literals, ...refusing]) {
-    const findings = await lintLines(folder, ['executable = /bin/true', line, 'queue']);
-    const isReported = findings.some(({ level }) => level === 'error');
-    assert.equal(isReported, condor.dryRun(folder, 'job.sub').status !== 0, line);
-  }
-});

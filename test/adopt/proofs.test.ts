@@ -33,7 +33,6 @@ const exceptions: Record<string, string> = {
   'blank-item': 'lines of a list must be deleted',
   'not-read': 'nothing is known to be wrong',
   'folder-missing': 'a command for the shell',
-  'initialdir-missing': 'a command for the shell',
   'other-folder': 'a command for the shell',
   'url-secret': 'the access point must have a service for tokens',
   'mutable-object': 'the object must be published under another name',

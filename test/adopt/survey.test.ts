@@ -192,9 +192,6 @@ test('findings of one cause are one, with the first few values and how many more
   const misspelt = ['argumnets', 'outptu', 'erorr', 'requst_cpus', 'requst_disk', 'universee', 'priorty'];
   const wrong = await found(['executable = run.sh', ...misspelt.map((name) => `${name} = 1`), 'queue']);
   assert.equal(wrong.filter(({ rule }) => rule === 'unused-name').length, 7, 'different mistakes are apart');
-  const switches = ['stream_output', 'stream_error', 'stream_input', 'nice_user', 'hold'];
-  const bad = await found(['executable = run.sh', ...switches.map((name) => `${name} = yes`), 'queue']);
-  assert.equal(bad.filter(({ rule }) => rule === 'bad-value').length, 5, 'different commands are apart');
   assert.deepEqual(findings.find(({ rule }) => rule === 'input-missing')?.alsoAt?.slice(0, 2), [9, 13]);
   const five = 'transfer_input_files = v 1.dat, v 2.dat, v 3.dat, v 4.dat, v 5.dat';
   const twice = await found(['executable = run.sh', five, 'queue', five, 'queue']);

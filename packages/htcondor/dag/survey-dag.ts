@@ -87,13 +87,7 @@ function dagHeadline({ file, nodes, dagmans }: Dag, findings: readonly Finding[]
 /** Rules that say nothing about a node: DAGMan keeps a log of its own, and names by node are its own rule. */
 const notForNodes = new Set(['no-log', 'fixed-names']);
 /** A parent or the PRE script may write what is missing. */
-const writtenLater = new Set([
-  'input-missing',
-  'executable-missing',
-  'initialdir-missing',
-  'folder-missing',
-  'no-item-list',
-]);
+const writtenLater = new Set(['input-missing', 'folder-missing', 'no-item-list']);
 
 /** Findings in submit files: one for each rule and line, with the nodes it is about unless it is about all. */
 function nodeFindings({ dag, waits, rescues, outcomes }: DagFacts): Finding[] {

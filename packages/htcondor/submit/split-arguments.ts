@@ -1,13 +1,5 @@
 /** Thrown for a value that `condor_submit` cannot split into words; the message is the reason. */
-export class BadQuoting extends Error {
-  /** What to do, in words. */
-  readonly fix: string;
-
-  constructor(reason: string, fix: string) {
-    super(reason);
-    this.fix = fix;
-  }
-}
+export class BadQuoting extends Error {}
 
 /**
  * The words of `arguments`. A value in double quotes is the new syntax: single quotes group, a doubled quote of either
@@ -31,11 +23,7 @@ export function splitEnvironment(value: string): string[] {
   const words = (inner === undefined ? old() : splitRaw(inner)).filter((word) => word !== '');
   // What `$$()` stands for is not known here.
   const bad = value.includes('$$(') ? undefined : words.find((word) => word.indexOf('=') < 1);
-  if (bad !== undefined)
-    throw new BadQuoting(
-      `\`${bad}\` is not of the form NAME=value`,
-      'give each variable a value, without blanks around `=`; put a value with blanks in single quotes',
-    );
+  if (bad !== undefined) throw new BadQuoting(`\`${bad}\` is not of the form NAME=value`);
   return words;
 }
 
@@ -64,21 +52,17 @@ function quotedValue(value: string): string | undefined {
   if (!text.startsWith('"')) return undefined;
   const body = /^"((?:[^"]|"")*)"$/s.exec(text)?.[1];
   if (body === undefined)
-    throw /^"(?:[^"]|"")*$/s.test(text)
-      ? new BadQuoting('the double quote at its start is never closed', 'end the value with a double quote')
-      : new BadQuoting(
-          'a double quote ends the value before its end',
-          'quote words with blanks in single quotes, and double each double quote that is part of a word',
-        );
+    throw new BadQuoting(
+      /^"(?:[^"]|"")*$/s.test(text)
+        ? 'the double quote at its start is never closed'
+        : 'a double quote ends the value before its end',
+    );
   return body.replaceAll('""', '"');
 }
 
 function oldText(value: string): string {
   if (/(?<!\\)"/.test(value))
-    throw new BadQuoting(
-      'it contains a double quote, but is not in double quotes as a whole',
-      'put the whole value in double quotes, and words with blanks in single quotes',
-    );
+    throw new BadQuoting('it contains a double quote, but is not in double quotes as a whole');
   return value.replaceAll(String.raw`\"`, '"');
 }
 
@@ -98,10 +82,7 @@ export function splitRaw(text: string): string[] {
 
 function groupOf(part: string): string {
   if (part.length < 2 || !part.endsWith("'") || (part.length - part.replaceAll("'", '').length) % 2 !== 0)
-    throw new BadQuoting(
-      'a single quote is never closed',
-      "close it; for an apostrophe, quote the word and double the apostrophe: `'it''s'`",
-    );
+    throw new BadQuoting('a single quote is never closed');
   return part.slice(1, -1).replaceAll("''", "'");
 }
 

@@ -279,7 +279,7 @@ export const unsetIn = (raw: string, { unset }: Submission): string[] =>
   [...raw.matchAll(/(?<!\$)\$ENV\((\w+)\)/g)].flatMap(([, name = '']) => (unset.has(name) ? [name] : []));
 
 /** Whether a raw value depends on a macro that nothing defines here, also through other macros. */
-export function opennessOf(submission: Submission): (raw: string) => boolean {
+function opennessOf(submission: Submission): (raw: string) => boolean {
   const open = new Set(undefinedNames(submission).map(({ name }) => name.toLowerCase()));
   for (const { value } of submission.assignments)
     for (const name of macroReferences(value)) if (isOfDag(name)) open.add(name);

@@ -24,7 +24,7 @@ const good = [
   '',
 ].join('\n');
 const script = '#!/bin/sh\nset -e\npython3 train.py\n';
-const refused = good.replace('queue', 'notification = Sometimes\nqueue');
+const refused = good.replace('queue', 'input = ~/words.txt\nqueue');
 
 /** Runs the real program, without HTCondor on the PATH. */
 function program(cwd: string, ...args: string[]) {
@@ -52,7 +52,7 @@ test('an error is shown with its line and its fix, and ends with exit code 3', a
   assert.match(stdout, /^job\.sub: 1 job; 1 error, 0 warnings, 0 notes\n/);
   assert.match(
     stdout,
-    / job\.sub:9 {2}bad-value\n {6}\| notification = Sometimes\n.*refuses the file\n {6}fix: use NEVER, COMPLETE, ERROR, ALWAYS or START\n/,
+    / job\.sub:9 {2}tilde\n {6}\| input = ~\/words\.txt\n[^]*\n {6}fix: [^]*input = \$ENV\(HOME\)\/words\.txt\n/,
   );
   assert.match(stderr, /fix: apply the fix above, then run: updraft adopt 'sub dir\/job\.sub'/);
 });
@@ -89,7 +89,7 @@ test('with --json the findings are one object with stable keys', async (t) => {
   );
   assert.deepEqual(
     answer.findings.map(({ rule, level, file, line }) => [rule, level, file, line]),
-    [['bad-value', 'error', 'job.sub', 9]],
+    [['tilde', 'error', 'job.sub', 9]],
   );
 });
 

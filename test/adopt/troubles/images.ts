@@ -11,13 +11,6 @@ export const aboutImages = (image: string): Fateful[] => [
     before: 'is held (13)',
   })),
   {
-    rule: 'bad-value',
-    does: isInImage,
-    lines: ['universe = container'],
-    line: `container_image = docker://${image}`,
-    before: 'is refused',
-  },
-  {
     rule: 'singularity-image',
     does: isInImage,
     lines: [`+SingularityImage = "docker://${image}"`],

@@ -6,35 +6,7 @@ const flaky = '[ -e MEET/$(Cluster) ] || { touch MEET/$(Cluster); exit 1; }';
 
 /** condor_submit refuses these files. */
 const refused: Omit<Fateful, 'before'>[] = [
-  { rule: 'bad-quoting', lines: ['executable = /bin/echo', 'arguments = "say "hello""'] },
-  { rule: 'bad-quoting', does: 'test "$A$B" = "1two words"', lines: [`environment = "A='open"`] },
-  {
-    rule: 'several-queues',
-    does: 'test -n "$(n)"',
-    lines: ['n = 1', 'queue', 'n = 2'],
-    right: (lines) => [
-      ...lines.filter((line) => !/^(?:n =|queue)/.test(line)),
-      ...['queue n from (', '1', '2', ')'],
-    ],
-  },
-  { rule: 'bad-value', lines: ['universe = standard'], line: 'universe = vanilla' },
-  ...['usr1', '"SIGTERM"'].map((word) => ({ rule: 'bad-value', lines: [`kill_sig = ${word}`] })),
-  { rule: 'bad-value', lines: ['kill_sig = FOO'], line: 'kill_sig = SIGTERM' },
-  ...['YES', 'IF_NEEDED'].map((word) => ({
-    rule: 'bad-value',
-    lines: ['should_transfer_files = MAYBE'],
-    line: `should_transfer_files = ${word}`,
-  })),
-  { rule: 'bad-value', lines: ['stream_output = yes'], line: 'stream_output = false' },
-  { rule: 'bad-expression', lines: ['request_memory = 1 gigs'] },
   { rule: 'comment-in-value', lines: ['request_cpus = 1 # one for loading'] },
-  { rule: 'bad-expression', lines: ['+SingularityBind = /data:/data'] },
-  { rule: 'bad-expression', lines: ['periodic_hold_reason = too long'] },
-  {
-    rule: 'executable-missing',
-    lacks: /^(?:executable|transfer_executable|arguments) =/,
-    files: { 'train.sh': '#!/bin/sh\n' },
-  },
   {
     rule: 'transfer-off',
     does: 'cat key.txt',

@@ -1,6 +1,5 @@
 import { nearest, type Rule, type RuleResult, rule } from '@updraft/base';
 import path from 'node:path';
-import { whyNoExpression } from '../../classad/expression.ts';
 import {
   type Batch,
   type SubmitFacts,
@@ -70,7 +69,7 @@ function meantAmount(number: number, bytes: number): string | undefined {
 const resources = ['cpus', 'memory', 'disk', 'gpus'];
 
 /** What `request_memry` was meant to be; undefined where the name is right, or like no other. */
-export function meantRequest(command: string): string | undefined {
+function meantRequest(command: string): string | undefined {
   const name = /^request_(\w+)$/.exec(command)?.[1];
   const meant = name === undefined || resources.includes(name) ? undefined : nearest(name, resources);
   return meant && `request_${meant}`;
@@ -81,9 +80,7 @@ function oddResources(batch: Batch): RuleResult {
     const meant = meantRequest(command);
     // HTCondor knows these two mistakes, and does not read their values.
     const isIgnored = /^request_[cg]pu$/.test(command);
-    // What HTCondor refuses is another finding.
-    const isRefused = !isIgnored && !value.includes('$') && whyNoExpression(value) !== undefined;
-    if (meant === undefined || isRefused) return [];
+    if (meant === undefined) return [];
     return {
       message: isIgnored
         ? `\`${command}\` is not a submit command: HTCondor warns about it, and ignores it`
@@ -157,17 +154,11 @@ function gpuLines(batch: Batch, { limits }: SubmitFacts): RuleResult {
 
 /** Rules about images. */
 export const containerRules: Rule<SubmitFacts>[] = [
-  rule(
-    'no-image',
-    'error',
-    'The image is not there, so the job is held, or HTCondor refuses its kind of URL.',
-    perBatch(missingImage),
-  ),
+  rule('no-image', 'error', 'The image is not there, so the job is held.', perBatch(missingImage)),
   rule(
     'two-images',
     'warning',
-    '`+SingularityImage` and `container_image` are both set: unless the pool says otherwise, ' +
-      'HTCondor uses the first. With `docker_image` or `universe = docker`, HTCondor refuses the file.',
+    '`+SingularityImage` and `container_image` are both set: unless the pool says otherwise, HTCondor uses the first.',
     perBatch(twoImages),
   ),
   rule(
@@ -212,19 +203,11 @@ export const containerRules: Rule<SubmitFacts>[] = [
 ];
 
 function twoImages(batch: Batch): RuleResult {
-  if (valueOf(batch, 'container_image') === undefined) return [];
-  const isDocker = /^docker$/i.test(valueOf(batch, 'universe') ?? '');
-  const other = valueOf(batch, 'docker_image') !== undefined ? 'docker_image' : 'universe';
-  if (isDocker || other === 'docker_image')
-    return {
-      level: 'error',
-      message:
-        `\`container_image\` with \`${other === 'universe' ? 'universe = docker' : other}\`: ` +
-        'HTCondor refuses the file',
-      fix: 'keep only `container_image`, without `docker_image` and `universe = docker`',
-      place: whereSet(batch, other),
-    };
-  if (attributeValue(batch, 'SingularityImage') === undefined) return [];
+  if (
+    valueOf(batch, 'container_image') === undefined ||
+    attributeValue(batch, 'SingularityImage') === undefined
+  )
+    return [];
   return {
     message:
       '`+SingularityImage` and `container_image` are both set: unless the pool says otherwise, HTCondor uses the first',
@@ -235,12 +218,6 @@ function twoImages(batch: Batch): RuleResult {
 
 function missingImage(batch: Batch, facts: SubmitFacts): RuleResult {
   const image = valueOf(batch, 'container_image');
-  if (image !== undefined && /^(library|shub):\/\//i.test(image))
-    return {
-      message: `\`container_image = ${image}\`: HTCondor does not know such URLs, and refuses the file`,
-      fix: `run \`apptainer pull image.sif ${image}\`, and write:\ncontainer_image = image.sif`,
-      place: whereSet(batch, 'container_image'),
-    };
   // An absolute path may be on a file system that workers share.
   const isSent =
     image !== undefined &&

@@ -1,10 +1,8 @@
-import { splitArguments, BadQuoting, splitEnvironment } from '../../submit/split-arguments.ts';
 import {
   batches,
   unquoted,
   whereSet,
   valueOf,
-  type Batch,
   type SubmitFacts,
   isOfDag,
   undefinedNames,
@@ -84,25 +82,6 @@ export const statementRules: Rule<SubmitFacts>[] = [
             place: { file: submission.file, line: 1 },
           }
         : [],
-  ),
-  rule(
-    'bad-quoting',
-    'error',
-    '`arguments` or `environment` is not in a form that HTCondor accepts, or is read differently.',
-    (facts) => batches(facts).flatMap(quotingOf),
-  ),
-  rule(
-    'several-queues',
-    'warning',
-    'Several queue statements: HTCondor 25 and later refuse them unless the access point allows it.',
-    ({ submission }) =>
-      submission.queues.slice(1, 2).map(({ place }) => ({
-        message:
-          `${submission.queues.length} queue statements: ` +
-          'from version 25 on HTCondor refuses a file with more than one',
-        fix: 'use one `queue … from (…)` with a line per job, or a file for each',
-        place,
-      })),
   ),
   rule(
     'unused-name',
@@ -190,30 +169,6 @@ function joined({ command = '', value }: Assignment, second: Assignment, submiss
 }
 
 const inParentheses = (text: string): string => (/^\([^()]*\)$/.test(text) ? text : `(${text})`);
-
-function quotingOf(batch: Batch): Found[] {
-  const checks = [
-    ['arguments', splitArguments],
-    ['environment', splitEnvironment],
-  ] as const;
-  return checks.flatMap(([command, words]) => {
-    try {
-      words(valueOf(batch, command) ?? '');
-      return [];
-    } catch (error) {
-      if (!(error instanceof BadQuoting)) throw error;
-      const example =
-        command === 'arguments'
-          ? `arguments = "one 'two words' ""quoted"""`
-          : `environment = "A=1 B='two words'"`;
-      return {
-        message: `\`${command}\`: ${error.message}`,
-        fix: `${error.fix}, as in:\n${example}`,
-        place: whereSet(batch, command),
-      };
-    }
-  });
-}
 
 /** Attributes that pools without a profile ask for; with `+` in their pages. */
 const otherAttributes =

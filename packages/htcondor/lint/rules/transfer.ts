@@ -1,15 +1,6 @@
 import path from 'node:path';
+import { type Found, type Rule, type RuleResult, shellQuote, withHeadroom, rule } from '@updraft/base';
 import {
-  counted,
-  type Found,
-  type Rule,
-  type RuleResult,
-  shellQuote,
-  withHeadroom,
-  rule,
-} from '@updraft/base';
-import {
-  attributeValue,
   type Batch,
   type SubmitFacts,
   isUrl,
@@ -46,18 +37,6 @@ export const transferRules: Rule<SubmitFacts>[] = [
     'error',
     'A path starts with `~`, which HTCondor does not expand.',
     perBatch((batch) => ofHome.flatMap((command) => tilde(batch, command))),
-  ),
-  rule(
-    'executable-missing',
-    'error',
-    'The executable is missing or not named, so HTCondor refuses the file.',
-    perBatch(missingExecutable),
-  ),
-  rule(
-    'initialdir-missing',
-    'error',
-    'The folder of `initialdir` does not exist, so HTCondor refuses the file.',
-    perBatch(missingInitialdir),
   ),
   rule(
     'input-missing',
@@ -165,52 +144,6 @@ function tilde(batch: Batch, command: string): Found | [] {
     // A macro may bring it.
     fix: better === written ? 'write `$ENV(HOME)` instead of `~`' : `${command} = ${better}`,
     place: whereSet(batch, command),
-  };
-}
-
-function missingExecutable(batch: Batch, { files }: SubmitFacts): RuleResult {
-  const name = valueOf(batch, 'executable');
-  if (name === undefined && needsExecutable(batch))
-    return {
-      message: 'no `executable`: HTCondor does not know what to run and refuses the file',
-      fix: 'name it; only an interactive job (condor_submit -i) needs none:\nexecutable = train.sh',
-      place: batch.queue.place,
-    };
-  // That of a virtual machine is only a label.
-  const isSent =
-    !/^false$/i.test(valueOf(batch, 'transfer_executable') ?? 'true') &&
-    !/^vm$/i.test(valueOf(batch, 'universe') ?? '');
-  if (name === undefined || !isSent || files.get(path.posix.normalize(name))?.kind !== 'missing') return [];
-  return {
-    message: `the executable ${name} does not exist`,
-    fix: path.posix.isAbsolute(name)
-      ? 'create it, or correct the path'
-      : 'correct the path: it is relative to the folder where condor_submit runs, not to `initialdir`',
-    place: whereSet(batch, 'executable'),
-  };
-}
-
-/** An image has its own command, grid jobs may start a machine, and images are built interactively. */
-const needsExecutable = (batch: Batch): boolean =>
-  attributeValue(batch, 'IsBuildJob') === undefined &&
-  !['shell', 'container_image', 'docker_image'].some((name) => valueOf(batch, name) !== undefined) &&
-  !/^(container|docker|grid)$/i.test(valueOf(batch, 'universe') ?? '');
-
-function missingInitialdir({ queue }: Batch, { files }: SubmitFacts): RuleResult {
-  const missing = queue.jobs.filter(
-    ({ commands: { initialdir } }) =>
-      initialdir !== undefined && files.get(path.posix.normalize(initialdir))?.kind === 'missing',
-  );
-  const [first] = missing;
-  if (first === undefined) return [];
-  const folder = first.commands['initialdir'] ?? '';
-  return {
-    message:
-      `the folder ${folder} of \`initialdir\` does not ` +
-      `exist${missing.length > 1 ? `, nor do those of ${counted(missing.length - 1, 'other job')}` : ''}: ` +
-      'HTCondor refuses the file',
-    fix: `mkdir -p ${folder}`,
-    place: whereSet({ queue, job: first }, 'initialdir'),
   };
 }
 

@@ -1,4 +1,4 @@
-import { anyOf, type Found, type Rule, rule } from '@updraft/base';
+import { type Found, type Rule, rule } from '@updraft/base';
 import { secretInOption, secretInVariable, textWithoutSecrets } from '@updraft/base/secrets';
 import {
   assignmentOf,
@@ -11,80 +11,9 @@ import {
   type SubmitFacts,
   formatQuantity,
   parseQuantity,
-  opennessOf,
 } from '../../submit/submit-facts.ts';
-import { whyNoExpression } from '../../classad/expression.ts';
 import { wordsOf } from '../../submit/split-arguments.ts';
 import { canonicalCommand } from '../../submit/submit-commands.ts';
-import { meantRequest } from './resources.ts';
-
-type Form = readonly [commands: RegExp, expected: string, accepts: RegExp | ((value: string) => boolean)];
-
-const signals = anyOf(`
-  ABRT ALRM BUS CHLD CONT FPE HUP ILL INT IO KILL PIPE PROF QUIT SEGV STOP SYS TERM TRAP TSTP TTIN TTOU
-  URG USR1 USR2 WINCH XCPU XFSZ
-`);
-
-/** What HTCondor accepts as the values of commands that are no files, texts or expressions: it refuses any others. */
-const forms: readonly Form[] = [
-  [/^should_transfer_files$/, 'YES, NO or IF_NEEDED', /^(yes|no|if_needed|true|false|always|never|auto)$/i],
-  [
-    /^when_to_transfer_output$/,
-    'ON_EXIT, ON_EXIT_OR_EVICT or ON_SUCCESS',
-    // HTCondor 25 takes the words after these three, too.
-    /^(on_exit|on_exit_or_evict|on_success|yes|no|if_needed|true|false|always|never|auto)$/i,
-  ],
-  [/^notification$/, 'NEVER, COMPLETE, ERROR, ALWAYS or START', /^(never|complete|error|always|start)$/i],
-  [
-    /^universe$/,
-    '`vanilla`, or `container` with `container_image`',
-    /^(vanilla|container|docker|local|scheduler|grid|java|vm|parallel|5|7|9|1[0-3])$/i,
-  ],
-  [
-    /^(remove_|hold_)?kill_sig$/,
-    'SIGTERM or another signal',
-    new RegExp(String.raw`^(SIG(${signals})|([1-9]|[12]\d|3[01])(\.\d*)?)$`, 'i'),
-  ],
-  [/^accounting_group(_user)?$/, 'a name without blanks', /^\S+$/],
-  [
-    /^concurrency_limits$/,
-    'names with commas between them, such as licence, disk:2',
-    /^[\s,]*([a-z_]\w*(\.[a-z_]\w*)?(:[^\s,]*)?([\s,]+|$))*$/i,
-  ],
-  [/^cuda_version$/, 'a version such as 12.1', /^\d+(\.\d+)?$/],
-  [/^skip_filechecks$/, 'true, false or warn', (value) => /^warn$/i.test(value) || isConstant(value)],
-  [
-    new RegExp(
-      `^(${anyOf(`
-      preserve_relative_paths transfer_(output|input|error|container) stream_(output|error|input)
-      nice_user encrypt_execute_directory run_as_owner hold log_xml load_profile want_io_proxy
-      want_job_networking container_is_common erase_output_and_error_on_restart skip_if_dataflow
-      manifest docker_override_entrypoint allow_(arguments|environment)_v1
-    `)})$`,
-    ),
-    'true or false',
-    isConstant,
-  ],
-  [
-    new RegExp(
-      `^(${anyOf(`
-      max_retries success_exit_code checkpoint_exit_code priority max_idle max_materialize core_size
-      match_list_length
-    `)})$`,
-    ),
-    'a number',
-    isConstant,
-  ],
-];
-
-const exampleImage = 'pytorch/pytorch:2.5.1-cuda12.1-cudnn9-runtime';
-/** Universes that HTCondor refuses without another command. */
-const companions: Record<string, string> = {
-  container: `container_image = docker://${exampleImage}`,
-  docker: `docker_image = ${exampleImage}`,
-  parallel: 'machine_count = 2',
-  grid: 'grid_resource = batch slurm',
-};
 
 /** How a job gets a secret. */
 export const sendSecret =
@@ -94,16 +23,10 @@ export const sendSecret =
 /** Rules about single values. */
 export const valueRules: Rule<SubmitFacts>[] = [
   rule(
-    'bad-value',
-    'error',
-    'HTCondor does not accept the value of a command, or not without another, and refuses the file.',
-    perBatch((batch) => [badWords(batch), withoutCompanion(batch)].flat()),
-  ),
-  rule(
     'comment-in-value',
     'warning',
     'A comment follows a value on its line, and is part of the value; ' +
-      'an error where HTCondor then refuses the file, or the jobs fail.',
+      'an error where the jobs then fail.',
     commentsInValues,
   ),
   rule(
@@ -128,7 +51,7 @@ export const valueRules: Rule<SubmitFacts>[] = [
 
 /** Commands whose value is read by people, or may well have a `#`. */
 const free = /^(description|batch_name|submit_event_(user_)?notes|shell)$/;
-/** Besides those that HTCondor reads itself: with a `#` in these, it refuses the file, or the jobs fail. */
+/** With a `#` in these, the jobs fail. Where it fits no other value, HTCondor refuses the file and says so. */
 const fatal =
   /^(executable|initialdir|input|arguments|environment|container_image|transfer_(input|output|checkpoint)_files)$/;
 
@@ -139,14 +62,13 @@ function commentsInValues({ submission }: SubmitFacts): Found[] {
     const isPlain = /^(arguments|environment)$/.test(command) && !value.startsWith('"');
     const isMacro = command === '' && attribute === undefined;
     if (at === -1 || isMacro || (isPlain && command === 'arguments') || free.test(command)) return [];
-    const isRead = attribute !== undefined || isExpression(command) || formOf(command) !== undefined;
     const isUsed = submission.queues.some((queue) => assignmentOf(queue, command || name) === assignment);
-    const isFatal = isUsed && (isRead || (fatal.test(command) && !isPlain));
+    const isFatal = isUsed && fatal.test(command) && !isPlain;
     return {
       ...(isFatal ? { level: 'error' as const } : {}),
       message:
         `\`${value.slice(at).trim()}\` is part of the value: HTCondor allows comments ` +
-        `only on their own lines${isFatal && isRead ? ', and refuses the file' : ''}`,
+        'only on their own lines',
       fix: `put the comment on the line above:\n${name.replace(/^MY\./i, '+')} = ${value.slice(0, at).trim()}`,
       place,
     };
@@ -156,46 +78,6 @@ function commentsInValues({ submission }: SubmitFacts): Found[] {
 /** Of the same length, with nothing in its quotes. */
 const withoutTexts = (value: string): string =>
   value.replaceAll(/"(?:[^"\\]|\\.)*"/gs, (text) => `"${'_'.repeat(text.length - 2)}"`);
-
-function badWords(batch: Batch): Found[] {
-  return Object.entries(batch.job.commands).flatMap(([command, value]) => {
-    const [, expected = '', form = /^/] = formOf(command) ?? [];
-    const accepts = (one: string): boolean => (form instanceof RegExp ? form.test(one) : form(one));
-    const text = value.trim();
-    if (text === '' || text.includes('$') || accepts(text)) return [];
-    const plain = unquoted(text.replace(/\s*;$/, '')).replaceAll(/(?<=\d),(?=\d{3}\b)/g, '');
-    const truth = plain.replace(/^(y|yes|on|t)$/i, 'true').replace(/^(n|no|off|f)$/i, 'false');
-    const meant = [plain, truth, `SIG${plain.toUpperCase()}`].find(accepts);
-    return {
-      message: `\`${command}\` is \`${text}\`: HTCondor refuses the file`,
-      fix: meant === undefined ? `use ${expected}` : `${command} = ${meant}`,
-      place: whereSet(batch, command),
-    };
-  });
-}
-
-const formOf = (command: string): Form | undefined => forms.find(([commands]) => commands.test(command));
-
-/** Whether an expression has a value, as a number or boolean, without the job; true where only HTCondor can know. */
-function isConstant(value: string): boolean {
-  const bare = withoutTexts(value).replaceAll(/"_*"/g, '""');
-  if (whyNoExpression(value) !== undefined || /^(""$|\{)/.test(bare)) return false;
-  const isOpen = /&&|\|\||\?|=!=|\b(is|isnt)\b|\w\s*\(/i.test(bare);
-  return isOpen || (bare.match(/(?<![\w.])[a-z_]\w*/gi) ?? []).every((word) => /^(true|false)$/i.test(word));
-}
-
-function withoutCompanion(batch: Batch): Found | [] {
-  const universe = valueOf(batch, 'universe')?.toLowerCase() ?? '';
-  const line = companions[universe] ?? '';
-  const [command = ''] = line.split(' ');
-  const either = command.endsWith('_image') ? ['container_image', 'docker_image'] : [command];
-  if (line === '' || either.some((one) => valueOf(batch, one) !== undefined)) return [];
-  return {
-    message: `\`universe = ${universe}\` without \`${command}\`: HTCondor refuses the file`,
-    fix: `write what fits, such as:\n${line}`,
-    place: whereSet(batch, 'universe'),
-  };
-}
 
 function attributesForCommands({ submission }: SubmitFacts): Found[] {
   return submission.assignments.flatMap(({ attribute = '', value, place }) => {
@@ -246,17 +128,6 @@ function secretIn(word: string): string[] {
 const isSecretValue = (value: string): boolean =>
   value.length >= 8 && value !== 'UNDEFINED' && !/^(?:[./~$]|\w+:\/\/)/.test(value);
 
-/** Commands whose value HTCondor reads as an expression, if it is not an amount. It ignores `request_gpu`. */
-const expressions = new RegExp(
-  `^(?:${anyOf(String.raw`
-    requirements rank require_gpus request_(?![cg]pu$)\w+ gpus_(minimum|maximum)_\w+ leave_in_queue
-    (periodic|on_exit)_(hold|release|remove|vacate)(_reason|_subcode)? retry_until job_lease_duration
-    allowed_(job|execute)_duration want_graceful_removal job_max_vacate_time keep_claim_idle
-    next_job_start_delay max_transfer_(input|output)_mb max_job_retirement_time deferral_time
-    concurrency_limits_expr noop_job(_exit_code|_exit_signal)?
-  `)})$`,
-);
-const isExpression = (command: string): boolean => expressions.test(command);
 const amounts: Record<string, 'k' | 'm'> = {
   request_memory: 'm',
   request_disk: 'k',
@@ -265,16 +136,6 @@ const amounts: Record<string, 'k' | 'm'> = {
 
 /** Rules about values that HTCondor reads as ClassAd expressions. */
 export const expressionRules: Rule<SubmitFacts>[] = [
-  rule(
-    'bad-expression',
-    'error',
-    'A value is not a valid ClassAd expression or amount, so HTCondor refuses the file.',
-    (facts) => {
-      // The command line or a DAG may complete a value.
-      const isOpen = opennessOf(facts.submission);
-      return batches(facts).flatMap((batch) => badExpressions(batch, isOpen));
-    },
-  ),
   rule(
     'odd-amount',
     'warning',
@@ -287,56 +148,7 @@ export const expressionRules: Rule<SubmitFacts>[] = [
   ),
 ];
 
-function badExpressions(batch: Batch, isOpen: (raw: string) => boolean): Found[] {
-  const { commands, attributes } = batch.job;
-  const values = [
-    ...Object.entries(commands)
-      .filter(([name, value]) => isExpression(name) && !isAmount(name, value))
-      .map(([name, value]) => ({ name, shown: name, value })),
-    ...Object.entries(attributes).map(([name, value]) => ({ name: `MY.${name}`, shown: `+${name}`, value })),
-  ];
-  return values.flatMap(({ name, shown, value }) => {
-    const raw = assignmentOf(batch.queue, name)?.value ?? value;
-    if (value.trim() === '' || value.includes('$') || isOpen(raw)) return [];
-    const why = whyNoExpression(value);
-    if (why === undefined) return [];
-    return {
-      message: `\`${shown} = ${clipped(value)}\` is not a valid expression: ${why}; HTCondor refuses the file`,
-      fix: fixOf(shown, value),
-      place: whereSet(batch, name),
-    };
-  });
-}
-
-function isAmount(command: string, value: string): boolean {
-  const unit = amounts[command];
-  const isList = command === 'gpus_minimum_memory' && value.includes(',');
-  return unit !== undefined && !isList && parseQuantity(value, unit) !== undefined;
-}
-
 const clipped = (text: string): string => (text.length > 60 ? `${text.slice(0, 60)}…` : text);
-
-function fixOf(shown: string, value: string): string {
-  const [, before, comment] = /^(.*?)\s+(#.*)$/s.exec(value) ?? [];
-  if (before !== undefined && comment !== undefined)
-    return `put the comment on its own line:\n${shown} = ${before}`;
-  const command = meantRequest(shown) ?? canonicalCommand(shown.replace('+', '')) ?? shown;
-  if (command in amounts && /^[\d.]+\s*[a-z]/i.test(value)) {
-    const [, number, unit = ''] =
-      /^([\d.]*\d)\s*([kmgt])(?:i?b|ig\w*|eg\w*|ilo\w*|era\w*)?(?!\w)/i.exec(value) ?? [];
-    const amount = number === undefined ? '4 GB' : `${number} ${unit.toUpperCase()}B`;
-    const words = number === undefined ? 'write the amount with its unit, such as:\n' : '';
-    return `${shown.startsWith('+') ? `remove \`${shown}\`, and write:\n` : words}${command} = ${amount}`;
-  }
-  const [, count] = /^request_\w+$/.test(shown) ? (/^\s*(\d+)\s/.exec(value) ?? []) : [];
-  if (count !== undefined) return `${command} = ${count}`;
-  const [, kept] = /^(.*?)\s*;+$/s.exec(value) ?? [];
-  if (kept !== undefined && whyNoExpression(kept) === undefined)
-    return `remove the semicolon:\n${shown} = ${kept}`;
-  if (/^\+|_reason$/.test(shown) && !value.includes('"'))
-    return `if you mean the text:\n${shown} = "${value}"`;
-  return 'correct the expression';
-}
 
 /** What machines compare with a number or take as a condition. */
 const compared = /^(request_\w+|gpus_(minimum|maximum)_\w+|requirements|require_gpus)$/;
