@@ -121,3 +121,12 @@ dependencies = { other = ">=2" }`);
   const named = namePlatforms(lock({ 'p1 linux-64 __cuda=12': ['base'] }), asked);
   assert.deepEqual(lockMismatches(asked, named, 'default', 'gpu'), ['other is required, but not locked']);
 });
+
+test('a workspace without platforms is not taken for another file', () => {
+  const workspace = '[workspace]\nchannels = []\n';
+  assert.throws(() => manifest(workspace), {
+    message: 'pixi.toml: [workspace] has no `platforms`',
+    fix: 'pixi workspace platform add linux-64',
+  });
+  assert.throws(() => manifest('[package]\nname = "x"\n'), /not a Pixi manifest: no \[workspace\] with/);
+});

@@ -1,11 +1,12 @@
 import { getStaticTOMLValue, ParseError, parseTOML } from 'toml-eslint-parser';
+import { isTable } from '@updraft/base';
 import { Fault } from '@updraft/account/fault';
 import { compareVersions, plainName } from './pixi-lock.ts';
 
 type Table = Record<string, unknown>;
 const tableAt = (value: unknown, key: string): Table => {
-  const inner = typeof value === 'object' && value !== null ? (value as Table)[key] : undefined;
-  return typeof inner === 'object' && inner !== null && !Array.isArray(inner) ? (inner as Table) : {};
+  const inner = isTable(value) ? value[key] : undefined;
+  return isTable(inner) ? inner : {};
 };
 const listAt = (table: Table, key: string): unknown[] => {
   const value = table[key];
@@ -22,7 +23,7 @@ export function readPixiManifest(text: string, file: string): PixiManifest {
   // `[project]` is the old name of `[workspace]`; in a pyproject.toml it is not Pixi's.
   const workspace = { ...tableAt(root, 'project'), ...tableAt(root, 'workspace') };
   const platforms = listAt(workspace, 'platforms').map(readPlatform);
-  if (platforms.length === 0) throw noWorkspace(file, isPyproject);
+  if (platforms.length === 0) throw noPlatforms(file, isPyproject, 'channels' in workspace);
   const features = Object.entries(tableAt(root, 'feature')).map(([name, one]): [string, Feature] => [
     name,
     featureOf(one),
@@ -49,11 +50,13 @@ function parse(text: string, file: string): Table {
   }
 }
 
-function noWorkspace(file: string, isPyproject: boolean): Fault {
+/** A workspace without platforms is one that Pixi reads, but locks for no machine. */
+function noPlatforms(file: string, isPyproject: boolean, isWorkspace: boolean): Fault {
   const table = isPyproject ? 'tool.pixi.workspace' : 'workspace';
-  return new Fault('file-invalid', `${file}: not a Pixi manifest: [${table}] with \`platforms\` is missing`, {
+  const what = isWorkspace ? `[${table}] has no` : `not a Pixi manifest: no [${table}] with`;
+  return new Fault('file-invalid', `${file}: ${what} \`platforms\``, {
     about: file,
-    fix: 'create a workspace with: pixi init',
+    fix: isWorkspace ? 'pixi workspace platform add linux-64' : 'create a workspace with: pixi init',
   });
 }
 
@@ -122,18 +125,16 @@ const defaults: Record<string, string> = { __glibc: '2.28', __linux: '4.18', __o
 
 /** A platform of a manifest: a name, or since pixi 0.71 a table with its virtual packages. */
 function readPlatform(value: unknown): ManifestPlatform {
-  if (typeof value !== 'object' || value === null)
-    return { name: String(value), subdir: String(value), virtual: {} };
-  const table = value as Table;
-  const subdir = textOf(table['platform']) ?? textOf(table['name']) ?? '';
-  const virtual = virtualOf(table);
-  return { name: textOf(table['name']) ?? derivedName(subdir, virtual), subdir, virtual };
+  if (!isTable(value)) return { name: String(value), subdir: String(value), virtual: {} };
+  const subdir = textOf(value['platform']) ?? textOf(value['name']) ?? '';
+  const virtual = virtualOf(value);
+  return { name: textOf(value['name']) ?? derivedName(subdir, virtual), subdir, virtual };
 }
 
 /** The virtual packages of a platform's table. CUDA may be a version, or a table with `driver` and `arch`. */
 function virtualOf(table: Table): Record<string, string> {
   const cuda = table['cuda'];
-  const { driver, arch } = typeof cuda === 'object' && cuda !== null ? (cuda as Table) : { driver: cuda };
+  const { driver, arch }: Table = isTable(cuda) ? cuda : { driver: cuda };
   const flat: Table = { ...table, cuda: driver, __cuda_arch: table['__cuda_arch'] ?? arch };
   flat['macos'] ??= table['osx'];
   const pairs = Object.entries(flat).flatMap(([key, value]): [string, string][] => {
