@@ -8,9 +8,9 @@ import {
   type Progress,
   type RefusedMetrics,
 } from '@updraft/account/journal';
-import { progressOfLine, progressOfRecord, TrainNames } from './progress.ts';
-import { PrintedPass } from './printed-pass.ts';
-import { mergeProgress, Reports } from './reports.ts';
+import { progressOfLine, progressOfRecord, TrainNames } from '../../job/progress-of-line.ts';
+import { mergeProgress, PrintedPass } from '../../job/printed-pass.ts';
+import { Reports } from './reports.ts';
 
 /**
  * What a training reports, on its way to the journal. It may print and write records: once a record has a metric, what

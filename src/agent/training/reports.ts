@@ -1,5 +1,6 @@
 import { defined } from '@updraft/base';
 import { metricsOf, type Progress } from '@updraft/account/journal';
+import { mergeProgress } from '../../job/printed-pass.ts';
 
 /** Reports of a metric that are kept of each doubling of their number; twice as many at first. */
 const keptPerDoubling = 128;
@@ -93,12 +94,4 @@ function isOfSameMoment(one: Progress, other: Progress): boolean {
   if (Object.keys(metricsOf(other)).some((name) => before[name] !== undefined)) return false;
   const names = Object.keys(other) as (keyof Progress)[];
   return names.every((name) => name === 'metrics' || one[name] === undefined || one[name] === other[name]);
-}
-
-/** The latest value of each field. */
-export function mergeProgress(parts: Progress[]): Progress {
-  const merged = Object.assign({}, ...parts) as Progress;
-  if (merged.metrics !== undefined)
-    merged.metrics = Object.assign({}, ...parts.map(({ metrics }) => metrics)) as Record<string, number>;
-  return merged;
 }

@@ -1,5 +1,4 @@
 import type { Progress } from '@updraft/account/journal';
-import { mergeProgress } from './reports.ts';
 
 export const passWord = String.raw`(train(?:ing)?|val(?:id(?:ation)?)?|dev|eval(?:uation)?|test(?:ing)?)`;
 
@@ -59,3 +58,11 @@ export class PrintedPass {
 
 /** The mean so far after the value of a batch, as `62.50 ( 77.81)`: elsewhere, it may be a deviation. */
 export const hasMeans = (line: string): boolean => position.test(line) || sumsUp.test(line);
+
+/** The latest value of each field. */
+export function mergeProgress(parts: Progress[]): Progress {
+  const merged = Object.assign({}, ...parts) as Progress;
+  if (merged.metrics !== undefined)
+    merged.metrics = Object.assign({}, ...parts.map(({ metrics }) => metrics)) as Record<string, number>;
+  return merged;
+}
