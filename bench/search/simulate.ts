@@ -16,6 +16,8 @@ export interface Setting {
   meanLifeSeconds: number;
   /** The share of notes that never arrive. */
   lostNotes?: number;
+  /** A trial is judged only when it reaches a rung. */
+  isJudgedOnce?: boolean;
 }
 
 export interface Outcome {
@@ -153,21 +155,23 @@ class Search {
     this.#free += 1;
   }
 
-  /** Whether the trial goes on from the epoch it has done. */
+  /** Whether the trial goes on from the epoch it has done: as at the last rung it has passed, by all that is known now. */
   #goesOn(trial: Trial): boolean {
-    const { rungs, lostNotes = 0 } = this.#of;
-    const at = rungs.budgets.indexOf(trial.done);
+    const { rungs, lostNotes = 0, isJudgedOnce = false } = this.#of;
+    const at = rungs.budgets.findLastIndex((budget) => budget <= trial.done);
     const table = this.#tables[at];
     if (table === undefined) return true;
-    // An earlier attempt reported it, and went on.
-    if (table.all.has(trial.id)) {
-      this.#sum.repeated += 1;
-      return true;
+    const isRung = trial.done === rungs.budgets[at];
+    // An earlier attempt may have reported it.
+    if (isRung && table.all.has(trial.id)) this.#sum.repeated += 1;
+    else if (isRung) {
+      table.all.set(trial.id, this.#value(trial));
+      if (this.#random() >= lostNotes) table.noted.set(trial.id, this.#value(trial));
     }
-    const [value, others] = [this.#value(trial), [...table.noted.values()]];
-    table.all.set(trial.id, value);
-    if (this.#random() >= lostNotes) table.noted.set(trial.id, value);
-    return this.#way !== 'asha' || trial.done === this.#last || judge(value, others, rungs).goesOn;
+    const own = isRung ? table.all.get(trial.id) : isJudgedOnce ? undefined : table.noted.get(trial.id);
+    if (this.#way !== 'asha' || trial.done === this.#last || own === undefined) return true;
+    const others = [...table.noted].flatMap(([id, value]) => (id === trial.id ? [] : [value]));
+    return judge(own, others, rungs).goesOn;
   }
 }
 

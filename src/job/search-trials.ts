@@ -109,7 +109,7 @@ export function withLargerBudget(plan: Plan, chosen: readonly string[], times: n
     const values = { id: job.id, index: Number(job.id), rank: 0 };
     const budgets = [...(job.rungs ?? rungs).budgets, budget];
     const filled = fillJob(spec.train, { ...values, parameters: { ...job.parameters, [unit]: budget } });
-    return { ...filled, rungs: { ...rungs, budgets, isChosen: true } };
+    return { ...filled, rungs: { ...rungs, budgets, eta: 1 } };
   });
   const matrix = { [group]: jobs.map(({ parameters }) => parameters) };
   return { ...plan, jobs, spec: { ...spec, run: { ...spec.run, matrix } } };

@@ -10,10 +10,8 @@ export interface Rungs {
   unit: 'epochs' | 'steps';
   /** Rising. The last one is the whole training: nobody is stopped there. */
   budgets: number[];
-  /** One in this many goes on. */
+  /** One in this many goes on. 1: each of them, which is how a trial goes on that its user has chosen. */
   eta: number;
-  /** It goes on to its end, whatever its place: its user has chosen it. */
-  isChosen?: true;
   /** Where no notes travel, rungs are rounds: it ends at the rung of this number, and the next round decides. */
   until?: number;
 }

@@ -74,7 +74,7 @@ test('a trial that its user chose goes on where it was stopped, and keeps the ch
   await harness.run({ train: trial(1), rungs, notesFolder });
   assert.equal(harness.entries('agent-ended')[0]?.stoppedEarly, true);
   await others(harness, { 'rung-2': ['0001_1_0.9', '0002_1_0.8'] });
-  const chosen: Rungs = { ...rungs, isChosen: true };
+  const chosen: Rungs = { ...rungs, eta: 1 };
   assert.equal((await harness.run({ attempt: 2, train: trial(-1), rungs: chosen, notesFolder })).exit, 0);
   assert.deepEqual(
     harness.entries('rung', 2).map(({ rung, better, goesOn }) => [rung, better, goesOn]),
@@ -110,16 +110,16 @@ test('the next attempt of a trial that lost its slot while it was stopped stops 
   assert.deepEqual(harness.checkpoint(), { n: '3\n' });
 });
 
-test('a rung that an earlier attempt has reported is neither reported nor judged again', async (t) => {
+test('a rung that an earlier attempt has reported is not reported again', async (t) => {
   const harness = await AgentHarness.open(t);
-  const earlier = { 'rung-1': ['0000_1_0.1', '0001_1_0.5', '0002_1_0.5'], 'rung-2': ['0000_1_0.3'] };
+  const earlier = { 'rung-1': ['0000_1_0.1', '0001_1_0.5'], 'rung-2': ['0000_1_0.3'] };
   const notesFolder = await others(harness, earlier);
   assert.equal((await harness.run({ attempt: 2, train: trial(-1), rungs, notesFolder })).exit, 0);
   assert.deepEqual(
     harness.entries('rung', 2).map(({ rung, goesOn }) => [rung, goesOn]),
     [[3, true]],
   );
-  assert.deepEqual(await notesIn(harness, 'rung-1'), ['0000_1_0.1', '0001_1_0.5', '0002_1_0.5']);
+  assert.deepEqual(await notesIn(harness, 'rung-1'), ['0000_1_0.1', '0001_1_0.5']);
   assert.equal(harness.result('model.pt'), '4\n');
 });
 
@@ -145,6 +145,21 @@ test('in rounds a trial ends at its rung, whatever notes there are, and again if
   const last: Rungs = { ...rungs, until: 3 };
   assert.equal((await harness.run({ attempt: 3, train: trial(-1), rungs: last, notesFolder })).exit, 0);
   assert.deepEqual(ends(3), [['success', undefined, undefined]]);
+});
+
+test('a trial that went on for want of others is judged again by what they have reported since', async (t) => {
+  const harness = await AgentHarness.open(t);
+  const earlier = { 'rung-1': ['0000_1_0.1', '0001_1_0.5', '0002_1_0.5'] };
+  const notesFolder = await others(harness, earlier);
+  assert.equal((await harness.run({ attempt: 2, train: trial(2), rungs, notesFolder })).exit, 0);
+  assert.deepEqual(
+    harness
+      .entries('rung', 2)
+      .map(({ rung, value, seen, better, goesOn }) => [rung, value, seen, better, goesOn]),
+    [[1, 0.1, 3, 2, false]],
+  );
+  assert.deepEqual(await notesIn(harness, 'stopped-early'), ['0000']);
+  assert.deepEqual(await notesIn(harness, 'rung-1'), earlier['rung-1']);
 });
 
 test('nobody is stopped where no notes can be shared, and the journal has the rungs', async (t) => {

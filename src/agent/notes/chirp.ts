@@ -50,16 +50,12 @@ function parseReply(received: Buffer, rest: Rest): { answer: Reply; length: numb
   const line = received.toString('latin1', 0, end);
   const code = /^-?\d+$/.test(line) ? Number(line) : Number.NaN;
   const start = end + 1;
-  const length =
-    rest === 'bytes' ? Math.max(code, 0) : rest === 'line' && code >= 0 ? lineLength(received, start) : 0;
   if (Number.isNaN(code)) return { answer: { code, text: '' }, length: start };
-  if (length === undefined || received.length < start + length) return undefined;
-  return { answer: { code, text: received.toString('utf8', start, start + length) }, length: start + length };
-}
-
-function lineLength(received: Buffer, start: number): number | undefined {
-  const end = received.indexOf('\n', start);
-  return end < 0 ? undefined : end + 1 - start;
+  const bytes = rest === 'bytes' ? Math.max(code, 0) : 0;
+  // 0 while the end of a line is missing.
+  const length = rest === 'line' && code >= 0 ? received.indexOf('\n', start) + 1 : start + bytes;
+  if (length < start || received.length < length) return undefined;
+  return { answer: { code, text: received.toString('utf8', start, length) }, length };
 }
 
 /** HTCondor accepts lines up to 5120 bytes; longer ones are not worth a line in a log. */

@@ -133,15 +133,13 @@ class ChirpNotes implements SharedNotes {
 /** Longer notes are refused: they load the access point. */
 const maxNote = 4000;
 
-const part = '[A-Za-z0-9][A-Za-z0-9._-]{0,99}';
-
 /** Whether it can name a folder of notes, or a note: it cannot lead elsewhere, and needs no quoting. */
-const isFolderName = (text: string): boolean => new RegExp(`^${part}$`).test(text);
+const isFolderName = (text: string): boolean => /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/.test(text);
 
 /** The folder and the name of a note; undefined if they are not safe. */
 function splitNoteName(record: string): { folder: string; name: string } | undefined {
-  const [folder = '', name = '', ...more] = record.split('/');
-  return isFolderName(folder) && isFolderName(name) && more.length === 0 ? { folder, name } : undefined;
+  const [folder = '', name = '', more] = record.split('/');
+  return isFolderName(folder) && isFolderName(name) && more === undefined ? { folder, name } : undefined;
 }
 
 /** Whether the note can be stored. An empty one would look like one that is being written. */

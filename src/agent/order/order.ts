@@ -143,7 +143,6 @@ const rungs = shape<Rungs>({
   unit: oneOf(['epochs', 'steps']),
   budgets: listOf(amount),
   eta: ordinal,
-  isChosen: optional(oneOf([true])),
   until: optional(ordinal),
 });
 

@@ -7,17 +7,14 @@ import { RungWatch } from './rung-watch.ts';
 
 const rungs: Rungs = { metric: 'acc', isLowerBetter: false, unit: 'epochs', budgets: [1, 3, 9], eta: 3 };
 
-/** The rungs that a training of these reports reaches, with the values there. */
-async function reached(
-  reports: Progress[],
-  of: Partial<Rungs> = {},
-  isFresh = true,
-): Promise<[number, number][]> {
-  const found: [number, number][] = [];
+/** A watch of trial 0000, what it has recorded, and the notes of all trials. */
+function watched(of: Partial<Rungs> = {}, isFresh = true) {
+  const found: [at: number, value: number, seen: number, goesOn: boolean][] = [];
   const names = new Set<string>();
   const attempt = {
     order: { job: { id: '0000' }, attempt: 1 },
-    record: (body: AgentBody) => void (body.kind === 'rung' && found.push([body.at, body.value])),
+    record: (body: AgentBody) =>
+      void (body.kind === 'rung' && found.push([body.at, body.value, body.seen, body.goesOn])),
     shared: {
       put: (name: string) => {
         names.add(name);
@@ -29,10 +26,19 @@ async function reached(
         ),
     },
   } as unknown as Attempt;
-  const watch = new RungWatch(attempt, { ...rungs, ...of }, isFresh);
+  return { watch: new RungWatch(attempt, { ...rungs, ...of }, isFresh), found, names };
+}
+
+/** The rungs that a training of these reports reaches, with the values there. */
+async function reached(
+  reports: Progress[],
+  of: Partial<Rungs> = {},
+  isFresh = true,
+): Promise<[number, number][]> {
+  const { watch, found } = watched(of, isFresh);
   for (const report of reports) watch.onProgress(report);
   await watch.settled;
-  return found;
+  return found.map(([at, value]) => [at, value]);
 }
 
 const at = (epoch: number, acc: number, more: Progress = {}): Progress => ({
@@ -89,4 +95,37 @@ test('steps count over all epochs, and other metrics say nothing', async () => {
   assert.deepEqual(await reached([at(2, 0.2, { step: 100, steps: 200 })], steps), [[300, 0.2]]);
   assert.deepEqual(await reached([{ epoch: 1, loss: 2 }]), []);
   assert.deepEqual(await reached([{ epoch: 1, loss: 2 }], { metric: 'loss' }), [[1, 2]]);
+});
+
+test('who went on is judged again with what is reported since, once in the time to the first rung', async () => {
+  const { watch, found, names } = watched();
+  const report = async (...reports: Progress[]): Promise<void> => {
+    for (const one of reports) watch.onProgress(one);
+    await watch.settled;
+  };
+  await report(at(1, 0.5));
+  names.add('rung-1/0001_1_0.6').add('rung-1/0002_1_0.1');
+  await report(at(2, 0.9, { step: 5, steps: 10 }));
+  assert.equal(found.length, 1, 'the second epoch is not over');
+  await report(at(2, 0.9, { step: 10, steps: 10 }));
+  assert.deepEqual(found, [
+    [1, 0.5, 1, true],
+    [1, 0.5, 3, false],
+  ]);
+  assert.deepEqual([watch.isStopped, names.has('stopped-early/0000')], [true, true]);
+});
+
+test('whose own note was lost is not judged again, nor is anyone after the last rung', async () => {
+  const lost = watched({}, false);
+  lost.names.add('rung-1/0001_1_0.6').add('rung-1/0002_1_0.6');
+  lost.watch.onProgress(at(2, 0.1));
+  await lost.watch.settled;
+  const ended = watched();
+  ended.watch.onProgress(at(9, 0.1));
+  await ended.watch.settled;
+  ended.names.add('rung-3/0001_1_0.6').add('rung-3/0002_1_0.6');
+  ended.watch.onProgress(at(10, 0.1));
+  await ended.watch.settled;
+  assert.deepEqual([lost.found, lost.watch.isStopped], [[], false]);
+  assert.deepEqual([ended.found, ended.watch.isStopped], [[[9, 0.1, 1, true]], false]);
 });

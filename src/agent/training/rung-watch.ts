@@ -5,7 +5,8 @@ import type { Attempt } from '../attempt.ts';
 
 /**
  * Reports a trial's metric at each rung, once, and decides there whether the trial goes on. Several attempts of a trial
- * report a rung once: who finds a note of an earlier one leaves it, and goes on as that one did.
+ * report a rung once: who finds a note of an earlier one leaves it. Who goes on is judged again with what the others
+ * have reported since, each time it has trained as long as to the first rung: the first ones knew of few others.
  */
 export class RungWatch {
   readonly #attempt: Attempt;
@@ -27,7 +28,7 @@ export class RungWatch {
     const { shared, order } = attempt;
     // An earlier attempt may have decided, and lost its slot before it could end.
     this.settled = shared.list(isFresh ? '' : noteFolders.stopped).then((names) => {
-      this.isStopped = rungs.isChosen !== true && names.includes(order.job.id);
+      this.isStopped = rungs.eta > 1 && names.includes(order.job.id);
     });
   }
 
@@ -38,17 +39,15 @@ export class RungWatch {
     const [before, at, value] = [this.#position, this.#positionOf(report), metricsOf(report)[metric]];
     if (at === undefined || value === undefined) return;
     this.#position = at;
-    const past = Math.min(
-      until - 1,
-      budgets.findLastIndex((budget) => budget <= at),
-    );
-    if (past < this.#next) return;
-    this.#next = past + 1;
+    const past = budgets.findLastIndex((budget, rung) => rung < until && budget <= at);
+    const laps = (of: number): number => Math.floor(of / (budgets[0] ?? NaN));
+    if (past < this.#next && !(laps(at) > laps(before))) return;
     // A resumed training may report far beyond a rung: that is no value of the rung.
     const budget = budgets[past] ?? NaN;
-    const isAtRung = at === budget || before < budget;
+    const own = past >= this.#next && (at === budget || before < budget) ? value : undefined;
+    this.#next = past + 1;
     this.settled = this.settled
-      .then(() => (isAtRung ? this.#reach(past, value) : undefined))
+      .then(() => this.#judge(past, own))
       .catch(() => undefined)
       // Only a later round can judge it, whatever it has reported.
       .then(() => void (this.isStopped ||= until < budgets.length && past === until - 1));
@@ -63,23 +62,27 @@ export class RungWatch {
     return done !== undefined && place.steps !== undefined ? Math.round(done * place.steps) : place.step;
   }
 
-  async #reach(rung: number, value: number): Promise<void> {
+  /** Reports the value, unless an earlier attempt did; without a value, only what was reported is judged again. */
+  async #judge(rung: number, value: number | undefined): Promise<void> {
     const { shared, order, record } = this.#attempt;
     const [trial, folder] = [order.job.id, `${noteFolders.rungs}-${rung + 1}`];
-    const { metric, unit, budgets, isChosen, until } = this.#rungs;
+    const { metric, unit, budgets, until } = this.#rungs;
     const table = async (): Promise<Map<string, number>> =>
       mergeResults(until === undefined ? (await shared.list(folder)).flatMap(parseNoteName) : []);
-    if (this.isStopped || (await table()).has(trial)) return;
-    const own = noteName({ trial, attempt: order.attempt, value });
-    const isHeard = until !== undefined || (await shared.put(`${folder}/${own}`, own));
-    const seen = await table();
-    seen.delete(trial);
-    const verdict = judge(value, [...seen.values()], this.#rungs);
-    const goesOn = verdict.goesOn || isChosen === true || rung === budgets.length - 1;
+    const first = (await table()).get(trial);
+    const own = first ?? value;
+    if (this.isStopped || own === undefined) return;
+    const note = noteName({ trial, attempt: order.attempt, value: own });
+    const isHeard = (first ?? until) !== undefined || (await shared.put(`${folder}/${note}`, note));
+    const others = await table();
+    others.delete(trial);
+    const verdict = judge(own, [...others.values()], this.#rungs);
+    const goesOn = verdict.goesOn || rung === budgets.length - 1;
     const place = { rung: rung + 1, at: budgets[rung] ?? 0, ...verdict, goesOn };
-    record({ kind: 'rung', metric, value, unit, ...place, ...(!isHeard && { unheard: true }) });
+    if (first === undefined || !goesOn)
+      record({ kind: 'rung', metric, value: own, unit, ...place, ...(!isHeard && { unheard: true }) });
     if (goesOn) return;
-    await shared.put(`${noteFolders.stopped}/${trial}`, String(rung + 1));
+    await shared.put(`${noteFolders.stopped}/${trial}`, `${rung + 1}`);
     this.isStopped = true;
   }
 }
