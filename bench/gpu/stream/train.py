@@ -36,6 +36,7 @@ def main():
     parser.add_argument("--image-size", type=int, default=224)
     parser.add_argument("--block", type=int)
     parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--wait", type=int, default=5, help="read the loss each this number of steps")
     args = parser.parse_args()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if args.bare:
@@ -72,7 +73,7 @@ def main():
                 place = number if args.bare else run.batch
                 if not args.bare:
                     run.log(loss=loss)
-                if is_first or place % 5 == 0:
+                if is_first or place % args.wait == 0:
                     is_first = False
                     loss.item()
                 seen = min(size, (place + 1) * args.batch_size)
