@@ -35,7 +35,10 @@ interface Options {
 export function configure(command: Command, cli: Cli): void {
   addHelp(command, {
     page: 'coming-from-a-submit-file.md',
-    examples: [['updraft adopt train.sub --pool ospool', 'check it by the rules of the OSPool']],
+    examples: [
+      ['updraft adopt train.sub --pool ospool', 'check it by the rules of the OSPool'],
+      ['updraft adopt train.sub --write', 'write a job file for it'],
+    ],
   });
   command
     .argument('<file>', 'an HTCondor submit file, or a DAG')
