@@ -6,6 +6,7 @@ import { systemClock } from '@updraft/base';
 import * as logs from '../../src/cli/commands/logs.ts';
 import * as report from '../../src/cli/commands/report.ts';
 import * as retry from '../../src/cli/commands/retry.ts';
+import * as stop from '../../src/cli/commands/stop.ts';
 import * as why from '../../src/cli/commands/why.ts';
 import { readJournal } from '@updraft/account/journal';
 import { retryRun } from '../../src/run/rounds.ts';
@@ -180,4 +181,32 @@ test('stopping a retried job removes it from the cluster it is in now', async (t
   assert.deepEqual([job?.outcome, job?.attempts.length], ['removed', 2]);
   assert.match(await readFile(path.join(run, 'events.log'), 'utf8'), /updraft stop/);
   assert.notEqual((await readRunState(run)).endedAt, undefined);
+});
+
+test('a running job that is stopped returns its checkpoint and its journal, and a retry resumes from it', async (t) => {
+  const saving = `[ -f ckpt/step ] && { cp ckpt/step out.txt; exit 0; }
+trap 'echo saved > ckpt/step; exit 1' TERM
+echo started; while :; do sleep 0.1; done`;
+  const harness = await condorHarness(t, {
+    'updraft.toml': toml.replace('jobs = 3', 'jobs = 2'),
+    'train.sh': saving,
+  });
+  if (harness === undefined) return;
+  const run = await harness.submit();
+  await harness.until(run, ({ jobs }) =>
+    jobs.every(({ attempts: [one] }) => one?.agent?.phase === 'training'),
+  );
+  await runCommand(stop, ['--yes'], inHarness(harness));
+  const stopped = await harness.finish(run);
+  assert.deepEqual(
+    stopped.jobs.map(({ outcome, attempts: [one] }) => [outcome, one?.agent?.checkpoint?.files]),
+    [
+      ['removed', 1],
+      ['removed', 1],
+    ],
+  );
+  await runCommand(retry, ['1', '--json'], inHarness(harness));
+  const job = (await harness.until(run, ({ jobs }) => jobs[1]?.outcome === 'success')).jobs[1];
+  assert.equal(await result(run, 'out.txt', '0001'), 'saved\n');
+  assert.equal(job?.attempts[1]?.agent?.resumed?.savedBy, 1);
 });

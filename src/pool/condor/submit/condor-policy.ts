@@ -106,10 +106,13 @@ const maxAvoidedSites = 10;
  */
 export function avoidLines({ attempts }: Policy): string[] {
   return [
-    'job_machine_attrs = GLIDEIN_ResourceName, Machine',
+    'job_machine_attrs = GLIDEIN_ResourceName, Machine, CondorVersion',
     `job_machine_attrs_history_length = ${rememberedSites(attempts)}`,
   ];
 }
+
+/** With the number of an attempt after it, back from the last one: `$CondorVersion: 25.14.1 …` of its machine. */
+export const machineVersion = 'MachineAttrCondorVersion';
 
 const rememberedSites = (attempts: number): number => Math.min(attempts, maxAvoidedSites) + 1;
 

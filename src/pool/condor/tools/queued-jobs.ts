@@ -2,13 +2,16 @@ import { firstFew } from '@updraft/base';
 import { policyHoldCode, policySubcodes } from '@updraft/account/codes';
 import { agentExits, Fault } from '@updraft/account/fault';
 import type { ResourceChange } from '../../pool.ts';
-import { forgivenStarts } from '../submit/condor-policy.ts';
+import { forgivenStarts, machineVersion } from '../submit/condor-policy.ts';
 import { adString } from '../submit/submit-text.ts';
-import type { CondorTools } from './condor-tools.ts';
+import { type CondorTools, type CondorVersion, isAtLeast } from './condor-tools.ts';
+
+/** The first version that returns the files of a running job that is removed: on both sides. */
+const returningSince: CondorVersion = '25.8.2';
 
 /**
- * Removes jobs from the queue, by HTCondor's ids. `isAll`: remove their complete clusters, including jobs that are not
- * materialized yet.
+ * Removes jobs from the queue, by HTCondor's ids. Running ones return their files first, where their machines can.
+ * `isAll`: remove their complete clusters, including jobs that are not materialized yet.
  */
 export async function stopJobs(
   tools: CondorTools,
@@ -19,10 +22,23 @@ export async function stopJobs(
   if (!isAll) for (const cluster of clusters) await assertQueued(tools, cluster, names);
   const ids = isAll ? clusters : [...names.values()];
   if (ids.length === 0) return;
-  await tools.ask('condor_rm', ['-reason', 'updraft stop', ...ids]).catch((error: unknown) => {
-    // Jobs that have left the queue need no removal.
-    if (!/couldn't find|not found/i.test(String(error))) throw error;
+  const returning = await returningJobs(tools, ids);
+  if (returning.length > 0) await remove(tools, ['-transfer', ...returning]);
+  await remove(tools, ids);
+}
+
+const remove = (tools: CondorTools, words: readonly string[]): Promise<unknown> =>
+  tools.ask('condor_rm', ['-reason', 'updraft stop', ...words]).catch((error: unknown) => {
+    // Jobs that have left the queue, or are leaving it, need no removal.
+    if (!/couldn't find|not found|already marked/i.test(String(error))) throw error;
   });
+
+/** Those that run where HTCondor can return their files; an older machine would go on with such a job. */
+async function returningJobs(tools: CondorTools, ids: readonly string[]): Promise<string[]> {
+  if (!isAtLeast(await tools.version(), returningSince)) return [];
+  const there = `versionGE(split(${machineVersion}0)[1], ${adString(returningSince)})`;
+  const text = await tools.ask('condor_q', [...ids, '-af:j', `JobStatus == 2 && ${there}`]);
+  return text.split('\n').flatMap((line) => (line.endsWith(' true') ? [line.slice(0, -' true'.length)] : []));
 }
 
 const clustersOf = (ids: readonly string[]): string[] => [
