@@ -37,7 +37,7 @@ export function configure(command: Command, cli: Cli): void {
     page: 'coming-from-a-submit-file.md',
     examples: [
       ['updraft adopt train.sub --pool ospool', 'check it by the rules of the OSPool'],
-      ['updraft adopt train.sub --write', 'write a job file for it'],
+      ['updraft adopt train.sub --json', 'print what was found as JSON'],
     ],
   });
   command
