@@ -77,7 +77,7 @@ test('labels that are too long keep what differs, as in tables, and are tooltips
   );
   assert.deepEqual(
     labels.map(([, , shown]) => shown),
-    ['…model=bert-base-uncased…', '…model=distilbert-base-uncased…'],
+    ['data=osdf:///ch… model=bert-base… lr=0.1', 'data=osdf:///ch… model=distilber… lr=0.1'],
   );
 });
 

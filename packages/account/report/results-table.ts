@@ -142,7 +142,7 @@ export function resultsSection(
     title,
     ...(isNumber ? { align: 'right' as const } : {}),
     rank: own(ranks, name) ?? (isGiven ? 2 : 3),
-    ...(isGiven ? { minWidth: minParameterWidth } : {}),
+    ...(isGiven ? { minWidth: minParameterWidth, isValue: true } : {}),
   }));
   const said = same.map(({ name, of }) => `${name}=${showValue((first && of(first)) ?? '')}`).join(', ');
   return {

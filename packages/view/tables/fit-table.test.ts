@@ -70,7 +70,7 @@ test('what does not fit is left out by its rank and named completely, an asked c
   assert.match(linesOf(at(17)).join('\n'), /accuracy\n0000 +0\.91/);
 });
 
-test('names give way to shorter ones, then lose what distinguishes them least', () => {
+test('names give way to shorter ones, then lose parts of their words', () => {
   const names = [
     '0000 model=distilbert-base-uncased lr=0.0001 tag=a b',
     '0001 model=microsoft/deberta-v3-small lr=0.0001 tag=c',
@@ -93,11 +93,11 @@ test('names give way to shorter ones, then lose what distinguishes them least', 
     '0001 microsoft/deberta-v3-small 0.0001 c    1',
   ]);
   assert.deepEqual(at(38).slice(1), [
-    '0000 distilbert-base-uncased 0.0…    1',
-    '0001 microsoft/deberta-v3-small …    1',
+    '0000 distilbert-base-… 0.0001 a b    1',
+    '0001 microsoft/debert… 0.0001 c      1',
   ]);
   assert.equal(fitNames(names, 100), names);
-  assert.deepEqual(fitNames(words, 17), ['0000 distilbert-…', '0001 microsoft/d…']);
+  assert.deepEqual(fitNames(words, 27), ['0000 distilbert… 0.0001 a\u00a0b', '0001 microsoft/… 0.0001 c']);
 });
 
 test('numbers that do not fit make lines longer, and a name is whole where it must be', () => {
@@ -114,12 +114,12 @@ test('numbers that do not fit make lines longer, and a name is whole where it mu
   assert.ok(line.startsWith(`${name}  success`), line);
 });
 
-test('names keep that in which they differ, and figures are whole', () => {
+test('names without room for all their words keep those in which they differ most', () => {
   const seeds = ['20260101', '20260102', '20260103'];
   const names = seeds.map((seed) => `0.00001 0.00001 ${seed}`);
   assert.deepEqual(
     fitNames(names, 20),
-    seeds.map((seed) => `…${seed}`),
+    seeds.map((seed) => `… 0.00001 ${seed}`),
   );
   const cells = seeds.flatMap((seed) => ['0.00001', '0.00002'].map((lr) => `${lr} ${seed}`));
   const cut = fitNames(cells, 12);

@@ -12,6 +12,8 @@ export interface FitColumn {
   rank?: number;
   /** Its words are not cut below this width. */
   minWidth?: number;
+  /** Whether each text is one value, with whatever spaces, and not a name of several words. */
+  isValue?: boolean;
   /** For a narrow page: `0003 0.1` for `0003 lr=0.1`, under `job, lr`. Spaces inside of a word do not break. */
   short?: { title: string; texts: ReadonlyMap<string, string> };
 }
@@ -38,7 +40,10 @@ interface Laid extends FitColumn {
 const gap = 2;
 /** Of a title over whole texts, and over texts that are cut. */
 const maxTitleLines = { whole: 3, cut: 6 };
-/** Names of rows (a job's number and a long value), sentences and other words are not cut below these widths. */
+/**
+ * Names of rows (the number of a job and a long value), sentences and other words are not cut below these widths. Names
+ * may take half of the page.
+ */
 const minWidths = { name: 25, sentence: 24, word: 16 };
 
 /**
@@ -123,10 +128,11 @@ function shortened({ short, ...column }: Laid): Laid {
 
 /** Takes from the widest words until all fit, or none may be narrower. */
 function cutWords(columns: readonly Laid[], width: number): Laid[] {
-  const floors = columns.map(({ align, title, isSentence, textWidth, minWidth }, at) => {
+  const floors = columns.map(({ align, title, texts, isSentence, textWidth, minWidth }, at) => {
     if (align === 'right') return Infinity;
     const usual = minWidths[at === 0 ? 'name' : isSentence ? 'sentence' : 'word'];
-    const floor = Math.min(textWidth, minWidth ?? usual);
+    const ofNames = at === 0 ? Math.min(narrowestWidth(texts), Math.floor(width / 2)) : 0;
+    const floor = Math.min(textWidth, minWidth ?? Math.max(usual, ofNames));
     return Math.max(floor, longestOf(foldTitle(title, floor, maxTitleLines.cut)));
   });
   const widths = columns.map((column) => column.width);
@@ -136,7 +142,7 @@ function cutWords(columns: readonly Laid[], width: number): Laid[] {
     if (room === column.width) return column;
     const texts = column.isSentence
       ? column.texts.map((text) => clip(text, room))
-      : cutValues(column.texts, room);
+      : (column.isValue === true ? cutValues : cutNames)(column.texts, room);
     return lay(column, texts, room, maxTitleLines.cut);
   });
 }
@@ -152,14 +158,59 @@ function takeFromWidest(widths: number[], floors: readonly number[], excess: num
 
 /** Different names of at most `width` characters, if numbers allow. */
 export const fitNames = (names: readonly string[], width: number): readonly string[] =>
-  longestOf(names) <= width ? names : cutValues(names, width);
+  longestOf(names) <= width ? names : cutNames(names, width);
 
 const plainSpaces = (text: string): string => text.replaceAll('\u00a0', ' ');
 
-/** Figures are not cut. */
+/**
+ * Names of several words keep each of them if they can, then those in which the names differ most. A word keeps its
+ * beginning where that distinguishes it; numbers are not cut.
+ */
+function cutNames(names: readonly string[], width: number): string[] {
+  const rows = names.map((name) => name.split(' '));
+  const { words, widths, floors } = wordsOf(rows);
+  if (words.length < 2) return cutValues(names, width);
+  takeFromWidest(widths, floors, widthOfWords(widths) - width);
+  const leftOut = fewestValues(words, widths, width);
+  const cuts = words.map((texts, at) => {
+    const cut = leftOut.has(at) ? texts.map(() => '…') : cutDistinct(texts, widths[at] ?? 0);
+    return new Map(texts.map((text, index) => [text, cut[index]]));
+  });
+  const cut = rows.map((row) => row.map((word, at) => cuts[at]?.get(word) ?? word).join(' '));
+  const isGood = longestOf(cut) <= width && new Set(cut).size === new Set(names).size;
+  return isGood ? cut : names.map(shortenDistinct(width, names));
+}
+
 const cutValues = (texts: readonly string[], width: number): string[] =>
   texts.every(isFigure) ? [...texts] : cutDistinct(texts, width);
 
+/** The different words at each place of names, how wide they are, and how narrow they may be. */
+function wordsOf(rows: readonly string[][]): { words: string[][]; widths: number[]; floors: number[] } {
+  const count = rows.reduce((max, { length }) => Math.max(max, length), 0);
+  const words = Array.from({ length: count }, (_, at) => [...new Set(rows.map((row) => row[at] ?? ''))]);
+  const widths = words.map(longestOf);
+  const floorOf = (width: number, at: number): number =>
+    words[at]?.every(isFigure) === true ? width : Math.min(width, minWordWidth);
+  return { words, widths, floors: widths.map(floorOf) };
+}
+
+const widthOfWords = (widths: readonly number[]): number => widths.reduce((sum, one) => sum + one + 1, -1);
+
+/** What names need to keep each of their words. */
+const narrowestWidth = (names: readonly string[]): number =>
+  widthOfWords(wordsOf(names.map((name) => name.split(' '))).floors);
+
+/** The places whose words are left out, of the fewest different words first, until the others fit. */
+function fewestValues(words: readonly string[][], widths: readonly number[], width: number): Set<number> {
+  const leftOut = new Set<number>();
+  const excess = (): number => widthOfWords(widths.map((one, at) => (leftOut.has(at) ? 1 : one))) - width;
+  const order = words.map((_, at) => at).sort((a, b) => (words[a]?.length ?? 0) - (words[b]?.length ?? 0));
+  for (const at of order) if (excess() > 0) leftOut.add(at);
+  return leftOut;
+}
+
+/** Less of a word says nothing. */
+const minWordWidth = 5;
 const isFigure = (word: string): boolean => word === '' || !Number.isNaN(Number(word));
 
 function cutDistinct(texts: readonly string[], width: number): string[] {
