@@ -75,11 +75,14 @@ test('an agent that is not the published one is refused, and the fault says so',
   assert.match(said, /is not the agent that was published: its SHA-256 is [0-9a-f]{64}/);
 });
 
-test('HTCondor sends a common agent apart from the attempts, and they all run', async (t) => {
+test('HTCondor sends a common agent once to a machine, apart from the attempts, and they all run', async (t) => {
   const harness = await condorHarness(
     t,
     {
-      'updraft.toml': job('common').replace('attempts = 1', 'jobs = 3'),
+      'updraft.toml': job('common').replace(
+        'attempts = 1',
+        `jobs = 3\nrequirements = 'TARGET.GLIDEIN_ResourceName == "PDX-Coeus-CE1"'`,
+      ),
     },
     { sends: true },
   );
@@ -92,6 +95,8 @@ test('HTCondor sends a common agent apart from the attempts, and they all run', 
   }
   const { tally } = await harness.finish(run);
   assert.equal(tally.success, 3);
+  const log = await readFile(path.join(run, 'events.log'), 'utf8');
+  assert.deepEqual(log.match(/^047 .*TransferStarted/gm)?.length, 1, log);
   const received = await harness.ask(`UpdraftRun == "${path.basename(run)}"`, 'BytesRecvd');
   assert.ok(
     received.every((bytes) => Number(bytes) < 1e6),

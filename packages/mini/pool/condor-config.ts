@@ -42,6 +42,8 @@ const fast = [
 const enforced = [
   'use policy:HOLD_IF_MEMORY_EXCEEDED',
   'use policy:HOLD_IF_DISK_EXCEEDED',
+  // HTCondor gives a slot that keeps common files less disk than they take, and would drop them.
+  'DISK_EXCEEDED = (!regexp("^data", Name) && DiskUsage =!= UNDEFINED && DiskUsage > Disk)',
   'PROCD_MAX_SNAPSHOT_INTERVAL = 1',
   // Pages that processes share count once: a training and its data loaders have most of theirs in common.
   'USE_PSS = True',

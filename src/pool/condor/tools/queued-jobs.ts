@@ -77,8 +77,8 @@ async function assertQueued(
 }
 
 const heldStatus = 5;
-/** Idle, running, transferring output, suspended. */
-const activeStatuses = [1, 2, 6, 7];
+/** Idle, running, transferring output, suspended, waiting for common files. */
+const activeStatuses = [1, 2, 6, 7, 9];
 /** Jobs per `condor_qedit`: as many as fit into one argument. */
 const maxJobsPerEdit = 2000;
 
