@@ -12,6 +12,6 @@ test('an adopted run is not retried: only its owner knows its results and how to
   await writeFile(path.join(folder, 'condor', 'job.sub'), 'queue\n');
   await assert.rejects(
     unfinishedJobs(folder, []),
-    (error) => error instanceof Fault && error.kind === 'usage' && /updraft adopt/.test(error.fix ?? ''),
+    (error) => error instanceof Fault && error.kind === 'usage' && /condor_submit/.test(error.fix ?? ''),
   );
 });

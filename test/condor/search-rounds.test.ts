@@ -67,7 +67,11 @@ test('on a pool without chirp the rungs are rounds, also when slots are lost in 
   await go('0-0', '1-0', '2-0');
   await until(run, ({ jobs }) => jobs.every(({ atRung }) => atRung === 1));
   const first = await readRunState(run);
-  assert.equal(first.endedAt, undefined, 'the next round is to come');
+  const seen = first.jobs.map(({ outcome, attempts }) => [
+    outcome,
+    attempts.map(({ fault }) => fault?.message),
+  ]);
+  assert.equal(first.endedAt, undefined, `the next round is to come: ${JSON.stringify(seen)}`);
   assert.deepEqual(await readdir(path.join(run, 'notes')).catch(() => []), []);
 
   const { how, why } = await resumeRun(run, pool, context);

@@ -147,11 +147,17 @@ test('a budget that the training does not hear of is not raised', async (t) => {
 
 test('a plan shows slot hours once an earlier run knows how long an epoch takes', async (t) => {
   const harness = await RunHarness.make(t);
-  const command = 'for n in 1 2; do echo "epoch $n val_accuracy 0.$n"; sleep 0.1; done; echo 1 > model.pt';
+  // Two lines that are read together say nothing of the time between them.
+  const wait = 'while [ ! -e "$GO" ]; do sleep 0.05; done';
+  const command = `echo "epoch 1 val_accuracy 0.1"; ${wait}; echo "epoch 2 val_accuracy 0.2"; echo 1 > model.pt`;
   await harness.describe(command, '', search(`trials = 30\nepochs = [1, 2]\n${ranges}`));
   const planned = async (): Promise<string> => (await harness.updraft('plan')).out.replaceAll(/\s+/g, ' ');
   assert.match(await planned(), /in slot hours: once a run of this name/);
-  assert.equal((await harness.updraft('run', '--set', 'search.trials=1')).code, 0);
+  assert.equal((await harness.updraft('submit', '--set', 'search.trials=1')).code, 0);
+  const [run] = await harness.runs();
+  await harness.until(run!, ({ jobs }) => jobs[0]!.attempts.at(-1)?.agent?.training?.epoch === 1);
+  await writeFile(harness.env['GO']!, '');
+  await harness.until(run!, ({ endedAt }) => endedAt !== undefined);
   const text = await planned();
   const [, expected, most] =
     /about (\S+) slot hours are expected, (\S+) at most, with .* for an epoch as in bench-/.exec(text) ?? [];
