@@ -23,6 +23,9 @@ export interface Found {
   about?: readonly [value: string, ...common: string[]];
 }
 
+/** An error, or a warning where that is not certain. */
+export const levelIf = (isCertain: boolean): Level => (isCertain ? 'error' : 'warning');
+
 /** One rule. The documentation is generated from the rules. */
 export interface Rule<Facts> {
   name: string;

@@ -35,6 +35,7 @@ export {
   type SourceLine,
   applyRules,
   rule,
+  levelIf,
   levels,
   sortFindings,
 } from './finding.ts';

@@ -205,8 +205,6 @@ export interface PlanLimits {
   gpuDurations?: DurationClass[];
   /** Requests that it cannot meet, like `gpus = 1 (it has 0)`. */
   lacks?: readonly string[];
-  /** Jobs with more GPUs than this wait long. */
-  recommendedGpus?: number;
   /** The pool accounts by project and wants its name. */
   wantsProject: boolean;
   /** Running jobs cannot share notes: the rungs of a search are rounds. */

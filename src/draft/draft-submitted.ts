@@ -149,13 +149,6 @@ function runOf(
   const size = Object.values(matrix).reduce((product, values) => product * values.length, 1);
   const copies = Math.round((first?.queue.total ?? 1) / size);
   const isUnknown = first?.queue.total === undefined;
-  const [program = [], ...more] = words;
-  const isItem = more.length === 1 && more[0]?.length === 1 && markedNames(more).length === 1;
-  // An item may be several words.
-  if (isUnknown && isItem && markedNames([...Object.values(env), ...outputs]).length === 0) {
-    const parts = { matrix: { command: [`${asWord(program)} FILL IN`] } };
-    return { command: 'sh -c {command}', parts, env, outputs };
-  }
   const known = isUnknown ? openMatrix(Object.keys(matrix)) : matrix;
   return {
     command: words.map(asWord).join(' '),
@@ -219,16 +212,13 @@ function outputsOf(all: readonly Batch[], notes: Notes): JobText[] {
 }
 
 /** What is surely a folder; a file would find a folder of its name. */
-function checkpointOf(batch: Batch, { files, wrapper }: SubmitFacts, { hints }: Notes): string | undefined {
-  const made = [...(wrapper?.text ?? '').matchAll(/\bmkdir\b([^\n;&|]*)/g)].flatMap(([, words = '']) =>
-    words.split(/[\s"']+/).map(plainPath),
-  );
-  const isFolder = (name: string): boolean =>
-    /\/$|(?:^|[/_-])(?:checkpoints|ckpts|dir|folder)$/i.test(name) ||
-    files.get(name)?.kind === 'folder' ||
-    made.includes(plainPath(name));
+function checkpointOf(batch: Batch, { files }: SubmitFacts, { hints }: Notes): string | undefined {
   const named = fileList(valueOf(batch, 'transfer_checkpoint_files'));
-  const folder = named.find((name) => isInside(name) && isFolder(name));
+  const folder = named.find(
+    (name) =>
+      isInside(name) &&
+      (/\/$|(?:^|[/_-])(?:checkpoints|ckpts|dir|folder)$/i.test(name) || files.get(name)?.kind === 'folder'),
+  );
   const others = named.filter((name) => name !== folder);
   if (others.length > 0)
     hints.push(
@@ -278,20 +268,16 @@ function splitWords(
   }
 }
 
-/** Without conditions that no machine meets any more; `gpuParts` has their figures. */
+/** Not where no machine meets it any more; `gpuParts` has its figures. */
 function requirementsOf(batch: Batch, notes: Notes): string | undefined {
   const text = valueOf(batch, 'requirements');
   const old = oldGpuNames(text ?? '');
   if (text === undefined || old.length === 0) return text;
-  const parts = /\|\||\?/.test(text) ? [text] : text.split('&&').map((part) => part.trim());
-  const isWhole = (part: string): boolean => part.split('(').length === part.split(')').length;
-  const kept = parts.every(isWhole) ? parts.filter((part) => oldGpuNames(part).length === 0) : [];
-  const lost = kept.length === 0 ? text : parts.filter((part) => !kept.includes(part)).join(' && ');
   notes.hints.push(
-    `requirements: \`${lost}\`: machines no longer have ${old.join(', ')}; ` +
+    `requirements: \`${text}\`: machines no longer have ${old.join(', ')}; ` +
       'set gpu = { capability = …, memory = "…" } in [resources]',
   );
-  return kept.length === 0 ? undefined : kept.join(' && ');
+  return undefined;
 }
 
 function projectOf(batch: Batch): string | undefined {

@@ -61,7 +61,6 @@ const poolSchema = table('the profile of a pool', {
     file: size().optional().describe('A larger file belongs in the federation.'),
     object_advised: size().optional().describe('Caches serve objects up to this size well.'),
     object: size().optional().describe('For a larger object the staff must be asked.'),
-    gpus_advised: count('a number of GPUs', 1).optional().describe('Jobs with more GPUs wait long.'),
     queued: count('a number of jobs', 1).describe(
       'Beyond this many, jobs are materialized as others leave the queue.',
     ),

@@ -19,8 +19,6 @@ export interface PoolTraits {
   needsImageHere: boolean;
   /** Programs that the agent needs in an image to start. */
   imageTools: readonly string[];
-  /** Paths are written into lines, so they cannot contain a line break. */
-  pathsInLines: boolean;
   /** The scheduler prefers one of several free slots by what the job says of them. */
   ranksSlots: boolean;
   /** What `[pool.submit]` may contain. */
@@ -37,7 +35,6 @@ export const poolTraits: Record<PoolName, PoolTraits> = {
     hasPlugins: false,
     needsImageHere: true,
     imageTools: [],
-    pathsInLines: false,
     ranksSlots: false,
     submitLines: submitFileLines,
   },
@@ -50,7 +47,6 @@ export const poolTraits: Record<PoolName, PoolTraits> = {
     hasPlugins: true,
     needsImageHere: false,
     imageTools: ['gzip'],
-    pathsInLines: true,
     ranksSlots: true,
     submitLines: submitFileLines,
   },
@@ -63,7 +59,6 @@ export const poolTraits: Record<PoolName, PoolTraits> = {
     hasPlugins: false,
     needsImageHere: true,
     imageTools: [],
-    pathsInLines: false,
     ranksSlots: false,
     submitLines: sbatchLines,
   },

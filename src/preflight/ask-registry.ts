@@ -2,7 +2,7 @@ import type { ImageFact } from '../check/facts.ts';
 import { createLocator } from '@updraft/pelican/federation';
 import { type ControlAnswer, createRequest, type Request } from '@updraft/pelican/http';
 import type { Asking } from './asking.ts';
-import { type Gathered, notChecked, reasonOf } from './gathered.ts';
+import { type Gathered, nothingGathered, notChecked, reasonOf } from './gathered.ts';
 
 /** Where an image is kept: `docker://python:3.12` is library/python on Docker Hub. */
 interface ImageName {
@@ -42,7 +42,7 @@ export async function askRegistry(
   timeoutMs: number,
 ): Promise<Gathered<ImageFact | undefined>> {
   const name = parseImage(url);
-  if (name === undefined) return { facts: undefined, looked: [], unchecked: [] };
+  if (name === undefined) return nothingGathered;
   const signal = AbortSignal.any([asking.signal, AbortSignal.timeout(timeoutMs)]);
   try {
     const request = createRequest(createLocator(asking).wire);

@@ -8,7 +8,7 @@ import type { Uses } from '../check/code/read-code.ts';
 import type { Plan } from '../job/plan.ts';
 import type { Asking } from './asking.ts';
 import { isObject } from './ask-objects.ts';
-import { notChecked, reasonOf, type Gathered } from './gathered.ts';
+import { nothingGathered, notChecked, reasonOf, type Gathered } from './gathered.ts';
 
 /** The software a job runs in, and what it uses of it. */
 export interface SoftwareQuestion {
@@ -33,8 +33,7 @@ export async function askSoftware(
   timeoutMs: number,
 ): Promise<Gathered<SoftwareFact | undefined>> {
   const { uses, image, isHere, isPacked } = question;
-  const nothing = uses.tools.length === 0 && uses.modules.length === 0;
-  if (nothing) return { facts: undefined, looked: [], unchecked: [] };
+  if (uses.tools.length === 0 && uses.modules.length === 0) return nothingGathered;
   if (isPacked)
     return unknown('they come in a packed environment; `updraft env show` lists what its lock has');
   if (image === undefined && isHere)
@@ -99,7 +98,7 @@ export async function askVersions(
     environment?.facts !== undefined && environment.fallback === undefined && spec.environment.pixi;
   try {
     const has = locked ? await lockedVersions(folder, locked) : found?.python?.versions;
-    if (source === undefined || has === undefined) return { facts: undefined, looked: [], unchecked: [] };
+    if (source === undefined || has === undefined) return nothingGathered;
     const { unmet, unread } = compareSoftware(await readSoftware(source), has);
     const where = found && `${found.isImage ? 'in' : 'on'} ${found.where} (${found.python?.path ?? ''})`;
     const unchecked = unread.map((what) => ({

@@ -27,6 +27,7 @@ import { askHere } from './ask-here.ts';
 import { askObjects, imageLabel, objectsOf } from './ask-objects.ts';
 import { askSoftware, askVersions } from './ask-software.ts';
 import {
+  nothingGathered,
   type CheckReport,
   codeText,
   type Gathered,
@@ -117,10 +118,8 @@ async function checkVariant(
     askHere(asking, plan, code),
     registryOf(asking, plan),
     askObjects(asking, objectsOf(plan, where), quick ? objectMs.quick : objectMs.full, plan.confirmed),
-    quick ? nothingGathered() : slotsOf(asking, plan, where),
-    quick && !isPlainPython(plan, code)
-      ? nothingGathered()
-      : softwareOf(asking, plan, uses, { quick, image }),
+    quick ? nothingGathered : slotsOf(asking, plan, where),
+    quick && !isPlainPython(plan, code) ? nothingGathered : softwareOf(asking, plan, uses, { quick, image }),
     poolOf(asking, plan).then((pool) => pool.limits(plan)),
     sentImage(plan),
   ]);
@@ -152,7 +151,7 @@ async function checkVariant(
 
 async function registryOf(asking: Asking, { spec }: Plan): Promise<Gathered<ImageFact | undefined>> {
   const { image = '' } = spec.environment;
-  if (!/^(?:docker|oras):/i.test(image)) return await nothingGathered();
+  if (!/^(?:docker|oras):/i.test(image)) return nothingGathered;
   return await (await import('./ask-registry.ts')).askRegistry(asking, image, registryMs);
 }
 
@@ -183,7 +182,7 @@ async function softwareOf(
 ): Promise<Gathered<SoftwareFact | undefined>> {
   const isHere = poolTraits[spec.run.pool].runsHere;
   const image = copy === undefined ? spec.environment.image : path.resolve(asking.cwd, copy);
-  if (quick && (!isHere || image !== undefined || environment !== undefined)) return await nothingGathered();
+  if (quick && (!isHere || image !== undefined || environment !== undefined)) return nothingGathered;
   const usesGpu = spec.resources.gpus > 0 && uses.modules.some(({ name }) => usesTorch.test(name));
   const question = {
     image,
@@ -196,9 +195,6 @@ async function softwareOf(
   };
   return await askSoftware(asking, question, quick ? quickSoftwareMs : softwareMs);
 }
-
-const nothingGathered = (): Promise<Gathered<undefined>> =>
-  Promise.resolve({ facts: undefined, looked: [], unchecked: [] });
 
 /** The places of the keys in a job file. */
 const linesOfKeys =
@@ -246,7 +242,7 @@ async function sentImage({ spec, folder }: Plan): Promise<PlanFacts['image']> {
 async function slotsOf(asking: Asking, plan: Plan, where: Where): Promise<Gathered<SlotFacts | undefined>> {
   try {
     const facts = await (await poolOf(asking, plan)).slots(plan, where);
-    if (facts === undefined) return await nothingGathered();
+    if (facts === undefined) return nothingGathered;
     if (facts.isUnreadable === true) return { facts, looked: [], unchecked: [] };
     const { total, matching, free } = analyseSlots(facts);
     const said = `${matching} of ${total} match, ${free} with free resources now`;

@@ -53,6 +53,8 @@ export interface ObjectReport {
   unchecked?: Unchecked;
 }
 
+export const nothingGathered: Gathered<undefined> = { facts: undefined, looked: [], unchecked: [] };
+
 export const notChecked = <Facts>(facts: Facts, what: string, why: string): Gathered<Facts> => ({
   facts,
   looked: [],

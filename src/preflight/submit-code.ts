@@ -10,7 +10,7 @@ import {
   whereSet,
   wordsOf,
 } from '@updraft/htcondor/submit';
-import { applyRules, type Finding, type Found, shellQuote } from '@updraft/base';
+import { applyRules, type Finding, type Found, levelIf, shellQuote } from '@updraft/base';
 import {
   type CommandText,
   type JobCode,
@@ -54,28 +54,20 @@ export async function readSubmitCode(asking: Asking, file: string, facts: Submit
   const here = { existing, syntax: syntax.facts, notExecutable: new Set<string>() };
   const paths = all.some(isShared) ? [] : machinePaths(code);
   const hasImage = all.some((batch) => submittedImage(batch) !== undefined);
-  const each = [true, false].flatMap((isCertain): Finding[] => [
-    ...named('python-syntax', isCertain, syntaxErrors({ here }, isCertain)),
-    ...named(
-      'local-path',
-      isCertain && sharesNoFolder,
-      findLocalPaths(paths, here, { isCertain, hasImage }),
-    ).map((one) => ({
+  const found = [
+    ...named('python-syntax', syntaxErrors({ here })),
+    ...named('local-path', findLocalPaths(paths, here, hasImage)).map((one) => ({
       ...one,
+      level: levelIf(sharesNoFolder && one.level === 'error'),
       message: sharesNoFolder ? one.message : `${one.message}, unless the pool shares it with them`,
       fix: 'list it in transfer_input_files, and name it by its base name',
     })),
-  ]);
-  return { uses, findings: [...each, ...pythonDownloads(code)], unchecked: syntax.unchecked };
+  ];
+  return { uses, findings: [...found, ...pythonDownloads(code)], unchecked: syntax.unchecked };
 }
 
-const named = (rule: string, isCertain: boolean, found: readonly Found[]): Finding[] =>
-  found.map(({ place, ...one }) => ({
-    rule: isCertain ? rule : `${rule}-perhaps`,
-    level: isCertain ? 'error' : 'warning',
-    ...one,
-    ...place,
-  }));
+const named = (rule: string, found: readonly Found[]): Finding[] =>
+  found.map(({ place, level = 'error', ...one }) => ({ rule, level, ...one, ...place }));
 
 /** Whether its jobs may run where this machine's folders are. */
 const isShared = (batch: Batch): boolean =>

@@ -208,7 +208,8 @@ interface ScriptPath {
 }
 
 /** A path with at least one named part; not a division sign, a pattern or a switch of Windows. */
-const machinePath = /^(~[\w-]*(\/[\w.@ {}+-]+)*\/?|(\/[\w.@ {}+-]*[\w@}][\w.@ {}+-]*)+\/?)$/;
+const machinePath =
+  /^(~[\w-]*(\/[\w.@ {}+-]+)*\/?|(\/[\w.@ {}+-]*[\w@}][\w.@ {}+-]*)+\/?|[A-Z]:[\\/]{1,2}\w{3}[\w.@ {}+\\/-]*)$/;
 /** Files that every Linux has, and pieces of URLs. */
 const everywhere = /^\/(dev|proc|sys|bin|usr\/bin)(\/|$)/;
 /** Calls whose text is compared or matched, not opened. */

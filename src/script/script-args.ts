@@ -26,6 +26,10 @@ export interface ScriptArg {
   isNumber: boolean;
   /** Its literal choices. */
   choices?: string[];
+  /** What argparse makes of its value: `int`, or the name of a function. */
+  type?: string;
+  /** Takes one value that follows it, as far as its literal `nargs` and `action` show. */
+  takesOne?: true;
   line: number;
   by: 'argparse' | 'click' | 'argv' | 'hugging face';
   /** Read as a variable of that name, not as a part of `args`. */
@@ -140,6 +144,7 @@ function fromFlags(call: Call, by: 'argparse' | 'click'): ScriptArg {
   const named =
     literalText(keyword(call, 'dest')) ?? names.find((name) => by === 'click' && !name.startsWith('-'));
   const choices = keyword(call, 'choices');
+  const type = keyword(call, 'type')?.text;
   const isSwitch =
     /^(store_(true|false|const)|count|append_const|version|help)$|BooleanOptionalAction/.test(action) ||
     isTrue(keyword(call, 'is_flag'));
@@ -157,8 +162,12 @@ function fromFlags(call: Call, by: 'argparse' | 'click'): ScriptArg {
       (!isOptional && value === undefined && !/^[?*]$/.test(literalText(keyword(call, 'nargs')) ?? '')),
     isSwitch,
     ...((action === 'store_false' || (isSwitch && isTrue(given))) && { isOn: true as const }),
-    isNumber: /^(int|float)$/.test(keyword(call, 'type')?.text ?? '') || number.test(value ?? ''),
-    ...defined({ choices: choices && stringsIn(choices) }),
+    isNumber: /^(int|float)$/.test(type ?? '') || number.test(value ?? ''),
+    ...defined({ choices: literalText(choices) === undefined ? undefined : stringsIn(choices), type }),
+    ...(isOptional &&
+      !isSwitch &&
+      /^(store|append)?$/.test(action) &&
+      keyword(call, 'nargs') === undefined && { takesOne: true as const }),
     line: call.line,
     by,
     ...(by === 'click' && { isVariable: true as const }),

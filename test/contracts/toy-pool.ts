@@ -23,7 +23,6 @@ const traits: PoolTraits = {
   hasPlugins: false,
   needsImageHere: true,
   imageTools: [],
-  pathsInLines: false,
   ranksSlots: false,
   submitLines: submitFileLines,
 };

@@ -35,6 +35,44 @@ test('arguments of parsers that are not read are no error', () => {
   assert.deepEqual(broken('torchrun --nproc-per-node 2 train.py --lr 1'), []);
 });
 
+test('an option without its value, or with one that argparse refuses, is an error', () => {
+  const own = `${script}p.add_argument("-n", type=int)\np.add_argument("--mix", nargs="*", choices=["a"])
+p.add_argument("--opt", choices=["sgd", "adam"])\np.add_argument("--rate", type=float)
+p.add_argument("--fast", action="store_true")\np.add_argument("--own", action=Own)\n`;
+  const said = (command: string): string[] => broken(`python3 train.py ${command}`, { 'train.py': own });
+  for (const command of [
+    '--lr',
+    '--lr --seed 1',
+    '--lr > log',
+    '--rate high',
+    '--opt Adam',
+    '-n 1.5',
+    '-n index',
+  ])
+    assert.deepEqual(said(command), ['unknown-argument'], command);
+  for (const command of ['--lr -1', '--lr=', '--mix', '--mix b', '--fast --own', '--rate 1e-3', '--rate inf'])
+    assert.deepEqual(said(command), [], command);
+  for (const command of ['--opt "$OPT" --lr 1', '-n $(nproc)', '-n {index}', '--opt sgd 2>&1'])
+    assert.ok(!said(command).includes('unknown-argument'), command);
+  assert.deepEqual(broken('torchrun --standalone train.py --other'), ['unknown-argument']);
+  assert.deepEqual(broken('nohup python3 -u train.py --other'), ['unknown-argument']);
+});
+
+test('a variable that nothing sets is found', () => {
+  assert.deepEqual(broken('python3 train.py --seed $SEED'), ['unset-variable']);
+  assert.deepEqual(broken('python3 train.py --lr "${MY_LR}" --lr $MY_LR'), ['unset-variable']);
+  for (const command of [
+    'python3 train.py --seed $UPDRAFT_INDEX --lr ${LR:-1}',
+    'S=1 && python3 train.py --seed $S',
+    'for s in 1 2; do python3 train.py --seed $s; done',
+    "awk '{{print $NF}}' x",
+    'python3 train.py --lr \\$LR',
+    '. ./env.sh && python3 train.py --lr $LR',
+  ])
+    assert.deepEqual(broken(command), [], command);
+  assert.deepEqual(broken('python3 train.py --lr $LR', {}, 'env.LR = "1"\n'), []);
+});
+
 test('what init left open, virtual environments, `&` and notebooks are errors', () => {
   assert.deepEqual(broken('python3 train.py --lr CHANGE-ME'), ['placeholder']);
   assert.deepEqual(broken('source venv/bin/activate && python3 train.py'), ['activate']);
@@ -49,6 +87,7 @@ test('a file that hides a package, keys, one seed for several jobs, and a GPU th
   assert.deepEqual(broken('python3 train.py', { 'models/torch.py': '' }), []);
   assert.deepEqual(broken('python3 train.py', { '.env': 'KEY=1' }), ['key-file']);
   assert.deepEqual(broken('python3 train.py --seed 1', {}, '[run]\njobs = 3\n'), ['same-seed']);
+  assert.deepEqual(broken('python3 train.py --seed index', {}, '[run]\njobs = 3\n'), ['same-seed']);
   assert.deepEqual(broken('python3 train.py --seed {index}', {}, '[run]\njobs = 3\n'), []);
   const gpu = { 'train.py': 'model.cuda()\n' };
   assert.deepEqual(broken('python3 train.py', gpu), ['no-gpu']);

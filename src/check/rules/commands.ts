@@ -1,5 +1,7 @@
 import path from 'node:path';
 import { type Found, nearest, type Rule } from '@updraft/base';
+import type { ScriptArg } from '../../script/script-args.ts';
+import { programsOf } from '../code/read-code.ts';
 import type { CodeFacts, PlanFacts } from '../facts.ts';
 
 type CommandFacts = PlanFacts & CodeFacts;
@@ -31,7 +33,7 @@ export const commandRules: Rule<CommandFacts>[] = [
   ofCommand(
     'unknown-argument',
     'error',
-    'The command has an argument that the script does not take.',
+    'The command has an argument that the script does not take, or one without its value or with a wrong one.',
     unknownArguments,
   ),
   ofCommand(
@@ -85,10 +87,29 @@ export const commandRules: Rule<CommandFacts>[] = [
     'warning',
     'Several jobs have one seed, so they compute the same.',
     ({ plan: { jobs, spec } }) => {
-      const [seed] = /--?(?:manual[-_]?)?seed[= ]\d+/i.exec(spec.train.command) ?? [];
+      const [seed, flag = ''] =
+        /(--?(?:manual[-_]?)?seed[= ])(?:\d+|index|job)\b/i.exec(spec.train.command) ?? [];
       return seed === undefined || jobs.length < 2 || Object.keys(spec.run.matrix).length > 0
         ? []
-        : [[`${jobs.length} jobs have \`${seed}\` and compute the same`, `write \`--seed {index}\``]];
+        : [[`${jobs.length} jobs have \`${seed}\` and compute the same`, `write \`${flag}{index}\``]];
+    },
+  ),
+  ofCommand(
+    'unset-variable',
+    'warning',
+    'The command uses a variable of the shell that nothing in the job file sets.',
+    ({ plan, code }) => {
+      const { command, env, secrets } = plan.spec.train;
+      if (code.commands.some(({ words: [word = ''] }) => /^(source|\.|eval|read)$/.test(word))) return [];
+      const isSet = (name: string): boolean =>
+        name in { ...env, ...secrets } || inJobs.test(name) || new RegExp(`\\b${name}(=| in )`).test(command);
+      const plain = command.replaceAll(/'[^']*'|\\./g, '').replaceAll(/\$\{(\w+)\}/g, '$$$1 ');
+      return [...new Set(plain.match(/(?<=\$)[A-Za-z_]\w*/g))]
+        .filter((name) => !isSet(name))
+        .map((name) => [
+          `nothing in the job file sets \`$${name}\``,
+          `write env.${name} = "…" in [train], or {${name.toLowerCase()}} for a parameter of [run.matrix]`,
+        ]);
     },
   ),
   ofCommand('key-file', 'warning', 'A file that usually holds keys is sent with the job.', ({ plan }) =>
@@ -119,6 +140,10 @@ export const commandRules: Rule<CommandFacts>[] = [
   ),
 ];
 
+/** Variables that machines, schedulers and Updraft set. */
+const inJobs =
+  /^(?:HOME|USER|TMPDIR|HOSTNAME|SHELL|RANK|[A-Z]*P(?:ATH|WD)|(?:UPDRAFT|SLURM|OSG|CUDA|MASTER|WORLD|_CONDOR)_\w+)$/;
+
 /** Packages that every training imports. */
 const packages = /^(torch|torchvision|numpy|transformers|datasets|random|typing|logging)\.py$/;
 
@@ -138,19 +163,46 @@ function unknownArguments({ code: { commands, files } }: CommandFacts): Said[] {
   if (args.length === 0 || isOpen || scripts.some(({ text }) => otherParser.test(text))) return [];
   const known = ['-h', '--help', ...args.flatMap(({ flags }) => flags)];
   return commands.flatMap(({ words }): Said[] => {
-    const [program = '', ...rest] = words;
+    const program = programsOf(words).at(-1) ?? '';
+    const rest = words.slice(words.indexOf(program) + 1);
     const at = rest.findIndex((word) => scripts.some(({ file }) => path.posix.normalize(word) === file));
-    if (!/^python[\d.]*$/.test(program) || at < 0) return [];
-    return rest
-      .slice(at + 1)
-      .map((word) => word.replace(/=.*$/s, ''))
-      .filter((word) => /^--[A-Za-z]/.test(word) && !known.some((flag) => flag.startsWith(word)))
-      .map((word) => {
-        const close = nearest(word, known);
-        return [
-          `${rest[at] ?? ''} takes no \`${word}\`${close === undefined ? '' : `; did you mean \`${close}\`?`}`,
+    if (!/^(python[\d.]*|torchrun)$/.test(program) || at < 0) return [];
+    const end = rest.findIndex((word) => /^\d*[<>]/.test(word));
+    const given = rest.slice(at + 1, end < 0 ? undefined : end);
+    return given.flatMap((word, index): Said[] => {
+      const [flag = '', value = given[index + 1]] = word.split(/=(.*)/s);
+      if (!/^--?[A-Za-z]/.test(flag)) return [];
+      const own = args.filter(({ flags }) => flags.includes(flag));
+      const refused = own.map((arg) => refusal(arg, value));
+      if (own.length > 0)
+        return refused.includes(undefined)
+          ? []
+          : [
+              [
+                `${rest[at] ?? ''}: \`${flag}\` ${refused[0] ?? ''}`,
+                `write \`${flag} VALUE\` in the command`,
+              ],
+            ];
+      if (!flag.startsWith('--') || known.some((one) => one.startsWith(flag))) return [];
+      const close = nearest(flag, known);
+      return [
+        [
+          `${rest[at] ?? ''} takes no \`${flag}\`${close === undefined ? '' : `; did you mean \`${close}\`?`}`,
           `write one of its arguments: ${known.slice(2, 12).join(', ')}`,
-        ];
-      });
+        ],
+      ];
+    });
   });
+}
+
+/** Why argparse refuses what follows an option; undefined if it does not, or nobody knows. */
+function refusal({ takesOne, type = '', choices = [] }: ScriptArg, value = '--end'): string | undefined {
+  if (takesOne === undefined) return undefined;
+  if (/^--?[A-Za-z]\S*$/.test(value)) return 'needs a value';
+  if (/[$`{*?]/.test(value)) return undefined;
+  if (type === 'int' && !/^[-+]?\d[\d_]*$/.test(value)) return `takes a whole number, not ${value}`;
+  if (type === 'float' && !/^[-+]?(?:[\d.]|inf|nan)/i.test(value)) return `takes a number, not ${value}`;
+  return /^(str)?$/.test(type) && choices.length > 0 && !choices.includes(value)
+    ? `takes ${choices.join(', ')}, not ${value}`
+    : undefined;
 }

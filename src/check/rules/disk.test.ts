@@ -22,7 +22,7 @@ test('a disk that cannot hold the object is an error with the disk to request', 
 
 test('a disk that holds the archive but not its contents is a warning that lists every part', () => {
   const [only] = found(10e9, '20 GB');
-  assert.deepEqual([only?.rule, only?.level], ['disk-tight', 'warning']);
+  assert.deepEqual([only?.rule, only?.level], ['disk-too-small', 'warning']);
   assert.match(
     only?.message ?? '',
     /31 GB needed \(1 GB for outputs, checkpoints and logs .*30 GB for data\.d/,
@@ -33,7 +33,7 @@ test('an image that is sent takes disk, too', () => {
   const image = { path: '/x.sif', isThere: true, bytes: 8e9 };
   assert.deepEqual(found(1e9, '5 GB', {}), []);
   assert.equal(found(1e9, '5 GB', { image })[0]?.rule, 'disk-too-small');
-  assert.equal(found(1e9, '10 GB', { image })[0]?.rule, 'disk-tight');
+  assert.equal(found(1e9, '10 GB', { image })[0]?.level, 'warning');
 });
 
 test('an image that every job fetches by its URL takes disk, and so does a packed environment', () => {

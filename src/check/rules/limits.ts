@@ -2,6 +2,7 @@ import {
   formatSize,
   type Found,
   isShardList,
+  levelIf,
   type Rule,
   type RuleResult,
   counted,
@@ -45,19 +46,17 @@ export const limitRules: Rule<PlanFacts>[] = [
     sameNames,
   ),
   rule(
-    'folder-name',
+    'web-page',
     'error',
-    "The name of the job's folder has a line break, which HTCondor refuses.",
+    'The URL of a data set is that of a web page that shows a file, not of the file.',
     ({ plan, where }) =>
-      !traitsOf(plan).pathsInLines || !/[\n\r]/.test(plan.folder)
-        ? undefined
-        : {
-            message:
-              `the folder ${JSON.stringify(plan.folder)} has a line ` +
-              `break in its name, which ${traitsOf(plan).title} refuses`,
-            fix: 'rename the folder, or move the job elsewhere',
-            place: where(),
-          },
+      plan.data
+        .filter(({ url }) => webPage.test(url))
+        .map(({ name, url }) => ({
+          message: `data.${name}: ${url} is a web page about a file`,
+          fix: 'write `resolve` or `raw` for `blob`; from a drive, download it here and name the file',
+          place: where('data', name, 'url'),
+        })),
   ),
   rule(
     'folder-shared',
@@ -77,22 +76,6 @@ export const limitRules: Rule<PlanFacts>[] = [
           },
   ),
   rule(
-    'memory-small',
-    'warning',
-    'The requested memory is less than the agent itself uses while data arrives.',
-    ({ plan, where }) => {
-      const { memoryBytes } = plan.spec.resources;
-      if (traitsOf(plan).runsHere || memoryBytes >= agentMemory) return [];
-      return {
-        message:
-          `memory = ${formatSize(memoryBytes)}: the agent uses up to ${formatSize(agentMemory)} ` +
-          'while data arrives, and pools that enforce memory limits stop jobs with less',
-        fix: `set memory = "${formatSize(agentMemory)}" or more in [resources]`,
-        place: where('resources', 'memory'),
-      };
-    },
-  ),
-  rule(
     'machine-lacks',
     'error',
     'A job requests more than this machine has, and would never start.',
@@ -102,21 +85,6 @@ export const limitRules: Rule<PlanFacts>[] = [
         fix: 'request less, or choose another pool in [run]',
         place: where('resources', words.split(' ')[0] ?? ''),
       })),
-  ),
-  rule(
-    'gpus',
-    'warning',
-    'A job requests more GPUs than the pool can provide soon.',
-    ({ plan, limits, where }) => {
-      const { gpus } = plan.spec.resources;
-      const good = limits?.recommendedGpus ?? Infinity;
-      if (gpus <= good) return [];
-      return {
-        message: `gpus = ${gpus}: on ${limits?.title ?? ''} jobs with more than ${good} wait long`,
-        fix: `set gpus = ${good} and run more jobs in parallel`,
-        place: where('resources', 'gpus'),
-      };
-    },
   ),
   rule(
     'pool-advice',
@@ -146,10 +114,13 @@ export const limitRules: Rule<PlanFacts>[] = [
   ),
 ];
 
-const traitsOf = ({ spec }: PlanFacts['plan']): PoolTraits => poolTraits[spec.run.pool];
+/** Pages of Google Drive, Dropbox, OneDrive, Kaggle, GitHub and Hugging Face. */
+const webPage = new RegExp(
+  '^https?://(?:(?:drive|docs)\\.google\\.com/|1drv\\.ms/|onedrive\\.live\\.com/|www\\.kaggle\\.com/datasets/|' +
+    'www\\.dropbox\\.com/(?!.*dl=1)|(?:github\\.com|huggingface\\.co)/[^?]+/blob/(?!.*raw=true))',
+);
 
-/** Measured with transfers of several gigabytes. */
-const agentMemory = 250e6;
+const traitsOf = ({ spec }: PlanFacts['plan']): PoolTraits => poolTraits[spec.run.pool];
 
 const sizeOf = ({ expect }: PlannedData): number => expect.bytes ?? 0;
 const isNative = ({ method }: PlannedData): boolean => method === 'native';
@@ -247,19 +218,13 @@ export const diskRules: Rule<PlanFacts>[] = [
   rule(
     'disk-too-small',
     'error',
-    'The data, the image and the packed environment alone are larger than the requested disk.',
-    (facts) => {
-      const { least, asked } = needs(facts);
-      return asked >= least.bytes ? undefined : tooSmall(facts, 'cannot hold', least);
-    },
-  ),
-  rule(
-    'disk-tight',
-    'warning',
-    'The requested disk is less than data, unpacking, image, checkpoints and outputs are expected to take.',
+    'Data, image and environment do not fit the requested disk; a warning if what is unpacked and written does not.',
     (facts) => {
       const { least, likely, asked } = needs(facts);
-      return asked < least.bytes || asked >= likely.bytes ? undefined : tooSmall(facts, 'is tight', likely);
+      if (asked >= likely.bytes && asked >= least.bytes) return undefined;
+      const isSure = asked < least.bytes;
+      const found = isSure ? tooSmall(facts, 'cannot hold', least) : tooSmall(facts, 'is tight', likely);
+      return { ...found, level: levelIf(isSure) };
     },
   ),
 ];

@@ -94,7 +94,7 @@ test('a folder instead of an object is an error', () => {
 });
 
 test('an object on a single server is a note, unless it is a plain web server', () => {
-  assert.deepEqual(rules([cache(1), { host: 'cache-2', kind: 'cache' }]), ['one-server']);
+  assert.deepEqual(rules([cache(1), { host: 'cache-2', kind: 'cache' }]), []);
   const plain: ServerFact = { host: 'www.example.org', kind: 'plain', status: 200, bytes: 100 };
   assert.deepEqual(rules([plain], { url: 'https://www.example.org/x.tar' }), []);
 });

@@ -88,20 +88,6 @@ export const objectRules: Rule<ObjectFacts>[] = [
     each(differing),
   ),
   rule(
-    'one-server',
-    'note',
-    'Only one server answers for an object: if it fails, every job fails.',
-    each(({ label, servers, url }) => {
-      const [only, ...others] = servers.filter((server) => hasObject(server) || server.copy === 'none');
-      if (only === undefined || others.length > 0 || /^(https?|file):/i.test(url)) return undefined;
-      if (servers.length > 1 && servers.some(({ status }) => status === 404)) return undefined;
-      return {
-        message: `${label}: only ${only.host} answers, of ${counted(servers.length, 'server')} named`,
-        fix: 'try `updraft stat` again later; jobs use other servers as soon as they are back',
-      };
-    }),
-  ),
-  rule(
     'manifest-missing',
     'error',
     'The manifest of an object is missing or invalid.',

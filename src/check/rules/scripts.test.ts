@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { applyRules } from '@updraft/base';
 import { someFacts } from '../../../test/check/facts.ts';
-import { scriptFileRules } from './scripts.ts';
+import { localPathRules, scriptFileRules } from './scripts.ts';
 
 const rules = scriptFileRules.filter(({ name }) => name === 'processes');
 
@@ -27,6 +27,51 @@ test('processes that do not fit the GPUs or cores are named, and what to write',
   assert.match(said('processes = 4', 'gpus = 2\ncpus = 8'), /4 processes share 2 GPUs.*processes = "gpus"/);
   assert.match(said('processes = 4', 'cpus = 2'), /4 processes share 2 cores.*cpus = 4/);
   assert.equal(said('', 'gpus = 1'), '');
+});
+
+test('a launcher with more processes than GPUs or cores is named', () => {
+  const launch = (options: string, resources: string): string => {
+    const text = `name = "x"\n[train]\ncommand = "torchrun ${options} train.py"\noutputs = ["m"]\n[resources]\n`;
+    const facts = {
+      ...someFacts(text + resources),
+      here: { syntax: [], notExecutable: new Set(), existing: new Set() },
+    };
+    return applyRules(rules, facts as never)
+      .map(({ message, fix }) => `${message}: ${fix}`)
+      .join();
+  };
+  assert.match(launch('--nproc_per_node=4', 'gpus = 1\ncpus = 4'), /4 processes share 1 GPU: write gpus = 4/);
+  assert.match(launch('--nproc-per-node 4', 'cpus = 1'), /4 processes share 1 core/);
+  assert.equal(launch('--nproc-per-node 4', 'gpus = 4\ncpus = 4'), '');
+  assert.equal(launch('--nproc-per-node gpu', 'gpus = 4\ncpus = 4'), '');
+});
+
+/** The rules about paths that a command breaks, and what they advise. */
+function pathsOf(command: string, { more = '', existing = [] as string[], code = '' } = {}): string[] {
+  const text = `name = "x"\n[train]\ncommand = ${JSON.stringify(command)}\noutputs = ["m"]\n${more}`;
+  const here = { syntax: [], notExecutable: new Set<string>(), existing: new Set(existing) };
+  const facts = { ...someFacts(text, { 'train.py': code }), here };
+  return applyRules([...scriptFileRules, ...localPathRules], facts).map(
+    ({ level, rule, fix }) => `${level} ${rule}: ${fix}`,
+  );
+}
+
+test('paths of the machine that submits are found in a command, whatever the pool', () => {
+  const write = 'error script-missing: write train.py in the command';
+  assert.deepEqual(pathsOf('python3 /root/train.py'), [write]);
+  assert.deepEqual(pathsOf('python3 /root/train.py', { existing: ['/root/train.py'] }), []);
+  assert.deepEqual(pathsOf('python3 /app/train.py', { more: '[environment]\nimage = "x.sif"\n' }), []);
+  assert.deepEqual(pathsOf('python3 /opt/tool/run.py'), []);
+  const own = '/project/train.py';
+  assert.deepEqual(pathsOf(`python3 ${own}`, { existing: [own] }), []);
+  assert.match(pathsOf('cd /data && python3 train.py').join(), /^warning local-path: remove the `cd`/);
+  assert.deepEqual(pathsOf('cd "$DATA" && python3 train.py'), []);
+  assert.match(pathsOf('python3 train.py --data C:\\\\Users\\\\me').join(), /^error local-path: send it/);
+  const code = 'data = open(r"D:\\data\\x.csv")\nprint("L:\\n")\n';
+  assert.match(
+    pathsOf('python3 train.py', { code }).join(),
+    /^warning local-path: send it[^,]*, or[^,]*, and[^,]*$/,
+  );
 });
 
 test('processes of the agent are not combined with a launcher', () => {

@@ -1,6 +1,6 @@
 import path from 'node:path';
-import { anyOf, counted, type Found, nearest, type Rule, rule } from '@updraft/base';
-import { programsOf, machinePaths, type MachinePath, mentions } from '../code/read-code.ts';
+import { anyOf, counted, type Found, levelIf, nearest, type Rule, rule } from '@updraft/base';
+import { programsOf, machinePaths, type MachinePath, mentions, type NamedFile } from '../code/read-code.ts';
 import type { CodeFacts, HereFacts, PlanFacts } from '../facts.ts';
 import { parameterVariable } from '../../job/expand.ts';
 import { processesOf } from '../../job/job.ts';
@@ -9,14 +9,11 @@ import { parametersOf } from '../../job/matrix.ts';
 
 /** Rules about the scripts that a job sends and runs. */
 export const scriptFileRules: Rule<PlanFacts & CodeFacts & HereFacts>[] = [
-  rule('python-syntax', 'error', 'Python cannot parse a file that the job runs or imports.', (facts) =>
-    syntaxErrors(facts, true),
-  ),
   rule(
-    'python-syntax-perhaps',
-    'warning',
-    "The Python of this machine cannot parse a file that the job runs; the job's may be newer, or Python 2.",
-    (facts) => syntaxErrors(facts, false),
+    'python-syntax',
+    'error',
+    "Python cannot parse a file that the job runs or imports; a warning where the job's may be newer, or Python 2.",
+    syntaxErrors,
   ),
   rule(
     'not-executable',
@@ -27,14 +24,8 @@ export const scriptFileRules: Rule<PlanFacts & CodeFacts & HereFacts>[] = [
   rule(
     'file-not-sent',
     'error',
-    'The job runs or imports a file that lies beside the job file but is not in train.files.',
-    (facts) => notSent(facts, true),
-  ),
-  rule(
-    'file-not-sent-perhaps',
-    'warning',
-    'A command names a file that lies beside the job file but is not in train.files.',
-    (facts) => notSent(facts, false),
+    'The job runs or imports, a warning if its command names, a file beside the job file that is not in train.files.',
+    notSent,
   ),
   rule(
     'script-missing',
@@ -58,14 +49,20 @@ const usesSeveral = /\bDataParallel\(|\bdevice_map\b|\bpipeline\.? ?parallel\b|\
 function misfitOfProcesses({ plan, code, where }: PlanFacts & CodeFacts): Found[] {
   const { train, resources } = plan.spec;
   const { cpus, gpus } = resources;
-  const count = processesOf(train, resources);
+  const asked = processesOf(train, resources);
+  const launched = code.commands.flatMap(({ words }) =>
+    Number(
+      /--(?:nproc[-_]per[-_]node|num[-_]processes|num[-_]gpus)[= ](\d+)/.exec(words.join(' '))?.[1] ?? 1,
+    ),
+  );
+  const count = Math.max(asked, ...launched);
   const found = code.texts.map((text) => launcher.exec(text)?.[0]).find((name) => name !== undefined);
   const say = (message: string, fix: string): Found[] => [
     { message, fix, place: where('train', train.processes === undefined ? 'command' : 'processes') },
   ];
-  if (count > 1 && found !== undefined)
+  if (asked > 1 && found !== undefined)
     return say(
-      `\`${found}\` starts processes of its own, in each of the ${count} that the agent starts`,
+      `\`${found}\` starts processes of its own, in each of the ${asked} that the agent starts`,
       'let the command start the script itself (python3 train.py), or remove `processes`',
     );
   if (train.processes === 'gpus' && gpus === 0)
@@ -74,7 +71,10 @@ function misfitOfProcesses({ plan, code, where }: PlanFacts & CodeFacts): Found[
       'write gpus = 2 in [resources], or a number',
     );
   if (gpus > 0 && count > gpus)
-    return say(`${count} processes share ${counted(gpus, 'GPU')}`, 'write processes = "gpus"');
+    return say(
+      `${count} processes share ${counted(gpus, 'GPU')}`,
+      asked > 1 ? 'write processes = "gpus"' : `write gpus = ${count} in [resources], or start ${gpus}`,
+    );
   if (count > cpus)
     return say(
       `${count} processes share ${counted(cpus, 'core')}`,
@@ -96,7 +96,11 @@ const makesNoFiles = new RegExp(
   `)})$`,
 );
 
-function missingScripts({ plan, code, here: { unsent = [] } }: PlanFacts & CodeFacts & HereFacts): Found[] {
+function missingScripts({
+  plan,
+  code,
+  here: { unsent = [], existing },
+}: PlanFacts & CodeFacts & HereFacts): Found[] {
   const sent = plan.files.map((file) => file.path);
   const known = [...sent, ...unsent.map(({ file }) => file)];
   const made = [...plan.data.map(({ into }) => into), ...plan.spec.train.outputs];
@@ -106,8 +110,11 @@ function missingScripts({ plan, code, here: { unsent = [] } }: PlanFacts & CodeF
   return own.slice(0, end < 0 ? undefined : end).flatMap(({ words, before, place }): Found[] => {
     const script = before === '||' ? undefined : scriptOf(words);
     if (script === undefined || script.startsWith('..') || known.includes(script)) return [];
+    // A path of an image or of a shared disk is not known here.
+    const isSent = sent.includes(path.posix.basename(script));
+    if (script.startsWith('/') && (mayHave(plan) || !isSent || existing.has(script))) return [];
     if (made.some((one) => one === '.' || `${script}/`.startsWith(`${one}/`))) return [];
-    const close = nearest(script, sent);
+    const close = isSent ? path.posix.basename(script) : nearest(script, sent);
     return [
       {
         message:
@@ -128,37 +135,38 @@ function scriptOf(words: readonly string[]): string | undefined {
   const at = rest.findIndex((word) => !word.startsWith('-'));
   const script = rest[at] ?? '';
   const isRun = rest.slice(0, Math.max(0, at)).every((option) => !/^-\w*[mc]$/.test(option));
-  return isRun && /^[\w.][\w./-]*\.(?:py|sh)$/.test(script) ? path.posix.normalize(script) : undefined;
+  return isRun && /^[\w./][\w./-]*\.(?:py|sh)$/.test(script) ? path.posix.normalize(script) : undefined;
 }
 
-function notSent({ plan, here: { unsent = [] } }: PlanFacts & HereFacts, isCertain: boolean): Found[] {
-  // An image may contain the user's own modules.
-  const { image, pixi } = plan.spec.environment;
-  const mayHave = image !== undefined || pixi !== undefined || plan.environment?.pack !== undefined;
-  const ofKind = unsent.filter(
-    ({ use }) => (use === 'runs' || (use === 'imports' && !mayHave)) === isCertain,
-  );
-  const files = [...new Set([...plan.spec.train.files, ...ofKind.map(({ file }) => file)])];
-  const list = `[${files.map((file) => JSON.stringify(file)).join(', ')}]`;
-  return ofKind.map(({ file, place }) => ({
-    message: `${file} is here, but not in train.files: the job will not find it`,
-    fix: isCertain
-      ? `send it: files = ${list} in [train]`
-      : `if the job reads it, send it: files = ${list} in [train]`,
-    place,
-  }));
+/** An image may contain the user's own scripts and modules. */
+const mayHave = ({ spec: { environment }, environment: packed }: PlanFacts['plan']): boolean =>
+  environment.image !== undefined || environment.pixi !== undefined || packed?.pack !== undefined;
+
+function notSent({ plan, here: { unsent = [] } }: PlanFacts & HereFacts): Found[] {
+  const isCertain = ({ use }: NamedFile): boolean => use === 'runs' || (use === 'imports' && !mayHave(plan));
+  return unsent.map((one) => {
+    const others = unsent.filter((other) => isCertain(other) === isCertain(one)).map(({ file }) => file);
+    const files = [...new Set([...plan.spec.train.files, ...others])];
+    return {
+      level: levelIf(isCertain(one)),
+      message: `${one.file} is here, but not in train.files: the job will not find it`,
+      fix:
+        `${isCertain(one) ? '' : 'if the job reads it, '}send it: ` +
+        `files = [${files.map((file) => JSON.stringify(file)).join(', ')}] in [train]`,
+      place: one.place,
+    };
+  });
 }
 
 /** Also for submit files. */
-export function syntaxErrors({ here: { syntax } }: HereFacts, isCertain: boolean): Found[] {
-  return syntax
-    .filter((one) => one.isCertain === isCertain)
-    .map(({ file, line, said, excerpt, python }) => ({
-      message: `${said}, says Python ${python}`,
-      fix: isCertain ? 'correct that line' : 'correct that line, unless the job has another Python',
-      place: { file, line },
-      excerpt,
-    }));
+export function syntaxErrors({ here: { syntax } }: HereFacts): Found[] {
+  return syntax.map(({ file, line, said, excerpt, python, isCertain }) => ({
+    level: levelIf(isCertain),
+    message: `${said}, says Python ${python}`,
+    fix: isCertain ? 'correct that line' : 'correct that line, unless the job has another Python',
+    place: { file, line },
+    excerpt,
+  }));
 }
 
 function notExecutable({ plan, code, here }: PlanFacts & CodeFacts & HereFacts): Found[] {
@@ -222,28 +230,39 @@ export const localPathRules: Rule<PathFacts>[] = [
   rule(
     'local-path',
     'error',
-    'A command, an argument or code names a path of this machine, but the job runs on another.',
-    (facts) => localPaths(facts, true),
-  ),
-  rule(
-    'local-path-perhaps',
-    'warning',
-    'Code names a path that workers hardly have, but in a line ' +
-      'that may never run, or of a machine that is not this one.',
-    (facts) => localPaths(facts, false),
+    'The job names a path that its worker does not have, or hardly has: a warning, also in a line that may never run.',
+    (facts) => [...localPaths(facts), ...leftFolders(facts)],
   ),
 ];
 
-function localPaths({ plan, code, where, here }: PathFacts, isCertain: boolean): Found[] {
+function localPaths({ plan, code, where, here }: PathFacts): Found[] {
   const traits = poolTraits[plan.spec.run.pool];
-  if (traits.runsHere || traits.sharesFolder) return [];
   const env = Object.entries(plan.spec.train.env).map(([name, value]) => ({
     value,
     place: where('train', 'env', name),
   }));
   const hasImage = plan.spec.environment.image !== undefined;
-  return findLocalPaths(machinePaths(code, { env, folder: plan.folder }), here, { isCertain, hasImage });
+  const isHere = traits.runsHere || traits.sharesFolder;
+  const paths = machinePaths(code, { env, folder: plan.folder });
+  return findLocalPaths(isHere ? paths.filter(isOfWindows) : paths, here, hasImage);
 }
+
+const isOfWindows = ({ text }: MachinePath): boolean => /^[A-Za-z]:/.test(text);
+
+/** `cd /data && python3 train.py`: what is sent is in the work folder. */
+const leftFolders = ({ plan, code: { commands, files } }: PathFacts): Found[] =>
+  commands.flatMap(({ words: [cd, folder = ''], place }, index) => {
+    const script = scriptOf(commands[index + 1]?.words ?? []);
+    const isLost = cd === 'cd' && /^[/~]/.test(folder) && files.some(({ file }) => file === script);
+    return !isLost || mayHave(plan)
+      ? []
+      : {
+          level: 'warning',
+          message: `\`cd ${folder}\` leaves the work folder, in which ${script ?? ''} is`,
+          fix: 'remove the `cd`: a command starts in the work folder',
+          place,
+        };
+  });
 
 const readFix =
   'send it with train.files, or make it a [data] table, and name it by its path in the work folder';
@@ -253,15 +272,16 @@ const writtenFix = 'write to a path in the work folder, and declare it in train.
 export function findLocalPaths(
   paths: readonly MachinePath[],
   { existing }: HereFacts['here'],
-  { isCertain, hasImage }: { isCertain: boolean; hasImage: boolean },
+  hasImage: boolean,
 ): Found[] {
-  return paths.flatMap(({ text, place, by, isWritten = false }) => {
+  return paths.flatMap((one) => {
+    const { text, place, by, isWritten = false } = one;
     const isThere = existing.has(text);
-    const isHome = /^(?:~|\$\{?HOME\}?|\/home|\/Users)\//.test(text) && !hasImage;
-    if (!isThere && !isHome && (by !== 'default' || hasImage)) return [];
+    const isHome = /^(?:~|\$\{?HOME\}?|\/home|\/Users|\/root)\//.test(text) && !hasImage;
+    const isForeign = isHome || isOfWindows(one);
+    if (!isThere && !isForeign && (by !== 'default' || hasImage)) return [];
     // A folder like /data may exist on workers, too; code may be in a branch that never runs.
     const isTop = /^\/[^/]+\/?$/.test(text);
-    if ((isThere ? !isTop : isHome && by !== 'code') !== isCertain) return [];
     const whose = isThere
       ? 'is a path of this machine'
       : isHome
@@ -270,6 +290,7 @@ export function findLocalPaths(
     const how = by === 'default' ? ', the default of an argument that the command does not pass,' : '';
     return [
       {
+        level: levelIf(isThere ? !isTop : isForeign && by !== 'code'),
         message: `\`${text}\`${how} ${whose}: workers do not have it`,
         fix: isWritten ? writtenFix : readFix,
         place,

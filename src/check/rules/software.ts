@@ -8,6 +8,7 @@ import {
   type Rule,
   type RuleResult,
   rule,
+  levelIf,
 } from '@updraft/base';
 import { poolTraits } from '../../job/pool-traits.ts';
 import type { Use } from '../code/read-code.ts';
@@ -65,26 +66,15 @@ export const softwareRules: Rule<SoftwareFacts>[] = [
   rule(
     'tool-missing',
     'error',
-    'A command that the job runs is not in its image or on its machine.',
-    (facts) => missingUses(facts, true, missingTools),
+    'A command that the job runs is not in its image or on its machine; a warning if the job can do without it.',
+    (facts) => missingTools(facts).map(levelled),
   ),
   rule(
     'module-missing',
     'error',
-    'A Python module that the job imports is not in its image or on its machine.',
-    (facts) => missingUses(facts, true, missingModules),
-  ),
-  rule(
-    'tool-perhaps-missing',
-    'warning',
-    'A command that the job runs, but can do without, is not in its image or on its machine.',
-    (facts) => missingUses(facts, false, missingTools),
-  ),
-  rule(
-    'module-perhaps-missing',
-    'warning',
-    'A Python module that is imported only in a function or branch is not in its image or on its machine.',
-    (facts) => missingUses(facts, false, missingModules),
+    'A Python module that the job imports, a warning if only in a function or branch, is not in its image or on its ' +
+      'machine.',
+    (facts) => missingModules(facts).map(levelled),
   ),
   rule(
     'version-differs',
@@ -105,15 +95,10 @@ export const softwareRules: Rule<SoftwareFacts>[] = [
   ),
 ];
 
-function missingUses(
-  facts: SoftwareFacts,
-  isCertain: boolean,
-  inspect: (facts: SoftwareFacts) => (Use & Found)[],
-): Found[] {
-  return inspect(facts)
-    .filter((use) => use.isCertain === isCertain)
-    .map(({ message, fix, place }) => ({ message, fix, place }));
-}
+const levelled = ({ message, fix, place, isCertain }: Use & Found): Found => ({
+  ...{ message, fix, place },
+  level: levelIf(isCertain),
+});
 
 const at = ({ where, isImage }: { where: string; isImage: boolean }): string =>
   `${isImage ? 'in' : 'on'} ${where}`;
@@ -228,14 +213,8 @@ export const cudaRules: Rule<CudaFacts>[] = [
   rule(
     'cuda-driver',
     'error',
-    'The driver condition allows drivers of an older major version than the CUDA that PyTorch was built with.',
-    (facts) => driver(facts, ([env], [asked]) => asked < env),
-  ),
-  rule(
-    'cuda-driver-minor',
-    'warning',
-    'The driver condition is a minor version below the CUDA of PyTorch: most features work there, but not all.',
-    (facts) => driver(facts, ([env, minor], [asked, low]) => asked === env && low < minor),
+    'The driver condition allows older drivers than the CUDA of PyTorch needs; a warning for a minor version.',
+    driver,
   ),
   rule(
     'cuda-any-driver',
@@ -265,22 +244,23 @@ function buildOf({ software, plan }: CudaFacts): Build | undefined {
   return cuda === undefined ? undefined : { cuda, where: `in the Pixi environment ${locked.environment}` };
 }
 
-type Version = [major: number, minor: number];
-
-function driver(facts: CudaFacts, isBad: (environment: Version, asked: Version) => boolean): RuleResult {
+function driver(facts: CudaFacts): RuleResult {
   const { gpus, gpu } = facts.plan.spec.resources;
   const build = buildOf(facts);
   if (build === undefined || gpus === 0 || gpu?.cuda === undefined) return [];
-  const [environment, asked] = [versionOf(build.cuda), versionOf(gpu.cuda)];
-  if (environment === undefined || asked === undefined || !isBad(environment, asked)) return [];
+  const [major, minor] = versionOf(build.cuda);
+  const [asked, low] = versionOf(gpu.cuda);
+  if (!(asked < major || (asked === major && low < minor))) return [];
   return {
+    level: levelIf(asked < major),
     message: `gpu.cuda = "${gpu.cuda}", but PyTorch ${build.where} is built with CUDA ${build.cuda}`,
     fix: `set gpu = { cuda = "${build.cuda}" } in [resources]`,
     place: facts.where('resources', 'gpu', 'cuda'),
   };
 }
 
-function versionOf(text: string): Version | undefined {
-  const [, major, minor] = /^(\d+)\.(\d+)/.exec(text) ?? [];
-  return major === undefined || minor === undefined ? undefined : [Number(major), Number(minor)];
+/** Neither number of what is no version is less than another. */
+function versionOf(text: string): [major: number, minor: number] {
+  const [major = NaN, minor = NaN] = text.split('.').map(Number);
+  return [major, minor];
 }

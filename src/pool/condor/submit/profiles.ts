@@ -84,7 +84,6 @@ function profileOf({ name, title, hosts, advice, sharedFolders, chirp, ...file }
       nativeFileBytes: limits.file,
       recommendedObjectBytes: limits.objectAdvised,
       maxObjectBytes: limits.object,
-      recommendedGpus: limits.gpusAdvised,
       durations: classes(durations),
       durationAttribute: durations?.attribute,
       gpuDurations: classes(gpuDurations),
