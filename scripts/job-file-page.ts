@@ -103,6 +103,7 @@ const examples: Record<string, string> = {
   'search.steps': '[100, 300, 900]',
   'search.eta': '3',
   'search.seed': '0',
+  'search.sampler': '"next.py"',
   'results.smaller_is_better': '["latency", "energy"]',
   'results.larger_is_better': '["time_saved"]',
   'pool.agent': '"common"',

@@ -460,6 +460,9 @@ export const searchSchema = table('a table with ranges and metric', {
   steps: budgets('steps').describe('Rungs in steps, instead of epochs.'),
   eta: count('a whole number', 2, 100).default(3).describe('At a rung, one in this many goes on: the best.'),
   seed: count('a whole number', 0).default(0).describe('Another seed draws other trials.'),
+  sampler: path('the name of a Python file, like "next.py"')
+    .optional()
+    .describe('A Python file of yours that prints the parameters of trials, instead of our drawing them.'),
 }).describe('A search: trials instead of a matrix, of which the worse ones are stopped early.');
 
 /** The user's file: the one source of its types, defaults, descriptions and JSON Schema. */

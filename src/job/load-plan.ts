@@ -191,12 +191,13 @@ async function collectFiles(
 }
 
 /** The files beside the job file that a spec names, each with its key. */
-function filesOf({ train, data, environment }: Spec): [KeyPath, string][] {
+function filesOf({ train, data, environment, search }: Spec): [KeyPath, string][] {
   const { pack, unpacker } = environment;
   const entries: [KeyPath, string][] = train.files.map((entry, index) => [['train', 'files', index], entry]);
   for (const { name, manifest } of data)
     if (manifest !== undefined && isInside(manifest) && !manifest.includes('://'))
       entries.push([['data', name, 'manifest'], manifest]);
+  if (search?.sampler !== undefined) entries.push([['search', 'sampler'], search.sampler]);
   if (unpacker !== undefined) entries.push([['environment', 'pixi_unpack'], unpacker]);
   if (pack?.manifest?.includes('://') === false)
     entries.push([['environment', 'pack', 'manifest'], pack.manifest]);

@@ -41,21 +41,21 @@ export function withTrials(source: SourceFile): SourceFile {
 const readSearch = ({ value }: SourceFile): Search | undefined =>
   searchSchema.safeParse(valueAt(value, ['search'])).data;
 
-/** `isUsed`: whether the job file has a placeholder of this name. */
-function trialsOf(search: Search, isUsed: (name: string) => boolean): Trial[] {
+/** `isUsed`: whether the job file has a placeholder of this name. `drawn`: by a sampler of the user's. */
+function trialsOf(search: Search, isUsed: (name: string) => boolean, drawn?: readonly Trial[]): Trial[] {
   const { ranges, trials = Infinity, seed } = search;
   if (searchMethod(search) === 'grid') return gridTrials(ranges).slice(0, trials);
   const [unit, budget] = budgetOf(search);
   const own = budget !== undefined && !Object.hasOwn(ranges, unit) && isUsed(unit) ? { [unit]: budget } : {};
-  return randomTrials(ranges, trials, seed).map((one) => ({ ...one, ...own }));
+  return (drawn ?? randomTrials(ranges, trials, seed)).map((one) => ({ ...one, ...own }));
 }
 
 /** Epochs or steps of a whole training. */
 const budgetOf = ({ epochs, steps }: Search): [unit: string, budget: number | undefined] =>
   steps === undefined ? ['epochs', epochs?.at(-1)] : ['steps', steps.at(-1)];
 
-/** The plan of a search whose first `before` trials are its jobs, with `more` added. */
-export function withMoreTrials(plan: Plan, before: number, more: number): Plan {
+/** The plan of a search whose first `before` trials are its jobs, with `more` added: those `drawn`, or else ours. */
+export function withMoreTrials(plan: Plan, before: number, more: number, drawn?: readonly Trial[]): Plan {
   const search = searchOf(plan);
   const [trials, size] = [before + more, spaceSize(search.ranges)];
   if (trials > size)
@@ -69,22 +69,41 @@ export function withMoreTrials(plan: Plan, before: number, more: number): Plan {
       about: plan.file,
     });
   const isUsed = (name: string): boolean => Object.hasOwn(plan.jobs[0]?.parameters ?? {}, name);
-  const matrix = { [group]: trialsOf({ ...search, trials }, isUsed) };
+  const all = trialsOf({ ...search, trials }, isUsed, drawn);
   const { overrides = { with: [], set: [] }, spec } = plan;
-  const longer = { ...spec, search: { ...search, trials }, run: { ...spec.run, matrix } };
-  const rungs = defined({ rungs: rungsOf(spec) });
-  const until = plan.jobs.some((job) => job.rungs?.until !== undefined) ? 1 : undefined;
-  const added = listJobs(longer.run)
-    .slice(before)
-    .map((job) => untilRung({ ...fillJob(spec.train, job), ...rungs }, until));
   return {
-    ...plan,
-    spec: longer,
-    jobs: [...plan.jobs.slice(0, before), ...added],
+    ...withTrialsFrom(
+      { ...plan, spec: { ...spec, search: { ...search, trials } } },
+      before,
+      all.slice(-more),
+    ),
     // So that the job file still describes the run.
     overrides: { ...overrides, set: [...overrides.set, `search.trials=${trials}`] },
   };
 }
+
+/** The plan with these trials after the first `before` of its jobs. */
+function withTrialsFrom(plan: Plan, before: number, trials: readonly Trial[]): Plan {
+  const first = plan.jobs.slice(0, before);
+  const matrix = { [group]: [...first.map(({ parameters }) => parameters), ...trials] };
+  const spec = { ...plan.spec, run: { ...plan.spec.run, matrix } };
+  const rungs = defined({ rungs: rungsOf(spec) });
+  const until = plan.jobs.some((job) => job.rungs?.until !== undefined) ? 1 : undefined;
+  const added = listJobs(spec.run)
+    .slice(before)
+    .map((job) => untilRung({ ...fillJob(spec.train, job), ...rungs }, until));
+  return { ...plan, spec, jobs: [...first, ...added] };
+}
+
+/** The plan with the trials that a sampler has drawn, if one has, instead of ours. */
+export const withDrawnTrials = (plan: Plan, drawn: readonly Trial[] | undefined): Plan =>
+  drawn === undefined
+    ? plan
+    : withTrialsFrom(
+        plan,
+        0,
+        drawn.map((one) => ({ ...plan.jobs[0]?.parameters, ...one })),
+      );
 
 /** The plan in which these trials train `times` as long as any so far, and none of them is stopped. */
 export function withLargerBudget(plan: Plan, chosen: readonly string[], times: number): Plan {

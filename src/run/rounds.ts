@@ -17,10 +17,12 @@ import {
 } from '@updraft/account/journal';
 import { nextBatch, placesOf, trialsAtRung } from '@updraft/account/recovery';
 import { type Plan, type PlannedFile, rungsOf } from '../job/plan.ts';
+import type { Job } from '../job/job.ts';
 import type { Train } from '../job/spec.ts';
 import { judgeRound, withLargerBudget, withMoreTrials } from '../job/search-trials.ts';
 import { joinVariants, variantsOf } from '../job/variants.ts';
 import { type Pool, readPlan, type ResourceChange, roundPlan } from '../pool/pool.ts';
+import { askSampler } from './ask-sampler.ts';
 import { copyFiles, writePlan, writeRendered } from './create-run.ts';
 import { readRunState } from './run-states.ts';
 import { isAdopted } from '../pool/htcondor.ts';
@@ -171,6 +173,7 @@ function correctedPlan(last: Plan, now: Plan): Plan {
 export interface RoundContext {
   clock: Clock;
   pid: number;
+  signal?: AbortSignal | undefined;
 }
 
 /** Runs `action` while no other process starts a round; first submits a round whose process died before it could. */
@@ -358,23 +361,28 @@ export async function retryRun(
 }
 
 /** More trials of a search; or the best of those that have ended, with `times` the largest budget. */
-export type Extension = { trials: number } | { top: number; times: number };
+export type Extension =
+  | { trials: number; drawn?: Job['parameters'][] | undefined }
+  | { top: number; times: number };
 
-/** The plan of an extended search, and the jobs that it starts. */
+/** The plan of an extended search, and the jobs that it starts. A sampler is asked for those that nobody has drawn. */
 export async function planExtension(
   runFolder: string,
   state: RunState,
   asked: Extension,
-): Promise<{ extended: Plan; jobs: Plan['jobs'] }> {
+  { signal }: Pick<RoundContext, 'signal'>,
+): Promise<{ extended: Plan; jobs: Plan['jobs']; asked: Extension }> {
   const last = await roundPlan(runFolder, state.rounds);
   if ('top' in asked) {
     const best = bestTrials(state, last).slice(0, asked.top);
     const extended = withLargerBudget(last, best, asked.times);
-    return { extended, jobs: extended.jobs.filter(({ id }) => best.includes(id)) };
+    return { extended, jobs: extended.jobs.filter(({ id }) => best.includes(id)), asked };
   }
-  const extended = withMoreTrials(last, state.jobs.length, asked.trials);
+  const { trials } = asked;
+  const drawn = asked.drawn ?? (await askSampler(last, trials, state.jobs, { signal }));
+  const extended = withMoreTrials(last, state.jobs.length, trials, drawn);
   if (!state.jobs.some(({ isKeptBack }) => isKeptBack))
-    return { extended, jobs: extended.jobs.slice(state.jobs.length) };
+    return { extended, jobs: extended.jobs.slice(state.jobs.length), asked: { trials, drawn } };
   throw new Fault('usage', `trials of ${state.run} still wait for its canary or next round`, {
     fix: 'add more once `updraft status` shows that they are queued',
     about: runFolder,
@@ -400,7 +408,7 @@ export async function extendSearch(
   context: RoundContext,
 ): Promise<string[]> {
   return await withRounds(runFolder, pool, context, async (state) => {
-    const { extended, jobs: meant } = await planExtension(runFolder, state, asked);
+    const { extended, jobs: meant } = await planExtension(runFolder, state, asked, context);
     const jobs = meant.map(({ id }) => id);
     const how = 'top' in asked ? `--top ${asked.top} --budget ${asked.times}x` : `--trials +${asked.trials}`;
     const why = `asked for with updraft retry ${how}`;

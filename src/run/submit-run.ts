@@ -14,8 +14,9 @@ import {
 } from '@updraft/account/recovery';
 import { poolTraits } from '../job/pool-traits.ts';
 import { type Plan, rungsOf } from '../job/plan.ts';
-import { inRounds } from '../job/search-trials.ts';
+import { inRounds, withDrawnTrials } from '../job/search-trials.ts';
 import { type Pool, type Round, readPlan } from '../pool/pool.ts';
+import { askSampler } from './ask-sampler.ts';
 import {
   createRun,
   newRunName,
@@ -87,7 +88,8 @@ async function create(
   const run = newRunName(plan, clock);
   const canary = batchesFor(plan, options.canary);
   const first = canary && firstBatch(plan, canary[0] ?? 0);
-  return await withPackedData(await withExperience(plan, pool), run, options, async (packed) => {
+  const drawn = withDrawnTrials(plan, await askSampler(plan, plan.jobs.length, [], options));
+  return await withPackedData(await withExperience(drawn, pool), run, options, async (packed) => {
     const rendering = await pool.render(packed, run, first);
     const folder = await createRun(packed, rendering.files, version, clock, run, canary);
     const ahead = first === undefined ? '' : `; ${first.jobs.length} of ${plan.jobs.length} jobs go ahead`;

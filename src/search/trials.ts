@@ -24,6 +24,14 @@ export const spaceSize = (ranges: Readonly<Record<string, SearchRange>>): number
 const sizeOf = (range: SearchRange): number =>
   isList(range) ? range.length : range.int === undefined ? Infinity : range.int[1] - range.int[0] + 1;
 
+/** Whether a value that someone else has drawn is one of the range. */
+export function isInRange(range: SearchRange, value: unknown): boolean {
+  if (isList(range)) return range.some((one) => one === value);
+  const [low, high] = range.log ?? range.uniform ?? range.int ?? [0, -1];
+  const isWhole = range.int === undefined || Number.isInteger(value);
+  return typeof value === 'number' && low <= value && value <= high && isWhole;
+}
+
 /** Every combination, the last parameter changing fastest; ranges that have no end are left out. */
 export function gridTrials(ranges: Readonly<Record<string, SearchRange>>): Trial[] {
   return Object.entries(ranges).reduce<Trial[]>(

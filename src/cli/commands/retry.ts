@@ -6,6 +6,7 @@ import { Fault } from '@updraft/account/fault';
 import { describeParameters } from '@updraft/account/parameters';
 import { loadPlan } from '../../job/load-plan.ts';
 import type { Plan } from '../../job/plan.ts';
+import { withDrawnTrials } from '../../job/search-trials.ts';
 import { type JobState, type RunState, stoppedEarly } from '@updraft/account/journal';
 import { openPool } from '../../pool/open-pool.ts';
 import {
@@ -151,13 +152,15 @@ async function extend(
   options: Options,
 ): Promise<void> {
   const { json, dryRun } = options;
-  const { jobs } = await planExtension(run.folder, state, request.asked);
+  // With what a sampler has drawn, so that it is not asked again.
+  const { jobs, asked } = await planExtension(run.folder, state, request.asked, cli);
   const names = jobs.map(({ id, parameters }) => `${id} (${describeParameters(parameters)})`);
   const what = 'top' in request.asked ? 'to go on' : 'to add';
   const shown = printable(firstFew(names, maxLabels));
   if (!json) cli.err(`${counted(jobs.length, 'trial')} ${what}${shown === '' ? '' : `: ${shown}`}\n`);
   const isQueued = jobs.length > 0 && !dryRun && (await isWanted(cli, 'Queue them?', options));
-  const queued = isQueued ? await extendSearch(run.folder, openPool(state.pool, cli), request, cli) : [];
+  const pool = openPool(state.pool, cli);
+  const queued = isQueued ? await extendSearch(run.folder, pool, { ...request, asked }, cli) : [];
   if (json) {
     const its = jobs.map(({ id, parameters }) => ({ job: id, parameters }));
     printJson(cli, { run: state.run, folder: run.folder, jobs: its, queued, released: [] });
@@ -241,10 +244,11 @@ async function planRetry(
   const selected = named.length === 0 ? state.jobs : state.jobs.filter((job) => named.includes(job));
   const lacking = await unfinishedJobs(folder, selected);
   const [first, last] = [await readPlan(folder), await roundPlan(folder, state.rounds)];
-  const comparing = load(first).then((loaded) => ({
-    loaded,
-    correction: compareJobFile(first, last, loaded),
-  }));
+  const comparing = load(first).then((now) => {
+    const drawn = last.jobs.map(({ parameters }) => parameters);
+    const loaded = withDrawnTrials(now, now.spec.search?.sampler === undefined ? undefined : drawn);
+    return { loaded, correction: compareJobFile(first, last, loaded) };
+  });
   const { loaded, correction } = await comparing.catch((error: unknown) => {
     if (selection.withNewFiles) throw error;
     // What became of the job file does not matter: the run has its plan and copies.

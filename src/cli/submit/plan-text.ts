@@ -115,7 +115,7 @@ const requirementLines = ({ spec }: Plan): string[] =>
 function searchLines({ jobs, spec, epochTime }: Plan): string[] {
   const { search, results } = spec;
   if (search === undefined) return [];
-  const { metric, direction, ranges, seed } = search;
+  const { metric, direction, ranges, seed, sampler } = search;
   const isLower = direction === undefined ? isLowerBetter(metric, results) : direction === 'minimize';
   const method = searchMethod(search);
   const drawn =
@@ -124,6 +124,9 @@ function searchLines({ jobs, spec, epochTime }: Plan): string[] {
     `${drawn} of ${Object.entries(ranges)
       .map(([name, range]) => `${name} (${describeRange(range)})`)
       .join(', ')}`,
+    ...(sampler === undefined
+      ? []
+      : [`  ${printable(sampler)} draws others in their place when the run is created`]),
     `${method} on ${printable(metric)}: ${isLower ? 'smaller' : 'larger'} is better` +
       (direction === undefined ? ' (by its name, or [results])' : ''),
   ];
