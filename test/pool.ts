@@ -74,14 +74,18 @@ export async function meetingPlace(poolHome: string): Promise<MeetingPlace> {
   return { here, onWorker: path.join(insideHome, path.relative(poolHome, here)) };
 }
 
-let agentThere: Promise<string> | undefined;
+/** By the pool's folder: test files that share a process may have pools of their own. */
+const agentsThere = new Map<string, Promise<string>>();
 
 /**
  * An agent for jobs of the pool that are not about its travel: a script that starts the built one in a folder that
  * workers see. Sending 50 MB and unpacking 100 MB would be most of what a short job costs. Not for jobs in an image.
  */
-export const agentOnWorkers = (pool: MiniPoolState, built: string): Promise<string> =>
-  (agentThere ??= placeAgent(pool.home, built));
+export function agentOnWorkers({ home: poolHome }: MiniPoolState, built: string): Promise<string> {
+  const known = agentsThere.get(poolHome) ?? placeAgent(poolHome, built);
+  agentsThere.set(poolHome, known);
+  return known;
+}
 
 async function placeAgent(poolHome: string, built: string): Promise<string> {
   const program = path.join(poolHome, 'run/updraft-agent');
