@@ -28,6 +28,16 @@ async function runWith(
   });
 }
 
+test('the launcher of a job repeats why the agent does not run', async (t) => {
+  const agent = '#!/bin/sh\necho "agent: GLIBC_2.28 not found" >&2\nexit 1\n';
+  const { code, said } = await runWith(t, launcherScript(), ['mkdir', 'gzip', 'mv', 'chmod'], agent);
+  assert.equal(code, 116);
+  assert.match(
+    said,
+    /the agent does not run here: agent: GLIBC_2\.28 not found; it needs glibc 2\.28 or newer/,
+  );
+});
+
 for (const [name, script] of Object.entries({ job: launcherScript(), plugin: pluginScript })) {
   test(`the ${name}'s launcher names the program that a bare machine lacks, and exits as environment-broken`, async (t) => {
     const bare = await runWith(t, script, []);

@@ -40,8 +40,8 @@ const unpack = [
 export const unpackAgentLines: readonly string[] = [
   has,
   ...unpack,
-  `./${agent} --version > .${agent}.version || {`,
-  '  echo "updraft: the agent does not run here: it needs glibc 2.28 or newer, as in Debian 10 or RHEL 8" >&2',
+  `why=$(./${agent} --version 2>&1 > .${agent}.version) || {`,
+  '  echo "updraft: the agent does not run here: $why; it needs glibc 2.28 or newer, as in Debian 10 or RHEL 8" >&2',
   `  exit ${exit}`,
   '}',
 ];
