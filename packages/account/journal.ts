@@ -14,6 +14,7 @@ export {
   type AgentEntry,
   type Entry,
   type FaultRecord,
+  type Load,
   type MetricScale,
   type Outcome,
   type Phase,

@@ -74,10 +74,10 @@ function plannedJobs(plan: Plan): Map<string, PlannedJob> {
   const cellOf = new Map(known.map(({ id }, at) => [id, cells[at]]));
   const rankOf = combinationNumbers(run.matrix);
   for (const { spec, data, jobs } of variantsOf(plan)) {
-    const { memoryBytes, gpus } = spec.resources;
+    const { memoryBytes, cpus, gpus } = spec.resources;
     const method = [...new Set(data.map((source) => source.method))].join('+');
     for (const { id, parameters } of jobs) {
-      const values = defined({ parameters: cellOf.get(id), name: names.get(id), directions, gpus });
+      const values = defined({ parameters: cellOf.get(id), name: names.get(id), directions, cpus, gpus });
       byId.set(id, { ...values, memoryBytes, method, rank: rankOf(parameters) ?? Infinity });
     }
   }

@@ -95,7 +95,8 @@ export interface AttemptHistory {
   machine: string;
   /** Models of its GPUs; empty if unknown. */
   gpu: string;
-  /** How many GPUs its slot has, if known. */
+  /** How many cores and GPUs its slot has, if known. */
+  cpus?: number;
   gpus?: number;
   /** Only a run's own journal has it. */
   speed?: Speed;

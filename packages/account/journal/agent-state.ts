@@ -2,6 +2,7 @@ import type {
   AgentBodyOf,
   CurveEntry,
   FaultRecord,
+  Load,
   MetricScale,
   Outcome,
   Phase,
@@ -20,6 +21,8 @@ export interface AgentState extends WorkerMachine {
   version: string;
   /** How busy they were while it trained: the mean in percent, over how many samples. */
   gpuUse?: { percent: number; samples: number };
+  /** What its processes got of the machine while it trained. */
+  load?: LoadState;
   startedAt: string;
   /** Time of the last entry: what came after is unknown. */
   lastAt: string;
@@ -67,6 +70,18 @@ export interface AgentState extends WorkerMachine {
   atRung?: number;
   /** What the clean-up has removed so far. */
   removed?: { files: number; bytes: number };
+}
+
+export interface LoadState {
+  last: Load;
+  /** Samples, each about the time since the one before, and that time. */
+  samples: number;
+  seconds: number;
+  /** Sums over them. */
+  used: number;
+  queued: number;
+  processes: number;
+  blocked: number;
 }
 
 export interface StallState {

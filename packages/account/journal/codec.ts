@@ -29,6 +29,7 @@ import {
   type AgentEntry,
   type Entry,
   type FaultRecord,
+  type Load,
   type RunBody,
   type ServerLeftOut,
   type ServerShare,
@@ -148,7 +149,14 @@ const agentShapes: Shapes<AgentBody> = {
   'progress-scaled': { scales: recordOf(oneOf(metricScales)) },
   'metrics-refused': { why: oneOf(refusedReasons), count: number, examples: texts },
   'first-epoch': { seconds: number, said: optional(text) },
-  heartbeat: { memoryBytes: number, quietSeconds: number, gpuPercent: optional(number) },
+  heartbeat: {
+    memoryBytes: number,
+    quietSeconds: number,
+    gpuPercent: optional(number),
+    load: optional(
+      shape<Load>({ at: number, processes: number, blocked: number, used: number, queued: number }),
+    ),
+  },
   'request-short': { of: oneOf(['memory', 'time']), needed: number, asked: number },
   'checkpoint-saved': {
     files: number,

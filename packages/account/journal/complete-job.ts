@@ -25,6 +25,7 @@ import type { AgentState, FetchState, ResumeState } from './agent-state.ts';
 /** What the plan of a run knows of a job: its values of the matrix, what it requested, and how its data reaches it. */
 export interface PlannedJob extends Pick<JobState, 'parameters' | 'name' | 'directions' | 'method' | 'rank'> {
   memoryBytes?: number;
+  cpus?: number;
   gpus?: number;
 }
 
@@ -138,7 +139,7 @@ function runAttempt(
   attempt: FoldedAttempt,
   begun: number,
   keptUntil: number | undefined,
-  { gpus, memoryBytes }: PlannedJob,
+  { cpus, gpus, memoryBytes }: PlannedJob,
 ): AttemptHistory {
   const { agent, pool, outcome, logged } = attempt;
   const ending = outcome === undefined ? 'running' : endingOf(outcome);
@@ -153,7 +154,7 @@ function runAttempt(
     stalls: stallsOf(attempt),
     resources: usedResources(attempt, memoryBytes),
     ...(outcome === 'success' ? {} : defined({ cause, fault })),
-    ...defined({ gpus, agent, receivedBytes: logged?.receivedBytes, sentBytes: logged?.sentBytes }),
+    ...defined({ cpus, gpus, agent, receivedBytes: logged?.receivedBytes, sentBytes: logged?.sentBytes }),
     site: agent?.site ?? pool?.site ?? logged?.site ?? '',
     machine: agent?.host ?? pool?.host ?? logged?.machine ?? '',
     gpu: [...new Set(agent?.gpus)].sort().join(', '),

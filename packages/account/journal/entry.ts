@@ -154,6 +154,18 @@ export interface RefusedMetrics {
   examples: string[];
 }
 
+/** What the processes of a training have got of their machine. */
+export interface Load {
+  /** When it was measured: seconds of the agent's clock. */
+  at: number;
+  processes: number;
+  /** How many of them the kernel lets wait for a disk now. */
+  blocked: number;
+  /** Seconds of a core that they have used, and waited for, since they started. */
+  used: number;
+  queued: number;
+}
+
 /** A request that is too small for what the attempt needs, in bytes or seconds. */
 export interface RequestShort {
   of: 'memory' | 'time';
@@ -229,7 +241,7 @@ export type AgentBody =
   /** The first epoch has ended; or, with `said`, takes far too long, and why the attempt stays anyway. */
   | { kind: 'first-epoch'; seconds: number; said?: string }
   /** `gpuPercent`: how busy its GPUs were, if that was measured since the last one. */
-  | { kind: 'heartbeat'; memoryBytes: number; quietSeconds: number; gpuPercent?: number }
+  | { kind: 'heartbeat'; memoryBytes: number; quietSeconds: number; gpuPercent?: number; load?: Load }
   /** A trial has reached a rung of its search. */
   | ({ kind: 'rung' } & RungReport)
   /** It uses more memory than requested, or will need more time; or no longer, if `needed` is not above `asked`. */

@@ -122,6 +122,24 @@ test('the waits for data of all starts of a training add up', () => {
   assert.deepEqual(training, { command: 't', waitedBefore: 3, waited: 1 });
 });
 
+test('what a training gets of its machine is added up, once for each measurement', () => {
+  const beat = (at: number, used: number, queued: number): AgentBody => ({
+    ...{ kind: 'heartbeat', memoryBytes: 1, quietSeconds: 0 },
+    load: { at, processes: 2, blocked: 1, used, queued },
+  });
+  const { load } = folded(
+    [10, beat(8, 1, 1)],
+    [20, beat(18, 6, 2)],
+    [30, beat(18, 6, 2)],
+    // A process has ended, then the agent was started again.
+    [40, beat(28, 3, 4)],
+    [50, beat(1, 0, 0)],
+    [60, beat(11, 2, 0)],
+  );
+  const sums = { samples: 3, seconds: 30, used: 7, queued: 3, processes: 6, blocked: 3 };
+  assert.deepEqual(load, { ...sums, last: { at: 11, processes: 2, blocked: 1, used: 2, queued: 0 } });
+});
+
 test('the GPU of the slot, its use and the pace of the training are known', () => {
   const state = folded(
     [0, { kind: 'agent-started', version: '1', host: 'h', pid: 1, gpus: ['A', 'B'] }],

@@ -2,6 +2,7 @@ import { defined, parseTime } from '@updraft/base';
 import {
   type AgentEntry,
   type FaultRecord,
+  type Load,
   type Phase,
   phases,
   type ProgressEntry,
@@ -13,6 +14,7 @@ import {
   type AgentState,
   CurveTurns,
   type FetchState,
+  type LoadState,
   type StallState,
   type TrainingPace,
   type TrainingState,
@@ -178,13 +180,37 @@ const withFault = ({ outcome, faults }: AgentState, fault: FaultRecord): FaultRe
   outcome === undefined ? [...faults, fault] : [fault, ...faults];
 
 function heartbeat(
-  { peakMemoryBytes = 0, gpuUse: { percent, samples } = { percent: 0, samples: 0 } }: AgentState,
-  { memoryBytes, quietSeconds, gpuPercent }: Extract<AgentEntry, { kind: 'heartbeat' }>,
+  {
+    peakMemoryBytes = 0,
+    gpuUse: { percent, samples } = { percent: 0, samples: 0 },
+    load: before,
+  }: AgentState,
+  { memoryBytes, quietSeconds, gpuPercent, load }: Extract<AgentEntry, { kind: 'heartbeat' }>,
 ): Partial<AgentState> {
-  const measured = { memoryBytes, quietSeconds, peakMemoryBytes: Math.max(peakMemoryBytes, memoryBytes) };
+  const measured = {
+    ...{ memoryBytes, quietSeconds, peakMemoryBytes: Math.max(peakMemoryBytes, memoryBytes) },
+    ...(load !== undefined && { load: withLoad(before, load) }),
+  };
   if (gpuPercent === undefined) return measured;
   const mean = (percent * samples + gpuPercent) / (samples + 1);
   return { ...measured, gpuUse: { percent: mean, samples: samples + 1 } };
+}
+
+const noLoad = { samples: 0, seconds: 0, used: 0, queued: 0, processes: 0, blocked: 0 };
+
+/** A process that has ended takes its sums with it: then that sample says nothing of them. */
+function withLoad(before: LoadState | undefined, last: Load): LoadState {
+  // The figures may be older than the entry: measuring a large training takes its time.
+  const seconds = last.at - (before?.last.at ?? Infinity);
+  if (before === undefined || seconds < 0) return { ...noLoad, ...before, last };
+  if (seconds === 0) return before;
+  const gained = (name: 'used' | 'queued'): number =>
+    before[name] + Math.max(0, last[name] - before.last[name]);
+  return {
+    ...{ last, samples: before.samples + 1, seconds: before.seconds + seconds },
+    ...{ used: gained('used'), queued: gained('queued') },
+    ...{ processes: before.processes + last.processes, blocked: before.blocked + last.blocked },
+  };
 }
 
 function withShort(

@@ -1,3 +1,5 @@
+import { counted } from '@updraft/base';
+import { slownessOf } from '../history/slowness.ts';
 import { describeDamage, type RunState } from '../journal/state.ts';
 import { noFacts } from '../history/log-facts.ts';
 import { type Amounts, columns, inSeconds, sumOver } from './columns.ts';
@@ -33,7 +35,25 @@ function notesOn(state: RunState): string[] {
   return [
     ...(trouble === undefined ? [] : [`${trouble.message} ${trouble.fix}`]),
     ...(damage === undefined ? [] : [damage]),
+    ...slowNotes(state),
   ];
+}
+
+/** What slow attempts lacked: a sentence for each lack, with the figures of the last of them. */
+function slowNotes({ jobs }: RunState): string[] {
+  const slow = jobs.flatMap(({ id, attempts }) =>
+    attempts.flatMap((attempt) => {
+      const found = slownessOf(attempt);
+      return found === undefined ? [] : [{ id, attempt, ...found }];
+    }),
+  );
+  return [...Map.groupBy(slow, ({ what }) => what).values()].flatMap((same) =>
+    same.slice(-1).map(({ id, attempt, figures, advice }) => {
+      const { number, site, machine } = attempt;
+      const which = `${counted(same.length, 'slow attempt')}, such as ${number} of ${id} at ${site || machine}`;
+      return `${which}: ${figures}. ${advice}`;
+    }),
+  );
 }
 
 /** What `report --json` prints for a run: the keys of any report, and more. */

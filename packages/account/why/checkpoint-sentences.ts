@@ -1,10 +1,11 @@
 import { formatDuration, formatSize } from '@updraft/base';
 import { describePosition, describeResume } from '../journal/describe-attempt.ts';
+import { slownessOf } from '../history/slowness.ts';
 import { refusedSentence } from '../journal/metrics.ts';
 import type { AttemptState } from '../journal/state.ts';
 import { safeLine } from '../diagnosis/quote-event.ts';
 
-/** From what an attempt resumed, what it saved, and which of its metrics are not kept. */
+/** From what an attempt resumed, what it saved, which of its metrics are not kept, and what made it slow. */
 export function attemptSentences(attempt: AttemptState | undefined): string[] {
   const { resumed, refused = [], checkpoint, training } = attempt?.agent ?? {};
   const sentences = refused.map((reason) => `A checkpoint was not used: ${safeLine(reason)}.`);
@@ -20,7 +21,12 @@ export function attemptSentences(attempt: AttemptState | undefined): string[] {
     const named = `Its last checkpoint${where === '' ? '' : ` (${where})`}`;
     sentences.push(`${named} was saved at ${timeText(checkpoint.savedAt)}, ${size}${lostAfter(attempt)}.`);
   }
-  return [...sentences, ...(training?.refused ?? []).map((one) => safeLine(refusedSentence(one)))];
+  const slow = attempt && slownessOf(attempt);
+  return [
+    ...sentences,
+    ...(training?.refused ?? []).map((one) => safeLine(refusedSentence(one))),
+    ...(slow === undefined ? [] : [`It was slow: ${slow.figures}.`]),
+  ];
 }
 
 /** What an attempt that was cut short did after its last checkpoint, by its agent's clock. */
@@ -35,10 +41,13 @@ function lostAfter({ ending, agent }: AttemptState): string {
 /** A journal's time, to the second. */
 export const timeText = (at: string): string => at.replace(/^(.{10})T(.{8})(?:\.\d+)?Z$/, '$1 $2 UTC');
 
-/** For a training that ignores its checkpoint. */
-export function checkpointAdvice(attempt: AttemptState | undefined): string[] {
-  if (attempt?.agent?.resumed?.movedOn !== false) return [];
+/** For a training that ignores its checkpoint, or is slow. */
+export function attemptAdvice(attempt: AttemptState | undefined): string[] {
+  const slow = attempt && slownessOf(attempt);
+  const faster = slow === undefined ? [] : [slow.advice];
+  if (attempt?.agent?.resumed?.movedOn !== false) return faster;
   return [
+    ...faster,
     'The training started fresh although a checkpoint was there: make it load the checkpoint from the ' +
       'folder that UPDRAFT_CHECKPOINT names.',
   ];

@@ -9,7 +9,7 @@ import type { AttemptState, JobState } from '../journal/state.ts';
 import type { Decision } from '../recovery/decide.ts';
 import { attemptDiagnosis } from './attempt-diagnosis.ts';
 import { goodTitle, nothingWrong } from './build-explanation.ts';
-import { attemptSentences, checkpointAdvice, timeText } from './checkpoint-sentences.ts';
+import { attemptAdvice, attemptSentences, timeText } from './checkpoint-sentences.ts';
 import type { RunRules } from './describe-action.ts';
 import { explainStory } from './explain-story.ts';
 import { attemptAt, describeStreaks, streaksOf } from './past-attempts.ts';
@@ -59,7 +59,7 @@ export function explainRunJob(record: RunJobRecord): Explanation {
       ...attemptSentences(last),
     ],
     evidence: [...(isQuoted ? evidenceOf(record) : []), ...own.evidence],
-    advice: [...new Set([...(silent?.advice ?? []), ...checkpointAdvice(last), ...own.advice])],
+    advice: [...new Set([...(silent?.advice ?? []), ...attemptAdvice(last), ...own.advice])],
   };
 }
 

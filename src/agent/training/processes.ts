@@ -1,6 +1,7 @@
 import { readdirSync, readlinkSync } from 'node:fs';
 import os from 'node:os';
 import { tried } from '@updraft/base';
+import type { Load } from '@updraft/account/journal';
 import type { Context } from '../attempt.ts';
 import { textOf } from '../machine/machine.ts';
 
@@ -43,7 +44,7 @@ const isShell = /^Name:\s+(?:ba|da|k|z)?sh$/m;
 
 /** Memory the processes really take: shared pages are counted once, in parts. */
 export function memoryOf(pids: number[]): number {
-  return pids.reduce((sum, pid) => sum + kilobytes(pid) * 1024, 0);
+  return addUp(pids, kilobytes) * 1024;
 }
 
 /** CPU time of a process and the children it has waited for, in seconds; 0 if it is gone. */
@@ -51,6 +52,25 @@ export function cpuSecondsOf(pid: number): number {
   const [utime = 0, stime = 0, cutime = 0, cstime = 0] = statOf(pid).slice(11, 15).map(Number);
   return (utime + stime + cutime + cstime) / ticksPerSecond;
 }
+
+/** Their memory, and what they have got of their machine by `now`, in milliseconds: a few small files of each. */
+export const usageOf = (pids: number[], now: number): { memoryBytes: number; load: Load } => ({
+  memoryBytes: memoryOf(pids),
+  load: {
+    at: now / 1000,
+    processes: pids.length,
+    blocked: pids.filter((pid) => statOf(pid)[0] === 'D').length,
+    used: addUp(pids, cpuSecondsOf),
+    queued: addUp(pids, queuedOf),
+  },
+});
+
+/** To hundredths, because journals get it. */
+export const addUp = (pids: readonly number[], of: (pid: number) => number): number =>
+  Math.round(100 * pids.reduce((sum, pid) => sum + of(pid), 0)) / 100;
+
+/** How long the main thread of a process has waited for a core, in seconds. */
+const queuedOf = (pid: number): number => Number(textOf(`/proc/${pid}/schedstat`).split(' ')[1] ?? 0) / 1e9;
 
 /** The fields of /proc/PID/stat, from the state on. */
 function statOf(pid: number): string[] {

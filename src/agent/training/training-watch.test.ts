@@ -170,6 +170,8 @@ test('a start again in the same sandbox knows what the file had before', async (
   ]);
 });
 
+const noLoad = { processes: 0, blocked: 0, used: 0, queued: 0 };
+
 test('a heartbeat comes every ten seconds and says how long the training has been quiet', async (t) => {
   const { watch, clock, reported, print } = makeWatch(t);
   await clock.pass(4000);
@@ -181,8 +183,8 @@ test('a heartbeat comes every ten seconds and says how long the training has bee
   await clock.pass(10_000);
   watch.poll();
   assert.deepEqual(reported, [
-    { kind: 'heartbeat', memoryBytes: 0, quietSeconds: 6 },
-    { kind: 'heartbeat', memoryBytes: 0, quietSeconds: 16 },
+    { kind: 'heartbeat', memoryBytes: 0, quietSeconds: 6, load: { at: 10, ...noLoad } },
+    { kind: 'heartbeat', memoryBytes: 0, quietSeconds: 16, load: { at: 20, ...noLoad } },
   ]);
 });
 

@@ -12,7 +12,7 @@ import { describeMachine, ownGpus, queryNvidiaSmi } from '../machine/machine.ts'
 import type { Recorder } from '../notes/journal-writer.ts';
 import { SlowSlot } from '../slow-slot/slow-slot.ts';
 import { endBytes, LogTail, maxRead } from './log-tail.ts';
-import { attemptProcesses, cpuSecondsOf, memoryOf } from './processes.ts';
+import { attemptProcesses, cpuSecondsOf, addUp, usageOf } from './processes.ts';
 import { ReportedProgress } from './reported-progress.ts';
 import type { RungWatch } from './rung-watch.ts';
 import { LogRedactor } from './secrets.ts';
@@ -22,46 +22,6 @@ import { livePageBytes, livePageHead } from '../../job/live-page.ts';
 const gpuPollMs = 60_000;
 /** When the training is quiet, its GPUs may be its only sign of life. */
 const quietGpuPollMs = 30_000;
-
-/** What a training's processes and GPUs do, seen from outside. */
-class Activity {
-  readonly #gpus: GpuMeter | undefined;
-  /** CPU seconds of each process at the last sample; undefined while not sampling. */
-  #before: Map<number, number> | undefined;
-  cpuSeconds = 0;
-  gpuPercent: number | undefined;
-  #gpuSampleAt = -Infinity;
-
-  constructor(gpus?: GpuMeter) {
-    this.#gpus = gpus;
-  }
-
-  /** Adds what was done since the last sample; the first one only sets the baseline. */
-  sample(pids: number[]): void {
-    const now = new Map(pids.map((pid) => [pid, cpuSecondsOf(pid)]));
-    const before = this.#before;
-    this.#before = now;
-    if (before !== undefined) {
-      for (const [pid, seconds] of now) this.cpuSeconds += Math.max(0, seconds - (before.get(pid) ?? 0));
-      this.#addGpus();
-    }
-    this.#gpuSampleAt = this.#gpus?.latest?.at ?? -Infinity;
-    void this.#gpus?.poll(quietGpuPollMs);
-  }
-
-  /** The training is alive: earlier samples no longer matter. */
-  forget(): void {
-    this.#before = undefined;
-    this.cpuSeconds = 0;
-    this.gpuPercent = undefined;
-  }
-
-  #addGpus(): void {
-    const latest = this.#gpus?.latest;
-    if (latest === undefined || latest.at <= this.#gpuSampleAt) return;
-    this.gpuPercent = Math.max(this.gpuPercent ?? 0, latest.percent);
-  }
-}
 
 /** Of a core: a training that uses less while its data arrives only waits for it. */
 const idleShare = 0.1;
@@ -73,8 +33,9 @@ const processScanMs = 2000;
  * use no CPU. One that computes a little all the time is not seen to wait.
  */
 class DataWait {
-  readonly #activity = new Activity();
   #seconds = 0;
+  /** CPU seconds of its processes at the last poll. */
+  #used = 0;
   #reported = 0;
   #isReported = false;
   #isSaid = false;
@@ -105,15 +66,14 @@ class DataWait {
     const last = this.#lastAt;
     this.#lastAt = this.#isReported || this.#isSaid || !isArriving ? undefined : now;
     if (this.#lastAt === undefined) return;
-    if (last === undefined) this.#activity.forget();
     if (now - this.#foundAt >= processScanMs) {
       this.#foundAt = now;
       this.#pids = processes();
     }
-    const before = this.#activity.cpuSeconds;
-    this.#activity.sample(this.#pids);
+    const before = this.#used;
+    this.#used = addUp(this.#pids, cpuSecondsOf);
     const passed = (now - (last ?? now)) / 1000;
-    if (this.#activity.cpuSeconds - before < passed * idleShare) this.#seconds += passed;
+    if (this.#used - before < passed * idleShare) this.#seconds += passed;
   }
 }
 
@@ -123,35 +83,50 @@ const quietPollSeconds = 10;
 /** Distinguishes a training that hangs from one that works silently. */
 class QuietWatch {
   readonly #attempt: Attempt;
+  readonly #gpus: GpuMeter | undefined;
   readonly #asked: number | undefined;
   readonly #pollSeconds: number;
-  readonly #activity: Activity;
-  /** Seconds of silence at the last check; undefined if there was none. */
-  #checkedAt: number | undefined;
+  /** The last check in this silence, with the CPU seconds of all processes. */
+  #last: { seconds: number; used: number; at: number } | undefined;
+  #cpuSeconds = 0;
+  #gpuPercent: number | undefined;
 
   constructor(attempt: Attempt, gpus: GpuMeter | undefined) {
     this.#attempt = attempt;
+    this.#gpus = gpus;
     this.#asked = attempt.order.job.train.quietLimitSeconds;
     this.#pollSeconds = Math.min(quietPollSeconds, (this.#asked ?? Infinity) / 4);
-    this.#activity = new Activity(gpus);
   }
 
   /** The Fault that ends a training that was quiet for too long; `processes` are listed only when needed. */
   check(seconds: number, processes: () => number[]): Fault | undefined {
-    if (seconds < this.#pollSeconds) {
-      if (this.#checkedAt !== undefined) this.#activity.forget();
-      this.#checkedAt = undefined;
-      return undefined;
-    }
-    if (this.#checkedAt !== undefined && seconds - this.#checkedAt < this.#pollSeconds) return undefined;
-    this.#checkedAt = seconds;
+    if (seconds < this.#pollSeconds) this.#last = undefined;
+    if (seconds < this.#pollSeconds + (this.#last?.seconds ?? 0)) return undefined;
     const pids = processes();
-    this.#activity.sample(pids);
-    const { cpuSeconds, gpuPercent } = this.#activity;
-    const quiet: QuietPeriod = { seconds, processes: pids.length, cpuSeconds, gpuPercent };
+    this.#sample(seconds, addUp(pids, cpuSecondsOf));
+    const quiet: QuietPeriod = {
+      seconds,
+      processes: pids.length,
+      cpuSeconds: this.#cpuSeconds,
+      gpuPercent: this.#gpuPercent,
+    };
     if (seconds <= quietLimit(quiet, this.#asked)) return undefined;
     const { order, context } = this.#attempt;
     return hangFault(order.job.id, describeMachine(context.env).host, quiet);
+  }
+
+  /** Adds what was done since the last check; the first one in a silence only sets the baseline. */
+  #sample(seconds: number, used: number): void {
+    const [before, latest] = [this.#last, this.#gpus?.latest];
+    const at = latest?.at ?? -Infinity;
+    this.#last = { seconds, used, at };
+    if (before === undefined) [this.#cpuSeconds, this.#gpuPercent] = [0, undefined];
+    else {
+      this.#cpuSeconds += Math.max(0, used - before.used);
+      if (latest !== undefined && at > before.at)
+        this.#gpuPercent = Math.max(this.#gpuPercent ?? 0, latest.percent);
+    }
+    void this.#gpus?.poll(quietGpuPollMs);
   }
 }
 
@@ -179,7 +154,7 @@ export class TrainingWatch {
   readonly #slow: SlowSlot;
   readonly #rungs: RungWatch | undefined;
   readonly #wait = new DataWait();
-  readonly #memory: Throttled<number>;
+  readonly #measured: Throttled<ReturnType<typeof usageOf>>;
   #sessions: readonly number[] = [];
   readonly #reported = new ReportedProgress();
   /** Whether all that the ended training reported is recorded. */
@@ -212,7 +187,11 @@ export class TrainingWatch {
     this.#quiet = new QuietWatch(attempt, this.#gpus);
     for (const stream of attempt.streams ?? []) stream.restart();
     this.#slow = new SlowSlot(attempt, startsFresh(attempt));
-    this.#memory = new Throttled(() => memoryOf(this.#processes()), memoryShare, this.#clock);
+    this.#measured = new Throttled(
+      () => usageOf(this.#processes(), this.#clock.monotonic()),
+      memoryShare,
+      this.#clock,
+    );
     this.#beatAt = this.#clock.monotonic();
     this.#aliveAt = this.#beatAt;
   }
@@ -244,8 +223,12 @@ export class TrainingWatch {
   }
 
   #beat(): void {
-    const measured = { memoryBytes: this.#memory.read(), quietSeconds: Math.round(this.quietSeconds) };
-    this.#record({ kind: 'heartbeat', ...measured, ...defined({ gpuPercent: this.#gpus?.take() }) });
+    this.#record({
+      kind: 'heartbeat',
+      quietSeconds: Math.round(this.quietSeconds),
+      ...this.#measured.read(),
+      ...defined({ gpuPercent: this.#gpus?.take() }),
+    });
   }
 
   /** The Fault to end the training with: it uses too much memory, hangs, or its machine is too slow. After `poll`. */
@@ -265,7 +248,7 @@ export class TrainingWatch {
     const { limitsMemory, resources } = this.#attempt.order;
     const limit = Math.max(resources.memoryBytes, minLimitBytes);
     if (limitsMemory !== true || residentBytes <= limit) return undefined;
-    const used = this.#memory.read();
+    const used = this.#measured.read().memoryBytes;
     if (used <= limit) return undefined;
     return new Fault(
       'memory-exceeded',

@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { AgentState } from '../journal/agent-state.ts';
+import type { AttemptHistory } from './history.ts';
+import { slownessOf } from './slowness.ts';
+
+interface Figures {
+  cores: number;
+  queued?: number;
+  blocked?: number;
+  seconds?: number;
+  gpuPercent?: number;
+  waited?: number;
+  cpus?: number;
+}
+
+function said({ cores, queued = 0, blocked = 0, seconds = 100, gpuPercent, waited, cpus = 8 }: Figures) {
+  const samples = 10;
+  const agent = {
+    load: {
+      ...{ samples, seconds, used: cores * seconds, queued: queued * seconds },
+      ...{ processes: 9 * samples, blocked: blocked * samples },
+    },
+    millis: { training: 100_000 },
+    ...(gpuPercent !== undefined && { gpuUse: { percent: gpuPercent, samples: 2 } }),
+    training: { waited },
+  } as unknown as AgentState;
+  const gpus = gpuPercent === undefined ? 0 : 1;
+  return slownessOf({ agent, cpus, gpus } as unknown as AttemptHistory);
+}
+
+test('of an idle GPU it is said what keeps it waiting, with the figures', () => {
+  const cores = said({ gpuPercent: 18, cores: 7.9 });
+  assert.equal(cores?.figures, 'its GPU was 18 % busy, and its 9 processes used 7.9 of 8 cores');
+  assert.match(cores.advice, /^Decode on the GPU/);
+  const one = said({ gpuPercent: 18, cores: 1.1 });
+  assert.equal(one?.figures, 'its GPU was 18 % busy, and its 9 processes used 1.1 of 8 cores');
+  assert.match(one.advice, /num_workers/);
+  assert.equal(
+    said({ gpuPercent: 5, cores: 7.9, waited: 60 })?.figures,
+    'its GPU was 5 % busy, and it waited for data for 60.0 % of its training',
+  );
+  assert.match(
+    said({ gpuPercent: 5, cores: 1, blocked: 4 })?.figures ?? '',
+    /4\.0 of its 9 processes waited for the disk/,
+  );
+});
+
+test('nothing is said of a busy GPU, of cores that are used, or of a beginning', () => {
+  assert.equal(said({ gpuPercent: 80, cores: 8 }), undefined);
+  assert.equal(said({ cores: 8 }), undefined);
+  assert.equal(said({ cores: 0.9, cpus: 1, queued: 0.2 }), undefined);
+  assert.equal(said({ cores: 0, seconds: 10 }), undefined);
+});
+
+test('a training without a GPU that shares its core with others, or has nothing to do', () => {
+  assert.equal(said({ cores: 0.5, queued: 0.5, cpus: 1 })?.what, 'neighbours');
+  assert.equal(said({ cores: 0.1 })?.what, 'idle');
+});
