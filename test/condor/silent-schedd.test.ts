@@ -59,7 +59,7 @@ test('submit and stop report a schedd that does not answer in time, and status w
   harness.env = { ...harness.env, UPDRAFT_POOL_SECONDS: String(seconds) };
   const stopped = await updraft(harness, 'stop', '--yes');
   assert.equal(stopped.code, 4, stopped.err);
-  assert.match(stopped.err, new RegExp(`condor_rm got no answer within ${seconds} s`));
+  assert.match(stopped.err, new RegExp(`condor_q got no answer within ${seconds} s`));
   process.kill(schedd, 'SIGCONT');
   harness.env = { ...harness.env, UPDRAFT_POOL_SECONDS: '200' };
   const stoppedAgain = await updraft(harness, 'stop', '--yes');
