@@ -186,7 +186,7 @@ test('stopping a retried job removes it from the cluster it is in now', async (t
 test('a running job that is stopped returns its checkpoint and its journal, and a retry resumes from it', async (t) => {
   const saving = `[ -f ckpt/step ] && { cp ckpt/step out.txt; exit 0; }
 trap 'echo saved > ckpt/step; exit 1' TERM
-echo started; while :; do sleep 0.1; done`;
+echo step 1; while :; do sleep 0.1; done`;
   const harness = await condorHarness(t, {
     'updraft.toml': toml.replace('jobs = 3', 'jobs = 2'),
     'train.sh': saving,

@@ -112,3 +112,26 @@ test('tables, charts and the CSV of attempts name jobs by the parameters that di
   assert.match(head ?? '', /,parameters\.lr,parameters\.epochs\n$/);
   assert.match(first ?? '', /,0,90\n$/);
 });
+
+test('of a run whose slots were ranked, it is said how much time was at the places above the mean', () => {
+  const state = fold(
+    runOf([
+      { seconds: 30, outcome: 'success' },
+      { seconds: 10, outcome: 'failed' },
+    ]),
+  );
+  const at = ['Fast', 'Slow'];
+  const jobs = state.jobs.map((job, index) => ({
+    ...job,
+    attempts: job.attempts.map((attempt) => ({ ...attempt, site: at[index] ?? '', gpu: 'A' })),
+  }));
+  const place = (site: string, worth: number) => ({ site, gpu: 'A', attempts: 9, worth });
+  const notesBy = (...places: ReturnType<typeof place>[]): string[] =>
+    runReport('r', { ...state, jobs }, places).notes;
+  const ranked = notesBy(place('Fast', 1.5), place('Slow', 0.5), place('', 1.2));
+  assert.match(
+    ranked.join(),
+    /75\.0 % of the slot time was at places above their mean, \d+\.\d % of it useful; else/,
+  );
+  assert.deepEqual([notesBy(), notesBy(place('', 1.2))], [[], []]);
+});

@@ -2,7 +2,10 @@ import { counted } from '@updraft/base';
 import { slownessOf } from '../history/slowness.ts';
 import { describeDamage, type RunState } from '../journal/state.ts';
 import { noFacts } from '../history/log-facts.ts';
-import { type Amounts, columns, inSeconds, sumOver } from './columns.ts';
+import type { Place } from '../recovery/places.ts';
+import { formatShare } from '@updraft/view/format';
+import { type Amounts, columns, inSeconds, slotColumns, sumOver } from './columns.ts';
+import { hostOf } from './sites.ts';
 import { type AttemptRow, type Ledger, ledgerOf } from './ledger.ts';
 import { jobTable, type JobTableRow } from './job-table.ts';
 import { logReport, type LogReport } from './log-report.ts';
@@ -88,17 +91,43 @@ const attemptRows = ({ rows }: Ledger): RunAttempt[] =>
     })),
   );
 
-export function runReport(folder: string, state: RunState): RunReport {
+/** What the ranking of slots brought: how much of the slot time was at places above the mean, and how useful it was. */
+function rankNotes(attempts: readonly RunAttempt[], places: readonly Place[]): string[] {
+  const worthOf = ({ site, machine, gpu }: RunAttempt): number => {
+    const alike = places.filter((one) => one.gpu === gpu || one.gpu === '');
+    const here = alike.find((one) => one.site !== '' && one.site === (site || hostOf(machine)));
+    return (here ?? alike.find((one) => one.site === ''))?.worth ?? 1;
+  };
+  const timeOf = (isAbove: boolean): { slot: number; useful: number } => {
+    const there = attempts.filter((one) => worthOf(one) > 1 === isAbove);
+    return {
+      slot: there.reduce((sum, { seconds }) => sum + sumOver(seconds, slotColumns), 0),
+      useful: there.reduce((sum, { seconds }) => sum + seconds.usefulCompute, 0),
+    };
+  };
+  const [above, rest] = [timeOf(true), timeOf(false)];
+  if (above.slot === 0 || rest.slot === 0) return [];
+  const share = formatShare(above.slot / (above.slot + rest.slot));
+  return [
+    `Slots were ranked by earlier attempts: ${share} of the slot time was at places above their mean, ` +
+      `${formatShare(above.useful / above.slot)} of it useful; elsewhere ${formatShare(rest.useful / rest.slot)}.`,
+  ];
+}
+
+/** `places`: by which its slots were ranked. */
+export function runReport(folder: string, state: RunState, places: readonly Place[] = []): RunReport {
   const { run, name, pool, createdAt = null, endedAt = null, garbled } = state;
   const { report, ledger, jobs } = readRun(folder, state);
+  const attempts = attemptRows(ledger);
   return {
     ...report,
+    notes: [...report.notes, ...rankNotes(attempts, places)],
     run,
     name,
     pool,
     createdAt,
     endedAt,
-    attemptRows: attemptRows(ledger),
+    attemptRows: attempts,
     jobRows: jobTable(jobs, ledger.rows),
     garbledLines: garbled,
   };

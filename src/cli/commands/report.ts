@@ -4,6 +4,7 @@ import type { Cli } from '../cli.ts';
 import { addHelp } from '../help.ts';
 import type { FoundRun } from '../find-run.ts';
 import type { Chart } from '@updraft/view/document';
+import { readPlan } from '../../pool/pool.ts';
 import { readRunState } from '../../run/run-states.ts';
 import { logsArgument } from '../named-logs.ts';
 import { readSource, reportSource, sourceName } from '../report/report-source.ts';
@@ -79,7 +80,9 @@ const plainFlags = new Set(['json', 'all', 'jobs']);
 
 async function printRun(cli: Cli, run: FoundRun, form: ReportForm, given: string): Promise<void> {
   const state = await currentState(cli, run.folder);
-  const report = runReport(run.folder, state);
+  // A copy of a run may lack its plan.
+  const plan = await readPlan(run.folder).catch(() => undefined);
+  const report = runReport(run.folder, state, plan?.places);
   if (form.json === true) {
     printJson(cli, report);
     return;
