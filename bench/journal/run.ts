@@ -1,19 +1,14 @@
-import { spawnSync } from 'node:child_process';
 import path from 'node:path';
 import { bundlePrograms } from '../../scripts/bundle-programs.ts';
-import { dist } from '../../scripts/compile.ts';
 import { sweepRun } from '../../test/dashboard/sweep-run.ts';
 import { median } from '../interleave.ts';
 import { markdownTable } from '../markdown-table.ts';
 import { scratchFolder } from '../scratch.ts';
+import { useOf } from '../use-of.ts';
 
 /** `node bench/journal/run.ts [SEEDS [POINTS]]`: what 30 × SEEDS jobs with this many reports each cost the commands. */
 const [seeds = 3, points = 10_000] = process.argv.slice(2).map(Number);
 const rounds = 3;
-
-/** A process prints what it used when it exits. */
-const printUse =
-  'data:text/javascript,process.on("exit",()=>console.error(JSON.stringify(process.resourceUsage())))';
 
 await bundlePrograms();
 const scratch = scratchFolder('memory');
@@ -40,12 +35,4 @@ console.log(markdownTable(['', 'CPU, s', 'µs per report', ...peaks], rows));
 
 function folderOf(size: number): string {
   return path.join(scratch, `sweep-${size}`);
-}
-
-/** Seconds of CPU and megabytes. */
-function useOf(args: string[]): { cpu: number; peak: number } {
-  const main = path.join(dist, 'cli', 'main.ts');
-  const { stderr } = spawnSync(process.execPath, ['--import', printUse, main, ...args], { encoding: 'utf8' });
-  const use = JSON.parse(stderr.trim().split('\n').at(-1) ?? '') as NodeJS.ResourceUsage;
-  return { cpu: (use.userCPUTime + use.systemCPUTime) / 1e6, peak: use.maxRSS / 1000 };
 }
