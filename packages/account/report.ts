@@ -14,6 +14,7 @@ export { reportCharts } from './report/report-charts.ts';
 export { comparisonPage, groupedPage, groupedSections, reportPage } from './report/report-page.ts';
 export { reportText, runText } from './report/report-text.ts';
 export { resultsCsv, resultsJson, resultsSection, sortResults } from './report/results-table.ts';
+export { searchCharts } from './report/search-report.ts';
 export { type SectionChoice, maxJobs, sections, timeSummary } from './report/sections.ts';
 export { readValid } from './report/validity.ts';
 export { remedyFor } from './report/verdict.ts';

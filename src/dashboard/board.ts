@@ -17,6 +17,7 @@ import {
   lossColumns,
   readRun,
   remedyFor,
+  searchCharts,
   sections,
   sumOver,
   timeSummary,
@@ -211,10 +212,16 @@ function wastedOf(report: LogReport): Board['wasted'] {
   };
 }
 
-const shown = ['time', 'setbacks', 'sites', 'gpus', 'broken', 'caches'];
+const shown = ['search', 'time', 'setbacks', 'sites', 'gpus', 'broken', 'caches'];
 
 const tablesOf = (report: LogReport): string =>
   sections(report)
     .filter(({ id }) => shown.includes(id))
-    .map((section) => sectionHtml(withoutEmptyColumns(section), []))
+    .map((section) => {
+      const charts = section.id === 'search' ? searchCharts(report) : [];
+      return sectionHtml(
+        withoutEmptyColumns(section),
+        charts.map(({ svg }) => svg),
+      );
+    })
     .join('');

@@ -139,8 +139,8 @@ export interface TrainingState extends Progress {
   /** Metrics that are not kept. */
   refused?: RefusedMetrics[];
   pace?: TrainingPace;
-  /** The rungs of its search that it has reached. */
-  rungs?: RungReport[];
+  /** The rungs of its search that it has reached, and when. */
+  rungs?: (RungReport & { t?: string })[];
 }
 
 /** More of them are joined two by two. */

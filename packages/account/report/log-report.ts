@@ -17,6 +17,7 @@ import { resourceReports, type ResourceReport } from './resource-reports.ts';
 import { ascending, largest, mean, quantile } from '../statistics/describe.ts';
 import type { DagRun } from '@updraft/htcondor/dag';
 import { nodeReport, type NodeReport } from './node-report.ts';
+import { searchReport, type SearchReport } from './search-report.ts';
 import type { Suspect } from './validity.ts';
 import { remedyFor, verdictOf, type SourceKind, type Verdict } from './verdict.ts';
 
@@ -72,6 +73,8 @@ export interface LogReport {
   largestLosses: ({ outcome: RowOutcome; attempts: number; lostSeconds: number; mostly: Column } & JobName)[];
   /** The nodes of a DAG; null if the jobs are not nodes. */
   dag: NodeReport | null;
+  /** Only of a run whose trials are judged at rungs. */
+  search?: SearchReport;
   /** Limits of the logs that affect the figures. */
   notes: string[];
 }
@@ -141,6 +144,7 @@ export function logReport(jobs: readonly JobHistory[], ledger: Ledger, extras: E
     slowest: slowest(rows),
     largestLosses: largestLosses(rows),
     dag: nodeReport(jobs, rows, extras.dag, logs),
+    ...defined({ search: searchReport(jobs) }),
     notes,
   };
 }

@@ -16,6 +16,7 @@ import type { AttemptHistory, JobHistory } from '../history/history.ts';
 import type { LogReport } from './log-report.ts';
 import { historyLabel, rowLabel } from './job-names.ts';
 import type { Chart } from '@updraft/view/document';
+import { searchCharts } from './search-report.ts';
 import { lostMillis } from './losses.ts';
 import { secondsOf, siteNames, transferRate } from './sites.ts';
 import { formatSeconds } from '@updraft/view/format';
@@ -34,6 +35,7 @@ export function reportCharts(jobs: readonly JobHistory[], { rows }: Ledger, repo
     ...timeline(jobs, wasteful),
     ...dotChart('sites', rates, 'rates', 'Input transfer rate per site', strips(sure, transferRate)),
     ...cacheRates(jobs),
+    ...searchCharts(report),
   ];
 }
 

@@ -20,6 +20,7 @@ import {
   formatShare,
 } from '@updraft/view/format';
 import { resultsSection } from './results-table.ts';
+import { searchSections } from './search-report.ts';
 import { avoidLine } from './verdict.ts';
 
 /** Of more jobs, rows are shown only on request. */
@@ -62,6 +63,7 @@ export function sections(report: LogReport, choice: SectionChoice = {}): Section
   const hasSites = sites.some(({ name }) => name !== unknownSite && !hosts.has(name));
   return [
     summarySection(report),
+    ...searchSections(report),
     timeSection(report),
     suspectSection(report),
     failureSection(report),
