@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { BoardRow } from './page-data.ts';
-import { repetitionsOf, spreadOf } from './repetitions.ts';
+import { repetitionsOf, spreadOf, valueGroups } from './repetitions.ts';
 
 const row = (id: string, parameters: BoardRow['parameters'], loss?: number): BoardRow => ({
   ...{ id, parameters, state: 'success', tone: loss === undefined ? 'bad' : 'good', where: '', figures: '' },
@@ -50,4 +50,22 @@ test('names that end in seed are seeds, and jobs without one are not repetitions
   );
   assert.deepEqual(sizes([{}, {}]), [1, 1]);
   assert.deepEqual(sizes([{ seedling: 1 }, { seedling: 2 }]), [1, 1]);
+});
+
+test('few values of a parameter are shown each, and many in ranges with as many values', () => {
+  assert.deepEqual(valueGroups([0.1, 'adam', 0.01, 0.1]), [[0.01], [0.1], ['adam']]);
+  const drawn = Array.from({ length: 20 }, (_, at) => (at * 7) % 20);
+  const groups = valueGroups(drawn);
+  assert.deepEqual(
+    groups.map((group) => [group[0], group.at(-1), group.length]),
+    [
+      [0, 2, 3],
+      [3, 6, 4],
+      [7, 9, 3],
+      [10, 12, 3],
+      [13, 16, 4],
+      [17, 19, 3],
+    ],
+  );
+  assert.deepEqual(valueGroups([]), []);
 });

@@ -1,6 +1,7 @@
+import { compareValues } from '@updraft/base';
 import { jobNames, withoutSeeds } from '@updraft/account/parameters';
 import { shortNumber } from '@updraft/view/charts';
-import type { BoardRow } from './page-data.ts';
+import type { BoardRow, ParameterValue } from './page-data.ts';
 import { bestFirst, type Measured, measuredBy } from './row-order.ts';
 
 /** Jobs that differ in nothing but a seed, as one row: it measured their mean. */
@@ -56,4 +57,15 @@ export function spreadOf(members: readonly BoardRow[], measured: Measured): stri
   return values.length < 2
     ? ''
     : `${shortNumber(Math.min(...values))} to ${shortNumber(Math.max(...values))}`;
+}
+
+/** More values of a parameter than this are in ranges, such as those that a search has drawn. */
+const [maxValues, maxRanges] = [12, 6];
+
+/** The different values, in order; many of them in ranges with the same number of values each. */
+export function valueGroups(values: readonly ParameterValue[]): ParameterValue[][] {
+  const all = [...new Set(values)].sort(compareValues);
+  const count = all.length > maxValues ? maxRanges : all.length;
+  const from = (group: number): number => Math.round((group * all.length) / count);
+  return Array.from({ length: count }, (_, group) => all.slice(from(group), from(group + 1)));
 }

@@ -1,11 +1,10 @@
-import { compareValues } from '@updraft/base';
 import { differingParameters, showValue, withoutSeeds } from '@updraft/account/parameters';
 import { shortNumber } from '@updraft/view/charts';
 import { html } from '@updraft/view/dom';
 import { shortNames } from '@updraft/view/tables';
 import type { BoardRow, ParameterValue } from '../page-data.ts';
 import { type Measured, measuredBy } from '../row-order.ts';
-import { spreadOf } from '../repetitions.ts';
+import { spreadOf, valueGroups } from '../repetitions.ts';
 
 interface Parameter {
   name: string;
@@ -29,11 +28,13 @@ export function parameterTable(
   [down, across]: readonly Parameter[],
 ): HTMLElement {
   const valuesOf = (of: Parameter | undefined) =>
-    [...new Set(rows.map(({ parameters }) => parameters[of?.name ?? ''] ?? ''))].sort(compareValues);
-  const textOf = (of: Parameter | undefined, value: ParameterValue) =>
-    of === undefined ? measured.name : `${of.short}=${showValue(value)}`;
-  const isIn = ({ parameters }: BoardRow, of: Parameter | undefined, value: ParameterValue) =>
-    (parameters[of?.name ?? ''] ?? '') === value;
+    valueGroups(rows.map(({ parameters }) => parameters[of?.name ?? ''] ?? ''));
+  const textOf = (of: Parameter | undefined, values: readonly ParameterValue[]) =>
+    of === undefined
+      ? measured.name
+      : `${of.short}=${[...new Set([values[0], values.at(-1)])].map((value = '') => showValue(value)).join(' to ')}`;
+  const isIn = ({ parameters }: BoardRow, of: Parameter | undefined, values: readonly ParameterValue[]) =>
+    values.includes(parameters[of?.name ?? ''] ?? '');
   const columns = valuesOf(across);
   const cells: { cell: HTMLElement; mean: number }[] = [];
   const cellOf = (jobs: readonly BoardRow[]) => {
