@@ -97,3 +97,10 @@ export function train(trial: Trial, seed: number): number[] {
 /** The curves of the first trials of a seed. */
 export const curvesOf = (trials: number, seed: number): number[][] =>
   randomTrials(ranges, trials, seed).map((trial, at) => train(trial, seed * 1_000_003 + at));
+
+/** This number of curves, none twice: a search over some of them. */
+export function sampled(curves: readonly number[][], count: number, seed: number): number[][] {
+  const random = randomNumbers(seed * 7919 + 3);
+  const left = [...curves];
+  return Array.from({ length: count }, () => left.splice(Math.floor(random() * left.length), 1)[0] ?? []);
+}

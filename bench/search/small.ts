@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Rungs } from '../../src/search/rungs.ts';
 import { markdownTable } from '../markdown-table.ts';
-import { randomNumbers } from './curves.ts';
+import { sampled } from './curves.ts';
 import { type Setting, simulate } from './simulate.ts';
 
 /**
@@ -11,15 +11,17 @@ import { type Setting, simulate } from './simulate.ts';
  */
 const searches = 100;
 
-const ways: [epochs: number[], eta: number, once?: true][] = [
-  [[1, 3, 9, 27], 3, true],
+const ways: [epochs: number[], eta: number, how?: 'judged once' | 'in rounds'][] = [
+  [[1, 3, 9, 27], 3, 'judged once'],
   [[1, 3, 9, 27], 3],
-  [[1, 4, 27], 4, true],
+  [[1, 4, 27], 4, 'judged once'],
   [[1, 4, 27], 4],
   [[1, 5, 27], 4],
   [[1, 6, 27], 4],
   [[1, 3, 27], 3],
   [[1, 27], 8],
+  [[1, 27], 8, 'in rounds'],
+  [[1, 6, 27], 4, 'in rounds'],
 ];
 
 /** Curves of which more is better. */
@@ -33,16 +35,6 @@ function readCurves(file: string): { isLowerBetter: boolean; curves: number[][] 
   return { isLowerBetter, curves: curves.map((curve) => curve.map(risen)) };
 }
 
-/** This number of them, none twice. */
-function drawn(curves: readonly number[][], count: number, seed: number): number[][] {
-  const random = randomNumbers(seed * 7919 + 3);
-  const left = [...curves];
-  return Array.from(
-    { length: count },
-    () => left.splice(Math.floor(random() * left.length), 1)[0] as number[],
-  );
-}
-
 const percent = (values: readonly boolean[]): string =>
   `${Math.round((100 * values.filter(Boolean).length) / values.length)} %`;
 const quantile = (values: readonly number[], share: number): number =>
@@ -50,20 +42,23 @@ const quantile = (values: readonly number[], share: number): number =>
 
 for (const file of process.argv.slice(2)) {
   const { isLowerBetter, curves } = readCurves(file);
-  const rows = ways.map(([budgets, eta, once]) => {
+  const rows = ways.map(([budgets, eta, how]) => {
     const rungs: Rungs = { metric: 'metric', isLowerBetter: false, unit: 'epochs', budgets, eta };
     const found = Array.from({ length: searches }, (_, seed) => {
       const common: Setting = {
         ...{ rungs, seed, slots: 8, epochSeconds: 600, setUpSeconds: 100, meanLifeSeconds: 9 * 3600 },
-        ...{ curves: drawn(curves, 60, seed), isJudgedOnce: once === true },
+        ...{ curves: sampled(curves, 60, seed), isJudgedOnce: how === 'judged once' },
       };
-      const [full, asha] = [simulate('full', common), simulate('asha', common)];
+      const [full, asha] = [
+        simulate('full', common),
+        simulate(how === 'in rounds' ? 'halving' : 'asha', common),
+      ];
       const gap = (full.best - asha.best) / Math.abs(full.best);
       return { ratio: asha.slotSeconds / full.slotSeconds, gap, lost: 60 - asha.ended };
     });
     const ratios = found.map(({ ratio }) => ratio);
     return [
-      `${budgets.join(', ')}; ${eta}${once === true ? ', judged once' : ''}`,
+      `${budgets.join(', ')}; ${eta}${how === undefined ? '' : `, ${how}`}`,
       quantile(ratios, 0.5).toFixed(3),
       quantile(ratios, 0.9).toFixed(3),
       percent(found.map(({ gap }) => gap <= 0.01)),
