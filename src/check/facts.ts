@@ -34,21 +34,16 @@ export interface ObjectFact {
   url: string;
   place: SourceLine | undefined;
   servers: ServerFact[];
-  isFolder?: boolean;
   /** What the job file or the manifest declares. */
   declared: { bytes?: number; sha256?: string; by?: string };
   /** Whether size, hash or manifest is declared. */
   isProven: boolean;
-  /** Why the manifest cannot be used. */
-  manifestProblem?: string;
-  /** Why it cannot be used: from its first bytes, or from the shards that it names. */
+  /** Why it cannot be used: from its first bytes, its manifest, or the shards or files that it names. */
   archiveProblem?: { message: string; fix?: string };
   /** Of all shards that it names. */
   bytes?: number;
   /** Of shards on demand: the disk for them, and the size of the largest. */
   keep?: { bytes: number; largest: number };
-  /** The files of an archive on this machine, and what the job file says. */
-  files?: { found: number; declared: number };
 }
 
 export interface ServerFact {
@@ -74,7 +69,7 @@ export interface TokenFact {
   /** Milliseconds since the epoch; undefined if the token does not state it. */
   expires?: number;
   /** Why there is no valid token. */
-  problem?: { kind: 'missing' | 'expired'; message: string; fix: string };
+  problem?: { message: string; fix: string };
 }
 
 /** A condition of a job on machines, as the user wrote it. */

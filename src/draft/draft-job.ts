@@ -284,7 +284,7 @@ function chooseOutputs(project: Project, values: ReadonlyMap<string, Chosen>): O
   const best = unique(certain.length > 0 ? certain : some).slice(0, 3);
   if (best.length === 0)
     return {
-      names: ['model.pt'],
+      names: ['CHANGE-ME'],
       before: [],
       needs: new Set(),
       guesses: [],
@@ -307,7 +307,8 @@ const reason = (save: Candidate): string =>
 function missing({ script }: Project, [first]: readonly Candidate[]): Guess {
   const why =
     first === undefined
-      ? `what ${script} writes: no call that saves a file was found in it`
+      ? `${script} saves nothing that init can see, and a job is its files: name what it writes, or end it with ` +
+        'a line such as torch.save(model.state_dict(), "model.pt"), and name model.pt'
       : `${first.call} (${first.file}:${first.line}) writes ${first.pattern}: name a file that every training leaves`;
   return { what: 'outputs', why };
 }

@@ -186,8 +186,9 @@ async function askOne(
       place,
       servers,
       isProven,
+      ...(proof.problem !== undefined && { archiveProblem: { message: proof.problem, fix: manifestFix } }),
+      ...(isFolder === true && { archiveProblem: folderProblem(url) }),
       ...archive,
-      ...defined({ isFolder, manifestProblem: proof.problem }),
       declared: { ...proof.declared, ...declared },
     };
     if (servers.every(({ status }) => status === undefined))
@@ -334,6 +335,12 @@ async function fetchHead(url: string, bytes: number, options: FetchOptions): Pro
   return Buffer.concat(pieces).subarray(0, bytes);
 }
 
+const folderProblem = (url: string): NonNullable<ObjectFact['archiveProblem']> => ({
+  message: `${url} is a folder`,
+  fix: `name an object in it (\`updraft ls ${url}\`), or pack the folder with \`updraft stage\``,
+});
+const manifestFix = '`updraft stage` uploads an object with its manifest; or declare sha256 instead';
+
 /** Data on this machine: its size, its first bytes, and within `countMs` the number of its files. */
 async function checkLocal(asked: AskedObject, signal: AbortSignal, countMs: number): Promise<ObjectReport> {
   const { label, url, place, declared, isProven, folder, expect } = asked;
@@ -363,6 +370,10 @@ async function checkLocal(asked: AskedObject, signal: AbortSignal, countMs: numb
       'job counts them';
     return { object, looked: { what: label, said }, unchecked: { what: label, why } };
   }
-  object.files = { found, declared: expect.files };
+  if (found !== expect.files)
+    object.archiveProblem = {
+      message: `${url} has ${counted(found, 'file')}, but the job file expects ${expect.files}`,
+      fix: `set expect = { files = ${found} } if the archive is right, or make it again`,
+    };
   return { object, looked: { what: label, said: `${counted(found, 'file')}, ${said}` } };
 }

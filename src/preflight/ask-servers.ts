@@ -164,7 +164,7 @@ function describeCaches(caches: readonly ServerFact[]): string {
 export const withoutToken = (
   message: string,
   fix = 'name the token file in the job file: `token_file` in its table, or `image_token_file` for an image',
-): ObjectAnswer => ({ servers: [], token: { problem: { kind: 'missing', message, fix } } });
+): ObjectAnswer => ({ servers: [], token: { problem: { message, fix } } });
 
 /** When the token that would be sent expires, or why there is none; the token itself is not sent or printed. */
 async function tokenOf(located: Located): Promise<Pick<TokenFact, 'expires' | 'problem'>> {
@@ -176,7 +176,7 @@ async function tokenOf(located: Located): Promise<Pick<TokenFact, 'expires' | 'p
     return expires === undefined ? {} : { expires };
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    const { kind, message, fix = '' } = error;
-    return { problem: { kind: kind === 'token-expired' ? 'expired' : 'missing', message, fix } };
+    const { message, fix = '' } = error;
+    return { problem: { message, fix } };
   }
 }

@@ -191,11 +191,11 @@ for count, sample in enumerate(stream):
       const { out } = await objects.updraft(['check', '--json'], { env: { ...objects.env, ...env } });
       return (JSON.parse(out) as { findings: { rule: string }[] }).findings.map(({ rule }) => rule);
     };
-    const about = ['archive-unusable', 'keep-too-small', 'unproven', 'object-missing'];
+    const about = ['object-unusable', 'keep-too-small', 'unproven', 'object-missing'];
     const named = async (last: number, keep: string): Promise<string[]> =>
       (await rules(last, keep)).filter((rule) => about.includes(rule)).sort();
     assert.deepEqual(await named(shards - 1, '3 MB'), []);
-    assert.deepEqual(await named(shards, '1.5 MB'), ['archive-unusable', 'keep-too-small']);
+    assert.deepEqual(await named(shards, '1.5 MB'), ['object-unusable', 'keep-too-small']);
   });
 
   await t.test('unless a shard is missing, or the budget does not hold two', async () => {

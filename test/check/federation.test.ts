@@ -105,18 +105,18 @@ test('an archive that cannot be unpacked is an error, found by its first bytes',
   await harness.publish('demo/x.tar', pipe);
   const auto = `[data.d]\nurl = "osdf:///demo/x.tar"\nexpect = { bytes = ${pipe.length} }\n`;
   const served = await check(harness, auto);
-  assert.deepEqual([served.exit, rules(served)], [3, ['error archive-unusable']]);
+  assert.deepEqual([served.exit, rules(served)], [3, ['error object-unusable']]);
   assert.match(served.findings[0]?.message ?? '', /data\.d: x\.tar: the entry "p" is a named pipe/);
   await writeFile(harness.at('y.tar.gz'), gzipSync(pipe));
   const local = await check(harness, `[data.d]\nurl = "file://${harness.at('y.tar.gz')}"\n`);
-  assert.ok(rules(local).includes('error archive-unusable'), rules(local).join());
+  assert.ok(rules(local).includes('error object-unusable'), rules(local).join());
   const xz = harness.at('z.tar.xz');
   await writeFile(xz, Buffer.from('fd377a585a000004e6d6b446', 'hex'));
   const packed = (await check(harness, `[data.d]\nurl = "file://${xz}"\n`)).findings[0];
   assert.deepEqual(
     [packed?.rule, packed?.message, packed?.fix],
     [
-      'archive-unusable',
+      'object-unusable',
       'data.d: z.tar.xz: is compressed by xz, which Updraft does not unpack',
       'repack it: xz -dc z.tar.xz | zstd -T0 > z.tar.zst',
     ],
@@ -158,7 +158,7 @@ test('a manifest is read and trusted; a missing one is an error', async (t) => {
   await harness.publish('demo/x.json', JSON.stringify(manifest));
   const withManifest = (name: string) => demo() + `manifest = "osdf:///demo/${name}"\n`;
   assert.deepEqual(rules(await check(harness, withManifest('x.json'))), []);
-  assert.deepEqual(rules(await check(harness, withManifest('none.json'))), ['error manifest-missing']);
+  assert.deepEqual(rules(await check(harness, withManifest('none.json'))), ['error object-unusable']);
 });
 
 test('tokens: none, one that expires too soon, a good one', async (t) => {
@@ -212,7 +212,7 @@ test('the size from the servers counts for the disk if the job file states none'
 test('a folder instead of an object is an error', async (t) => {
   const harness = await ObjectHarness.open(t);
   await harness.publish('demo/set/x', '1');
-  assert.ok(rules(await check(harness, demo('set'))).includes('error object-is-folder'));
+  assert.ok(rules(await check(harness, demo('set'))).includes('error object-unusable'));
 });
 
 test('a token in a URL is never printed', async (t) => {

@@ -94,7 +94,7 @@ test('row 14: a local archive with another number of files than expected', async
   assert.equal(checked.code, 3);
   assert.match(
     checked.out,
-    /updraft\.toml:\d+ +archive-files\n.*images\.tar\.gz has 5 files, but the job file/,
+    /updraft\.toml:\d+ +object-unusable\n.*images\.tar\.gz has 5 files, but the job file/,
   );
   assert.match(checked.out.replaceAll(/\s+/g, ' '), /fix: set expect = \{ files = 5 \}/);
   const ran = await harness.updraft('run', '--no-check');
@@ -125,7 +125,7 @@ test('row 45: a page of HTML where data was meant', async (t) => {
     await data(harness, url, 'expect = { files = 360 }');
     const { code, out } = await check(harness);
     assert.equal(code, 3, out);
-    assert.match(out, /updraft\.toml:\d+ +archive-unusable\n +data\.images: \S+ is an HTML page/);
+    assert.match(out, /updraft\.toml:\d+ +object-unusable\n +data\.images: \S+ is an HTML page/);
     assert.match(out, /fix: open it in a browser and copy the address/);
   }
 });

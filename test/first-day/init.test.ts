@@ -106,8 +106,11 @@ test('what only the user knows is marked, and said', async (t) => {
   const { err } = await runCommand(init, ['train.py'], { cwd });
   assert.match(err, /to fill in:\n(.*\n)*.*--arch CHANGE-ME/);
   assert.match(err, /\[data\.data\] url/);
-  assert.match(err, /outputs .*no call that saves a file was found/);
-  assert.match(await jobFile(cwd), /FILL IN/);
+  assert.match(
+    err,
+    /outputs +train\.py saves nothing.*\n?.*torch\.save\(model\.state_dict\(\), "model\.pt"\)/,
+  );
+  assert.match(await jobFile(cwd), /outputs = \["CHANGE-ME"\] +# FILL IN/);
 });
 
 test('a script that is not there is named', async (t) => {

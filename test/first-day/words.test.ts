@@ -49,7 +49,10 @@ test('47: an expired token, in check and in why', async (t) => {
   await writeFile(path.join(harness.folder, 'updraft.toml'), jobFile(data));
   const checked = await harness.updraft('check');
   assert.equal(checked.code, 3);
-  assert.match(checked.out, /updraft\.toml:6 {2}token-expired\n.*\n +fix: put a new one into \S*token: /);
+  assert.match(
+    checked.out,
+    /updraft\.toml:6 {2}token-missing\n.*expired.*\n +fix: put a new one into \S*token: /,
+  );
   const ran = await harness.updraft('run', '--no-check');
   assert.equal(ran.code, 1);
   const { out } = await harness.updraft('why');

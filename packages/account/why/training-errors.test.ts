@@ -29,6 +29,8 @@ const recent: Case[] = [
     'convert("RGB")',
   ],
   ['IndexError: Target 5 is out of bounds.', 'num_classes'],
+  ['EOFError: EOF when reading a line', 'asks for input'],
+  ["termios.error: (25, 'Inappropriate ioctl for device')", 'asks for input'],
   ['RuntimeError: expected scalar type Long but found Float', 'y.long()'],
   ['ValueError: Expected input batch_size (2) to match target batch_size (3).', 'flatten(1)'],
   ['RuntimeError: mat1 and mat2 must have the same dtype, but got Double and Float', 'x.float()'],

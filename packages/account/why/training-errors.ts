@@ -121,6 +121,11 @@ const rows: readonly (readonly [said: RegExp, because: string, fix: string])[] =
     'Write `torch.load(path, map_location="cpu")`.',
   ],
   [
+    /EOF when reading a line|Inappropriate ioctl for device/,
+    'The script asks for input, and nobody answers a job.',
+    'Make what it asks for an argument, or a variable of [train.secrets].',
+  ],
+  [
     /failed finding central directory|not a ZIP archive|invalid load key|unexpected EOF, expected|^EOFError/,
     'The file is cut short, or no checkpoint.',
     'Remove it; save to another name first, then `os.replace(temporary, path)`.',

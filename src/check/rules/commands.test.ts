@@ -48,9 +48,23 @@ p.add_argument("--fast", action="store_true")\np.add_argument("--own", action=Ow
     '--opt Adam',
     '-n 1.5',
     '-n index',
+    '--rate 0,1',
+    '–-lr 1',
+    '-lr 1',
   ])
     assert.deepEqual(said(command), ['unknown-argument'], command);
-  for (const command of ['--lr -1', '--lr=', '--mix', '--mix b', '--fast --own', '--rate 1e-3', '--rate inf'])
+  for (const command of [
+    '--lr -1',
+    '-n3',
+    '--rate -.5',
+    '--rate 1_0.',
+    '--lr=',
+    '--mix',
+    '--mix b',
+    '--fast --own',
+    '--rate 1e-3',
+    '--rate inf',
+  ])
     assert.deepEqual(said(command), [], command);
   for (const command of ['--opt "$OPT" --lr 1', '-n $(nproc)', '-n {index}', '--opt sgd 2>&1'])
     assert.ok(!said(command).includes('unknown-argument'), command);
@@ -79,6 +93,9 @@ test('what init left open, virtual environments, `&` and notebooks are errors', 
   assert.deepEqual(broken('. env/bin/activate; python3 train.py'), ['activate']);
   assert.deepEqual(broken('python3 train.py &'), ['background']);
   assert.deepEqual(broken('python3 train.py 2>&1'), []);
+  assert.deepEqual(broken('nohup python3 train.py &> log'), ['background']);
+  assert.deepEqual(broken('conda activate x && python3 train.py'), ['activate']);
+  assert.deepEqual(broken('. /opt/conda.sh && conda activate x && python3 train.py'), []);
   assert.deepEqual(broken('python3 a.ipynb', { 'a.ipynb': '{}' }), ['notebook']);
 });
 
@@ -89,6 +106,13 @@ test('a file that hides a package, keys, one seed for several jobs, and a GPU th
   assert.deepEqual(broken('python3 train.py --seed 1', {}, '[run]\njobs = 3\n'), ['same-seed']);
   assert.deepEqual(broken('python3 train.py --seed index', {}, '[run]\njobs = 3\n'), ['same-seed']);
   assert.deepEqual(broken('python3 train.py --seed {index}', {}, '[run]\njobs = 3\n'), []);
+  const of = (text: string, more = ''): string[] => broken('python3 train.py', { 'train.py': text }, more);
+  assert.deepEqual(of(`TOKEN = "${['hf', 'abcdefghijklmnopqrstuvwxyz'].join('_')}"\n`), ['key-file']);
+  assert.deepEqual(of('names = sorted(found, key=lambda one: one.name)\ntoken = "[CLS]"\n'), []);
+  const one = '[resources]\ngpus = 1\n';
+  assert.deepEqual(broken('CUDA_VISIBLE_DEVICES=1 python3 train.py', {}, one), ['chosen-gpu']);
+  assert.deepEqual(of('os.environ["CUDA_VISIBLE_DEVICES"] = "0"\n', one), ['chosen-gpu']);
+  assert.deepEqual(of('print(os.environ["CUDA_VISIBLE_DEVICES"])\n', one), []);
   const gpu = { 'train.py': 'model.cuda()\n' };
   assert.deepEqual(broken('python3 train.py', gpu), ['no-gpu']);
   assert.deepEqual(broken('python3 train.py', gpu, '[resources]\ngpus = 1\n'), []);

@@ -1,11 +1,11 @@
 import path from 'node:path';
-import { type Found, nearest, type Rule } from '@updraft/base';
+import { type Found, type Level, levelIf, nearest, type Rule, rule } from '@updraft/base';
 import type { ScriptArg } from '../../script/script-args.ts';
 import { programsOf } from '../code/read-code.ts';
 import type { CodeFacts, PlanFacts } from '../facts.ts';
 
 type CommandFacts = PlanFacts & CodeFacts;
-type Said = readonly [message: string, fix: string];
+type Said = readonly [message: string, fix: string, level?: Level];
 
 /** A rule about the command as a whole. */
 const ofCommand = (
@@ -16,19 +16,24 @@ const ofCommand = (
 ): Rule<CommandFacts> => ({
   ...{ name, level, about },
   check: (facts): Found[] =>
-    check(facts).map(([message, fix]) => ({ message, fix, place: facts.where('train', 'command') })),
+    check(facts).map(([message, fix, own = level]) => ({
+      ...{ message, fix, level: own },
+      place: facts.where('train', 'command'),
+    })),
 });
 
 /** Rules about the command of a job: what is written in it, and what its script takes. */
 export const commandRules: Rule<CommandFacts>[] = [
-  ofCommand(
-    'placeholder',
-    'error',
-    'A place that `init` left open is not filled in.',
-    ({ plan: { spec, data } }) =>
-      [spec.train.command, ...spec.train.outputs, ...data.map(({ url }) => url)]
-        .filter((text) => /CHANGE-ME|FILL IN/.test(text))
-        .map((text) => [`\`${text}\` is not filled in`, 'write what it stands for']),
+  rule('placeholder', 'error', 'A place that `init` left open is not filled in.', ({ plan, where }) =>
+    [
+      [plan.spec.train.command, 'train', 'command'],
+      [plan.spec.train.outputs.join(', '), 'train', 'outputs'],
+      ...plan.data.map(({ name, url }) => [url, 'data', name, 'url']),
+    ].flatMap(([text = '', ...key]) =>
+      /CHANGE-ME|FILL IN/.test(text)
+        ? { message: `\`${text}\` is not filled in`, fix: 'write what it stands for', place: where(...key) }
+        : [],
+    ),
   ),
   ofCommand(
     'unknown-argument',
@@ -42,7 +47,11 @@ export const commandRules: Rule<CommandFacts>[] = [
     'The command activates a virtual environment, which does not travel with the job.',
     ({ code: { commands } }) =>
       commands
-        .filter(({ words: [word, file = ''] }) => /^(source|\.)$/.test(word ?? '') && /activate$/.test(file))
+        .filter(
+          ({ words: [word = '', file = ''] }, index) =>
+            /activate$/.test(file) &&
+            (/^(source|\.)$/.test(word) || (/^(conda|m\w*mamba)$/.test(word) && index === 0)),
+        )
         .map(({ words }) => [
           `\`${words.join(' ')}\` needs a virtual environment, which does not travel with the job`,
           'remove it: `updraft env make requirements.txt` makes an environment that does',
@@ -52,10 +61,19 @@ export const commandRules: Rule<CommandFacts>[] = [
     'background',
     'error',
     'The command goes on in the background, so the job ends at once.',
-    ({ plan }) =>
-      /[^&|>]&\s*$/.test(plan.spec.train.command)
-        ? [['the command ends with `&`: the job ends at once, and the training with it', 'remove the `&`']]
-        : [],
+    ({ plan }) => {
+      const [found] = /[^&|>]&\s*$|&>/.exec(plan.spec.train.command) ?? [];
+      if (found === undefined) return [];
+      // Where sh is bash, it redirects.
+      const fix = found === '&>' ? 'write `> FILE 2>&1` for `&> FILE`' : 'remove the `&`';
+      return [
+        [
+          `\`${found.slice(-2)}\` leaves the training in the background: the job ends at once`,
+          fix,
+          levelIf(found !== '&>'),
+        ],
+      ];
+    },
   ),
   ofCommand('notebook', 'error', 'The command runs a notebook as a script.', ({ code: { commands } }) =>
     commands
@@ -112,13 +130,35 @@ export const commandRules: Rule<CommandFacts>[] = [
         ]);
     },
   ),
-  ofCommand('key-file', 'warning', 'A file that usually holds keys is sent with the job.', ({ plan }) =>
-    plan.files
-      .filter(({ path: file }) => /(^|\/)(\.env|\.netrc|id_\w+|.*\.pem)$/.test(file))
-      .map(({ path: file }) => [
-        `${file} is sent with every job, and may hold keys`,
-        'leave it out of `files`, and name what the job needs in [train.secrets]',
-      ]),
+  ofCommand(
+    'key-file',
+    'warning',
+    'A file that holds a key, or usually does, is sent with the job.',
+    ({ plan, code }) =>
+      plan.files
+        .filter(
+          ({ path: file }) =>
+            /(^|\/)(\.env|\.netrc|id_\w+|.*\.pem)$/.test(file) ||
+            code.files.some((one) => one.file === file && keys.test(one.text)),
+        )
+        .map(({ path: file }) => [
+          `${file} is sent with every job, and may hold keys`,
+          'leave them out of `files`, and name what the job needs in [train.secrets]',
+        ]),
+  ),
+  ofCommand(
+    'chosen-gpu',
+    'warning',
+    'The job chooses its GPU by number, which may be that of another job.',
+    (facts) =>
+      facts.plan.spec.resources.gpus > 0 && facts.code.texts.some((text) => choosesGpu.test(text))
+        ? [
+            [
+              'CUDA_VISIBLE_DEVICES is set by the job: its GPU may then be that of another',
+              'remove it: it is set already',
+            ],
+          ]
+        : [],
   ),
   ofCommand(
     'no-gpu',
@@ -139,6 +179,10 @@ export const commandRules: Rule<CommandFacts>[] = [
           ),
   ),
 ];
+
+/** Tokens of Hugging Face, OpenAI, GitHub, AWS and Weights & Biases. */
+const keys = /\b(?:hf_|sk-|ghp_|github_pat_)[\w-]{20}|\bAKIA[0-9A-Z]{16}\b|key=["'][0-9a-f]{40}["']/;
+const choosesGpu = /^[^#\n]*\bCUDA_VISIBLE_DEVICES["']?\]?\s*=\s*["']?\d/m;
 
 /** Variables that machines, schedulers and Updraft set. */
 const inJobs =
@@ -171,7 +215,7 @@ function unknownArguments({ code: { commands, files } }: CommandFacts): Said[] {
     const given = rest.slice(at + 1, end < 0 ? undefined : end);
     return given.flatMap((word, index): Said[] => {
       const [flag = '', value = given[index + 1]] = word.split(/=(.*)/s);
-      if (!/^--?[A-Za-z]/.test(flag)) return [];
+      if (!/^[-–—]+[A-Za-z]/.test(flag)) return [];
       const own = args.filter(({ flags }) => flags.includes(flag));
       const refused = own.map((arg) => refusal(arg, value));
       if (own.length > 0)
@@ -183,7 +227,7 @@ function unknownArguments({ code: { commands, files } }: CommandFacts): Said[] {
                 `write \`${flag} VALUE\` in the command`,
               ],
             ];
-      if (!flag.startsWith('--') || known.some((one) => one.startsWith(flag))) return [];
+      if (known.some((one) => one.startsWith(flag) || (/^-\w$/.test(one) && flag.startsWith(one)))) return [];
       const close = nearest(flag, known);
       return [
         [
@@ -201,7 +245,8 @@ function refusal({ takesOne, type = '', choices = [] }: ScriptArg, value = '--en
   if (/^--?[A-Za-z]\S*$/.test(value)) return 'needs a value';
   if (/[$`{*?]/.test(value)) return undefined;
   if (type === 'int' && !/^[-+]?\d[\d_]*$/.test(value)) return `takes a whole number, not ${value}`;
-  if (type === 'float' && !/^[-+]?(?:[\d.]|inf|nan)/i.test(value)) return `takes a number, not ${value}`;
+  if (type === 'float' && !/^[-+]?(?:[\d_]*\.?[\d_]*(?:e[-+]?\d+)?|inf(?:inity)?|nan)$/i.test(value))
+    return `takes a number, not ${value}`;
   return /^(str)?$/.test(type) && choices.length > 0 && !choices.includes(value)
     ? `takes ${choices.join(', ')}, not ${value}`
     : undefined;

@@ -76,6 +76,19 @@ export const limitRules: Rule<PlanFacts>[] = [
           },
   ),
   rule(
+    'memory-small',
+    'warning',
+    'The requested memory is less than the agent itself uses while data arrives.',
+    ({ plan, where }) =>
+      traitsOf(plan).runsHere || plan.spec.resources.memoryBytes >= 250e6
+        ? []
+        : {
+            message: `memory = ${formatSize(plan.spec.resources.memoryBytes)}: the agent alone uses up to 250 MB`,
+            fix: 'set memory = "1 GB" or more in [resources]',
+            place: where('resources', 'memory'),
+          },
+  ),
+  rule(
     'machine-lacks',
     'error',
     'A job requests more than this machine has, and would never start.',

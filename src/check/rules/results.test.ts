@@ -123,3 +123,12 @@ test('a metric that no line has, or no epoch goes with, is named with the line t
   assert.match(asha!, /^warning: line 1 .*, but no line that is printed says which epoch it is/);
   assert.equal(saidOfMetric('val_accuracy', 'import updraft\nprint(1)').trim(), '');
 });
+
+test('a pattern is no output, and what is written is named', () => {
+  const [only, ...others] = found(
+    'name = "x"\n[train]\ncommand = "python3 train.py"\noutputs = ["*.pt"]\n',
+    'torch.save(m, "model.pt")\n',
+  );
+  assert.deepEqual([only?.rule, others.length], ['output-unwritten', 0]);
+  assert.match(only?.fix ?? '', /such as "model\.pt"/);
+});

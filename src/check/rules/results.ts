@@ -105,7 +105,7 @@ export const resultRules: Rule<PlanFacts & CodeFacts>[] = [
     'warning',
     'Nothing that is sent mentions the whole name of a declared output, so nothing seems to write it.',
     ({ plan, code, where }) => {
-      if (!code.isKnown) return [];
+      if (!code.isKnown || plan.spec.train.outputs.includes('CHANGE-ME')) return [];
       return plan.spec.train.outputs.flatMap((output) => {
         const similar = similarSaves(output, code);
         if (mayWrite(output, code, similar.length > 0)) return [];
@@ -215,7 +215,7 @@ function mayWrite(output: string, code: JobCode, isSimilar: boolean): boolean {
   const { base, stem, extension } = partsOf(output);
   const says = (pattern: string): boolean => code.texts.some((text) => new RegExp(pattern).test(text));
   if (says(`${escape(base)}(?!\\w)`) || isSaved(output, code)) return true;
-  const pieces = base.split(/\{[^{}]*\}|[*?[\]]/);
+  const pieces = base.split(/\{[^{}]*\}/);
   if (pieces.length > 1) return pieces.some((piece) => piece.length > 2 && mentions(code, piece));
   // `f"{name}.json"`, `stem + ".json"`, `"%s.json" % name`
   if (extension !== '' && says(`["'}]${escape(extension)}\\b|%\\w+${escape(extension)}\\b`)) return true;

@@ -193,45 +193,13 @@ interface Build {
   where: string;
 }
 
-/** Rules about CUDA: what PyTorch was built with against what the driver must support. */
+/** What PyTorch was built with against what the driver must support. */
 export const cudaRules: Rule<CudaFacts>[] = [
   rule(
-    'cuda-none',
+    'cuda',
     'error',
-    "The job requests GPUs, but the environment's PyTorch is built without CUDA.",
-    (facts) => {
-      const { gpus } = facts.plan.spec.resources;
-      const build = buildOf(facts);
-      if (gpus === 0 || build?.cuda !== 'none') return [];
-      return {
-        message: `PyTorch ${build.where} has no CUDA, but the job requests ${counted(gpus, 'GPU')}, which would idle`,
-        fix: 'use an image or environment with a CUDA build of PyTorch, or set gpus = 0',
-        place: facts.where('resources', 'gpus'),
-      };
-    },
-  ),
-  rule(
-    'cuda-driver',
-    'error',
-    'The driver condition allows older drivers than the CUDA of PyTorch needs; a warning for a minor version.',
-    driver,
-  ),
-  rule(
-    'cuda-any-driver',
-    'warning',
-    'The job requests GPUs without a condition on the driver, but PyTorch needs one that is new enough.',
-    (facts) => {
-      const { gpus, gpu } = facts.plan.spec.resources;
-      const build = buildOf(facts);
-      if (build === undefined || build.cuda === 'none' || gpus === 0 || gpu?.cuda !== undefined) return [];
-      return {
-        message:
-          `PyTorch ${build.where} is built with CUDA ${build.cuda}, but the job ` +
-          'accepts any driver: on an older one it fails after its data has been fetched',
-        fix: `set gpu = { cuda = "${build.cuda}" } in [resources]`,
-        place: facts.where('resources', 'gpu'),
-      };
-    },
+    'PyTorch is built without CUDA, or for a newer one than the driver condition assures; a warning without one.',
+    cudaProblem,
   ),
 ];
 
@@ -244,18 +212,26 @@ function buildOf({ software, plan }: CudaFacts): Build | undefined {
   return cuda === undefined ? undefined : { cuda, where: `in the Pixi environment ${locked.environment}` };
 }
 
-function driver(facts: CudaFacts): RuleResult {
+function cudaProblem(facts: CudaFacts): RuleResult {
   const { gpus, gpu } = facts.plan.spec.resources;
   const build = buildOf(facts);
-  if (build === undefined || gpus === 0 || gpu?.cuda === undefined) return [];
+  if (build === undefined || gpus === 0) return [];
+  if (build.cuda === 'none')
+    return {
+      message: `PyTorch ${build.where} has no CUDA, but the job requests ${counted(gpus, 'GPU')}, which would idle`,
+      fix: 'use an image or environment with a CUDA build of PyTorch, or set gpus = 0',
+      place: facts.where('resources', 'gpus'),
+    };
   const [major, minor] = versionOf(build.cuda);
-  const [asked, low] = versionOf(gpu.cuda);
+  const [asked, low] = versionOf(gpu?.cuda ?? '0.0');
   if (!(asked < major || (asked === major && low < minor))) return [];
   return {
-    level: levelIf(asked < major),
-    message: `gpu.cuda = "${gpu.cuda}", but PyTorch ${build.where} is built with CUDA ${build.cuda}`,
+    level: levelIf(gpu?.cuda !== undefined && asked < major),
+    message:
+      `PyTorch ${build.where} is built with CUDA ${build.cuda}, but the job accepts ` +
+      `${gpu?.cuda === undefined ? 'any driver' : `drivers for CUDA ${gpu.cuda}`}: older ones fail`,
     fix: `set gpu = { cuda = "${build.cuda}" } in [resources]`,
-    place: facts.where('resources', 'gpu', 'cuda'),
+    place: facts.where('resources', 'gpu', ...(gpu?.cuda === undefined ? [] : ['cuda'])),
   };
 }
 

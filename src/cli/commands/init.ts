@@ -25,13 +25,8 @@ import type { Guess } from '../../draft/choose-values.ts';
 import { draftJob, type JobDraft } from '../../draft/draft-job.ts';
 import { renderJob } from '../../draft/render-job.ts';
 
-/** The job files that `init` can write, and what each is for. */
-export const jobTemplates: Record<string, string> = {
-  minimal: 'one training, with a script to start from',
-  sweep: 'a matrix of parameters, a job for each combination',
-  cifar10: 'CIFAR-10: data fetched, verified, unpacked; checkpoints; an output check',
-  imagenet: 'ImageNet on a GPU pool: ResNet-50, on shards that come as they are needed',
-};
+/** The job files that `init` can write. */
+export const jobTemplates = ['minimal', 'sweep', 'cifar10', 'imagenet'];
 
 /** A template's job file, its schema line pointing at this installation's schema. */
 async function templateText(template: string, { env }: Cli): Promise<string> {
@@ -53,9 +48,6 @@ interface InitOptions {
   force?: true;
 }
 
-const names = Object.keys(jobTemplates);
-const list = Object.entries(jobTemplates).map(([name, what]) => `  ${name.padEnd(10)}${what}\n`);
-
 export function configure(command: Command, cli: Cli): void {
   addHelp(command, {
     page: 'job-file.md',
@@ -69,7 +61,7 @@ export function configure(command: Command, cli: Cli): void {
     .argument('[script|folder]', 'a training script to read, or where to write', '.')
     .argument('[files...]', 'more files and folders that the script needs')
     .addOption(new Option('--pool <name>', 'where it will run').choices(pools))
-    .addOption(new Option('-t, --template <name>', 'start from a template instead').choices(names))
+    .addOption(new Option('-t, --template <name>', 'start from a template instead').choices(jobTemplates))
     .option('--force', 'replace an existing job file')
     .action(async (word: string, files: string[], options: InitOptions) => {
       const script = options.template === undefined ? await scriptAt(cli, word) : undefined;
@@ -94,7 +86,7 @@ async function scriptAt(cli: Cli, word: string): Promise<{ folder: string; scrip
   if (only === undefined) return undefined;
   if (others.length === 0) {
     cli.err(
-      `${only} is here: reading it (to start from a template instead: --template ${names.join('|')})\n`,
+      `${only} is here: reading it (to start from a template instead: --template ${jobTemplates.join('|')})\n`,
     );
     return { folder: place, script: only };
   }
@@ -118,7 +110,7 @@ async function startFromScript(
 async function startFromTemplate(cli: Cli, folder: string, options: InitOptions): Promise<void> {
   const target = path.resolve(cli.cwd, folder);
   if (options.force === undefined) await refuseSecondFile(target);
-  const template = options.template ?? (await chooseTemplate(cli));
+  const template = options.template ?? firstTemplate(cli);
   const text = await templateText(template, cli);
   const missing = await writeAll(cli, { target, template, text });
   for (const file of missing) cli.err(`${file} does not exist yet: add yours, or change the job file\n`);
@@ -130,19 +122,10 @@ async function startFromTemplate(cli: Cli, folder: string, options: InitOptions)
   ]);
 }
 
-async function chooseTemplate(cli: Cli): Promise<string> {
-  const [first = 'minimal'] = names;
-  if (cli.ask === undefined) {
-    cli.err(`template: ${first} (choose another with --template ${names.join('|')})\n`);
-    return first;
-  }
-  cli.err(list.join(''));
-  for (;;) {
-    const answer = (await cli.ask(`Which template? [${first}] `)).trim();
-    const chosen = answer === '' ? first : names.find((name) => name === answer.toLowerCase());
-    if (chosen !== undefined) return chosen;
-    cli.err(`There is no template "${answer}"; expected one of ${names.join(', ')}.\n`);
-  }
+function firstTemplate(cli: Cli): string {
+  const [first = '', ...others] = jobTemplates;
+  cli.err(`template: ${first} (others: --template ${others.join('|')})\n`);
+  return first;
 }
 
 /** Writes the job file and the scripts it names, prints each, and returns those that are missing. */
