@@ -34,7 +34,7 @@ export function slownessOf({ agent, cpus = 1, gpus = 0 }: AttemptHistory): Slown
     return found(
       'data',
       `it waited for data for ${formatShare(waiting)} of its training`,
-      'Let data come faster: `warm` the caches, or run fewer jobs at once.',
+      'Run fewer jobs at once, or `updraft stage` the data as shards.',
     );
   if (blocked > 0.5)
     return found(
