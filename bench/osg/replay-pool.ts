@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { systemClock } from '@updraft/base';
-import { type MiniPoolState, rootFolder, sites, startPool, stopPool } from '@updraft/mini/pool';
+import { type MiniPoolState, rootFolder, sites as ofTheTable, startPool, stopPool } from '@updraft/mini/pool';
 
 /** Slots of each site, in the proportion of the published jobs: enough that no job has to wait for one. */
 const slots: Record<string, number> = {
@@ -27,12 +27,13 @@ const scenario = {
   },
 };
 
-/** A real HTCondor pool with the three sites and enough slots, stopped when it is disposed of. */
+/** A real HTCondor pool with the three sites, or these, and enough slots, stopped when it is disposed of. */
 export async function openPool(
   home: string,
   scale: number,
   say: (line: string) => void,
   signal: AbortSignal,
+  sites = ofTheTable.map((site) => ({ ...site, cpus: slots[site.name] ?? 1 })),
 ): Promise<{ state: MiniPoolState } & AsyncDisposable> {
   const root = process.env['UPDRAFT_TEST_POOL_ROOT'] ?? (await rootFolder({ cacheFolder, say, signal }));
   await mkdir(home, { recursive: true });
@@ -41,10 +42,7 @@ export async function openPool(
     home,
     signal,
     ...scenario,
-    sites: sites.map((site) => {
-      const cpus = slots[site.name] ?? 1;
-      return { ...site, cpus, memoryMegabytes: 512 * cpus };
-    }),
+    sites: sites.map((site) => ({ ...site, memoryMegabytes: 512 * site.cpus })),
     config: [
       // Event times with milliseconds: spans are a few seconds long.
       'DEFAULT_USERLOG_FORMAT_OPTIONS = UTC SUB_SECOND',

@@ -88,7 +88,11 @@ function turnsOf(scenario: Scenario): number[] {
   return scenario.jobs.map((_, number) => (followers.has(number) ? turn : ++turn));
 }
 
-async function submit({ pool, agentFor }: Setting, { folder, federation }: Stage): Promise<string> {
+/** Submits the job file of a folder as its user would; returns the run's folder. */
+export async function submit(
+  { pool, agentFor }: Pick<Setting, 'pool' | 'agentFor'>,
+  { folder, federation }: Pick<Stage, 'folder' | 'federation'>,
+): Promise<string> {
   const updraft = path.resolve(here, '../../bin/updraft.mjs');
   const env = {
     ...process.env,
@@ -116,7 +120,7 @@ const pollMsPerJob = 100;
 const heldForGoodMs = 60_000;
 
 /** Waits until all jobs have ended, or are held without a rule that releases them. */
-async function untilOver(runFolder: string, jobs: number, signal: AbortSignal): Promise<RunState> {
+export async function untilOver(runFolder: string, jobs: number, signal: AbortSignal): Promise<RunState> {
   let movedAt = systemClock.monotonic();
   for (;;) {
     await systemClock.sleep(Math.max(3000, pollMsPerJob * jobs), signal);

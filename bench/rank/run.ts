@@ -1,8 +1,7 @@
-import { readFileSync } from 'node:fs';
-import path from 'node:path';
 import type { AttemptHistory } from '@updraft/account/history';
 import { type Place, scorePlaces } from '@updraft/account/recovery';
 import { markdownTable } from '../markdown-table.ts';
+import { metlAttempts } from '../metl/attempts.ts';
 import { randomNumbers } from '../search/curves.ts';
 
 /**
@@ -17,19 +16,9 @@ interface Row {
   seconds: number;
 }
 
-const file = path.join(import.meta.dirname, '../../data/metl-attempts.tsv');
-const [head = '', ...lines] = readFileSync(file, 'utf8').trimEnd().split('\n');
-const names = head.split('\t');
-const cellsOf = (line: string): Partial<Record<string, string>> =>
-  Object.fromEntries(line.split('\t').map((value, at) => [names[at] ?? '', value]));
-const rows: Row[] = lines
-  .map(cellsOf)
-  .filter(({ target, site, gpu }) => target === 'ospool' && site !== '' && gpu !== '')
-  .map(({ site = '', gpu = '', status, execution_s: executed, input_transfer_s: fetched }) => ({
-    ...{ site, gpu, isDone: status === 'completed', isEvicted: status === 'evicted' },
-    seconds: Number(executed) + Number(fetched),
-  }))
-  .filter(({ seconds }) => seconds > 0);
+const rows: Row[] = metlAttempts().map(({ site, gpu, status, seconds }) => ({
+  ...{ site, gpu, seconds, isDone: status === 'completed', isEvicted: status === 'evicted' },
+}));
 const placeOf = ({ site, gpu }: { site: string; gpu: string }): string => `${site}\t${gpu}`;
 const byPlace = Map.groupBy(rows, placeOf);
 
