@@ -260,7 +260,12 @@ class Planted(AttemptTest):
         self.assertEqual(self.said().count("whose augmentation was correlated"), 1)
 
 
-SAID = re.compile(r"updraft: (saved/checkpoint-\S+( is damaged|: the checkpoint names ).*|\w+ does not fit .* in saved: .+)", re.S)
+SAID = re.compile(
+    r"updraft: (saved/checkpoint-\S+( is damaged|: the checkpoint names ).*"
+    # A name was damaged.
+    r"|the checkpoint in saved is of another training: it has .+|\w+ does not fit .* in saved: .+)",
+    re.S,
+)
 TODO = re.compile("Move it elsewhere|the training starts over|Remove the folder to start over|pass trust_checkpoint=True")
 
 
