@@ -65,7 +65,7 @@ describe('a slot made slow on purpose is explained in one sentence', { concurren
   test('a disk that keeps a process waiting', async (t) => {
     // The kernel has the parent of a vfork wait as for a disk, here until its child can open its input.
     const spawns =
-      `import os; os.posix_spawn("/bin/cp", ["cp", "/dev/stdin", "model.pt"], {{}}, ` +
+      `import os; os.posix_spawn("/bin/dd", ["dd", "of=model.pt"], {{}}, ` +
       `file_actions=[(os.POSIX_SPAWN_OPEN, 0, os.path.dirname(os.environ["GO"]) + "/${served}", 0, 0)]); os.wait()`;
     const out = await slowTraining(t, `exec python3 -c '${spawns}'`, ['report']);
     assert.match(
