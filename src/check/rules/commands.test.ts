@@ -82,6 +82,7 @@ test('a variable that nothing sets is found', () => {
     "awk '{{print $NF}}' x",
     'python3 train.py --lr \\$LR',
     '. ./env.sh && python3 train.py --lr $LR',
+    'echo $LD_LIBRARY_PATH && python3 train.py --seed $OMP_NUM_THREADS',
   ])
     assert.deepEqual(broken(command), [], command);
   assert.deepEqual(broken('python3 train.py --lr $LR', {}, 'env.LR = "1"\n'), []);

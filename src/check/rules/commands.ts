@@ -186,7 +186,7 @@ const choosesGpu = /^[^#\n]*\bCUDA_VISIBLE_DEVICES["']?\]?\s*=\s*["']?\d/m;
 
 /** Variables that machines, schedulers and Updraft set. */
 const inJobs =
-  /^(?:HOME|USER|TMPDIR|HOSTNAME|SHELL|RANK|[A-Z]*P(?:ATH|WD)|(?:UPDRAFT|SLURM|OSG|CUDA|MASTER|WORLD|_CONDOR)_\w+)$/;
+  /^(HOME|USER|TMPDIR|HOSTNAME|SHELL|RANK|[A-Z_]*P(ATH|WD)|(UPDRAFT|SLURM|OSG|OMP|CUDA|MASTER|WORLD|_CONDOR)_\w+)$/;
 
 /** Packages that every training imports. */
 const packages = /^(torch|torchvision|numpy|transformers|datasets|random|typing|logging)\.py$/;

@@ -65,6 +65,8 @@ test('pages that show a file are no data', () => {
     assert.deepEqual(of(url), ['web-page'], url);
   for (const url of [
     'https://github.com/a/b/raw/main/data.tar.gz',
+    'https://drive.google.com/uc?export=download&id=1AbC',
+    'https://docs.google.com/spreadsheets/d/1AbC/export?format=csv',
     'https://github.com/a/b/blob/main/data.tar.gz?raw=true',
     'https://github.com/a/b/releases/download/v1/data.tar',
     'https://huggingface.co/datasets/a/b/resolve/main/data.tar',

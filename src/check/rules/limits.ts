@@ -129,8 +129,8 @@ export const limitRules: Rule<PlanFacts>[] = [
 
 /** Pages of Google Drive, Dropbox, OneDrive, Kaggle, GitHub and Hugging Face. */
 const webPage = new RegExp(
-  '^https?://(?:(?:drive|docs)\\.google\\.com/|1drv\\.ms/|onedrive\\.live\\.com/|www\\.kaggle\\.com/datasets/|' +
-    'www\\.dropbox\\.com/(?!.*dl=1)|(?:github\\.com|huggingface\\.co)/[^?]+/blob/(?!.*raw=true))',
+  '^https?://((drive|docs)\\.google\\.com/(?!.*[?&/](export|download)\\b)|1drv\\.ms/|onedrive\\.live\\.com/|' +
+    'www\\.kaggle\\.com/datasets/|www\\.dropbox\\.com/(?!.*dl=1)|(github|huggingface)\\.com?/[^?]+/blob/(?!.*raw=))',
 );
 
 const traitsOf = ({ spec }: PlanFacts['plan']): PoolTraits => poolTraits[spec.run.pool];
