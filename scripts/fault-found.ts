@@ -53,7 +53,7 @@ export const found: Readonly<Record<FaultKind, string>> = {
   'command-missing': 'by `updraft check`, which inspects the image; by exit code 126 or 127 of the shell',
   'training-failed': 'by the exit code of the training, which passes through',
   'training-hung':
-    'when it prints nothing, reports no progress, and neither its processes nor its GPU do anything for `quiet_limit`',
+    'when it prints nothing, reports no progress, and neither its processes nor its GPU do anything for `quiet_limit`, or its GPU is idle for `idle_limit` although it prints',
   'wrong-output':
     'after a training with exit code 0: an output is missing, empty, older than the attempt, or refused by `check`',
   evicted: "by SIGTERM, by HTCondor's events, or because the machine stopped answering",

@@ -30,6 +30,7 @@ const examples: Record<string, string> = {
   'train.checkpoint_every': '"30m"',
   'train.processes': '"gpus"',
   'train.quiet_limit': '"30m"',
+  'train.idle_limit': '"30m"',
   'train.slow_limit': '3',
   'train.env': '{ OMP_NUM_THREADS = 4 }',
   'train.secrets': '{ WANDB_API_KEY = { from = "env" } }',

@@ -41,7 +41,7 @@ export {
   loadRun,
 } from './journal/load-run.ts';
 export { metricsOf, refusedOfRun } from './journal/metrics.ts';
-export { silence } from './journal/silence.ts';
+export { idleSeconds, silence } from './journal/silence.ts';
 export type { AgentState, FetchState, TrainingState } from './journal/agent-state.ts';
 export {
   type AccountTrouble,

@@ -545,7 +545,7 @@ function checkLimits(source: SourceFile): SpecProblem[] {
   const limit = valueAt(source.value, ['resources', 'time']);
   const seconds = typeof limit === 'string' ? parseDuration(limit) : undefined;
   if (seconds === undefined) return [];
-  return ['checkpoint_every', 'quiet_limit'].flatMap((key) => {
+  return ['checkpoint_every', 'quiet_limit', 'idle_limit'].flatMap((key) => {
     const at = ['train', key];
     const value = valueAt(source.value, at);
     const span = typeof value === 'string' ? parseDuration(value) : undefined;

@@ -201,6 +201,7 @@ const specNames = {
   keep: 'keepBytes',
   time: 'timeSeconds',
   quiet_limit: 'quietLimitSeconds',
+  idle_limit: 'idleLimitSeconds',
   checkpoint_every: 'checkpointEverySeconds',
   give_up_after: 'giveUpSeconds',
   pixi_unpack: 'unpacker',

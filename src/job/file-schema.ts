@@ -165,6 +165,12 @@ const train = table('the table [train] with command and outputs', {
       'An attempt that is idle, without output or progress, for this long is stopped as hung. ' +
         'One that computes silently gets three times as long (default: 1h idle).',
     ),
+  idle_limit: duration()
+    .optional()
+    .describe(
+      'An attempt whose GPU is idle for this long, although the training prints, is stopped as hung ' +
+        '(default: it is said after 10m, and nothing is stopped).',
+    ),
   slow_limit: z
     .number(entry('how many times as slow as elsewhere is too slow, like 3, or 0 for never'))
     .refine((value) => value === 0 || (value > 1 && value <= 1000), {

@@ -8,10 +8,9 @@ const filledKeys: readonly KeyPath[] = [
   ['environment'],
   ['resources'],
   ['run', 'requirements'],
-  ...['checkpoint', 'checkpoint_keep', 'checkpoint_every', 'quiet_limit', 'slow_limit'].map((key) => [
-    'train',
-    key,
-  ]),
+  ...['checkpoint', 'checkpoint_keep', 'checkpoint_every', 'quiet_limit', 'idle_limit', 'slow_limit'].map(
+    (key) => ['train', key],
+  ),
 ];
 
 /** `{name}`; `{{name}}` stands for itself, and other braces, as expressions have, mean nothing. */

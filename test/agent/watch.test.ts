@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { FolderNotes } from '../../src/agent/notes/shared-notes.ts';
 import { RunNorms } from '../../src/agent/slow-slot/slow-slot.ts';
@@ -14,6 +14,26 @@ test('a silent, idle training is ended at its limit, and the message says what w
     stderr,
     /the training of job 0000 on \S+ printed nothing and reported no progress for [1-9]\d*(\.\d)?s; meanwhile its (process|\d processes) used 0\.0 s of CPU/,
   );
+});
+
+test('a training whose GPU is idle is ended at its limit, although it prints', async (t) => {
+  const harness = await AgentHarness.open(t);
+  // Without PyTorch, nothing tests the GPU.
+  for (const [name, line] of [
+    ['nvidia-smi', 'echo "0, GPU-aa11, NVIDIA A100, 3, 550.54.14"'],
+    ['python3', 'exit 3'],
+  ] as const)
+    writeFileSync(harness.at(name), `#!/bin/sh\n${line}\n`, { mode: 0o755 });
+  const { exit, stderr } = await harness.run(
+    {
+      train: { command: 'while :; do echo here; sleep 0.2; done', idleLimitSeconds: 5 },
+      resources: { cpus: 1, gpus: 1, memoryBytes: 1e9, diskBytes: 'auto' },
+    },
+    undefined,
+    { PATH: `${harness.at('.')}:${process.env['PATH'] ?? ''}` },
+  );
+  assert.equal(exit, 111, stderr);
+  assert.match(stderr, /the GPU of job 0000 on \S+ was idle for [1-9]\d*s while it printed/);
 });
 
 test('a silent, busy training gets three times the limit', async (t) => {

@@ -114,8 +114,8 @@ export const faultWords: Readonly<Record<FaultKind, readonly [what: string, fix?
       'shows everything it printed',
   ],
   'training-hung': [
-    'The training hung: it printed nothing and did no work.',
-    'if it was working, print something from time to time, or set a longer `quiet_limit`',
+    'The training hung: it printed nothing and did no work, or left its GPU idle.',
+    'if it was working, print something from time to time, or set a longer `quiet_limit` or `idle_limit`',
   ],
   'wrong-output': [
     'The training exited without a valid result.',

@@ -6,6 +6,7 @@ import { slownessOf } from './slowness.ts';
 
 interface Figures {
   cores: number;
+  idle?: { from: string; to: string };
   queued?: number;
   blocked?: number;
   seconds?: number;
@@ -14,7 +15,16 @@ interface Figures {
   cpus?: number;
 }
 
-function said({ cores, queued = 0, blocked = 0, seconds = 100, gpuPercent, waited, cpus = 8 }: Figures) {
+function said({
+  cores,
+  queued = 0,
+  blocked = 0,
+  seconds = 100,
+  gpuPercent,
+  waited,
+  cpus = 8,
+  idle,
+}: Figures) {
   const samples = 10;
   const agent = {
     load: {
@@ -22,7 +32,7 @@ function said({ cores, queued = 0, blocked = 0, seconds = 100, gpuPercent, waite
       ...{ processes: 9 * samples, blocked: blocked * samples },
     },
     millis: { training: 100_000 },
-    ...(gpuPercent !== undefined && { gpuUse: { percent: gpuPercent, samples: 2 } }),
+    ...(gpuPercent !== undefined && { gpuUse: { percent: gpuPercent, samples: 2, ...(idle && { idle }) } }),
     training: { waited },
   } as unknown as AgentState;
   const gpus = gpuPercent === undefined ? 0 : 1;
@@ -56,4 +66,15 @@ test('nothing is said of a busy GPU, of cores that are used, or of a beginning',
 test('a training without a GPU that shares its core with others, or has nothing to do', () => {
   assert.equal(said({ cores: 0.5, queued: 0.5, cpus: 1 })?.what, 'neighbours');
   assert.equal(said({ cores: 0.1 })?.what, 'idle');
+});
+
+test('a GPU that was busy and then idle for ten minutes is named', () => {
+  const until = (to: string) =>
+    said({ cores: 8, gpuPercent: 80, idle: { from: '2026-11-19T10:00:00Z', to } });
+  assert.equal(until('2026-11-19T10:09:00Z'), undefined);
+  assert.deepEqual(until('2026-11-19T10:25:00Z'), {
+    what: 'idle-gpu',
+    figures: 'its GPU was idle for 25m at last, although it printed',
+    advice: 'See in its log what it did then. `idle_limit` in [train] ends such an attempt.',
+  });
 });

@@ -1,10 +1,11 @@
-import { counted } from '@updraft/base';
+import { counted, formatDuration } from '@updraft/base';
 import { formatShare } from '@updraft/view/format';
+import { idleSeconds } from '../journal/silence.ts';
 import type { AttemptHistory } from './history.ts';
 
 /** What made an attempt slow: its figures, and what helps. */
 export interface Slowness {
-  what: 'data' | 'disk' | 'neighbours' | 'cores' | 'one-core' | 'idle';
+  what: 'data' | 'disk' | 'neighbours' | 'cores' | 'one-core' | 'idle' | 'idle-gpu';
   figures: string;
   advice: string;
 }
@@ -14,8 +15,20 @@ const minSeconds = 20;
 /** A GPU that is busier has what it needs. */
 const busyPercent = 50;
 
-/** What an attempt lacked whose GPU, or without one whose cores, had little to do; undefined if nothing known. */
-export function slownessOf({ agent, cpus = 1, gpus = 0 }: AttemptHistory): Slowness | undefined {
+/** What made an attempt slow, or its GPU idle at last; undefined if nothing known. */
+export function slownessOf(attempt: AttemptHistory): Slowness | undefined {
+  const idle = idleSeconds(attempt.agent);
+  const lack = lackOf(attempt);
+  if (idle === undefined || lack !== undefined) return lack;
+  return {
+    what: 'idle-gpu',
+    figures: `its GPU was idle for ${formatDuration(idle)} at last, although it printed`,
+    advice: 'See in its log what it did then. `idle_limit` in [train] ends such an attempt.',
+  };
+}
+
+/** What an attempt lacked whose GPU, or without one whose cores, had little to do. */
+function lackOf({ agent, cpus = 1, gpus = 0 }: AttemptHistory): Slowness | undefined {
   const { load, gpuUse, training, millis } = agent ?? {};
   if (load === undefined || load.seconds < minSeconds) return undefined;
   if (gpus > 0 && (gpuUse === undefined || gpuUse.percent >= busyPercent)) return undefined;

@@ -19,8 +19,11 @@ import type {
 /** One attempt according to its agent. All times are by the agent's clock. */
 export interface AgentState extends WorkerMachine {
   version: string;
-  /** How busy they were while it trained: the mean in percent, over how many samples. */
-  gpuUse?: { percent: number; samples: number };
+  /**
+   * How busy they were while it trained: the mean in percent, over how many samples; and when they were idle in all
+   * samples since.
+   */
+  gpuUse?: { percent: number; samples: number; idle?: { from: string; to: string } };
   /** What its processes got of the machine while it trained. */
   load?: LoadState;
   startedAt: string;

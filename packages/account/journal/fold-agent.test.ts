@@ -140,6 +140,23 @@ test('what a training gets of its machine is added up, once for each measurement
   assert.deepEqual(load, { ...sums, last: { at: 11, processes: 2, blocked: 1, used: 2, queued: 0 } });
 });
 
+test('a GPU is idle since the first of the latest samples that say so', () => {
+  const beat = (gpuPercent?: number): AgentBody => ({
+    ...{ kind: 'heartbeat', memoryBytes: 1, quietSeconds: 0 },
+    ...(gpuPercent !== undefined && { gpuPercent }),
+  });
+  const beats: [number, AgentBody][] = [
+    [0, beat(2)],
+    [60, beat(90)],
+    [120, beat(3)],
+    [130, beat()],
+    [180, beat(0)],
+  ];
+  const { from, to } = folded(...beats).gpuUse?.idle ?? {};
+  assert.equal(Date.parse(to ?? '') - Date.parse(from ?? ''), 60_000);
+  assert.equal(folded(...beats, [240, beat(6)]).gpuUse?.idle, undefined);
+});
+
 test('the GPU of the slot, its use and the pace of the training are known', () => {
   const state = folded(
     [0, { kind: 'agent-started', version: '1', host: 'h', pid: 1, gpus: ['A', 'B'] }],

@@ -182,10 +182,10 @@ const withFault = ({ outcome, faults }: AgentState, fault: FaultRecord): FaultRe
 function heartbeat(
   {
     peakMemoryBytes = 0,
-    gpuUse: { percent, samples } = { percent: 0, samples: 0 },
+    gpuUse: { percent, samples, idle } = { percent: 0, samples: 0 },
     load: before,
   }: AgentState,
-  { memoryBytes, quietSeconds, gpuPercent, load }: Extract<AgentEntry, { kind: 'heartbeat' }>,
+  { t: to, memoryBytes, quietSeconds, gpuPercent, load }: Extract<AgentEntry, { kind: 'heartbeat' }>,
 ): Partial<AgentState> {
   const measured = {
     ...{ memoryBytes, quietSeconds, peakMemoryBytes: Math.max(peakMemoryBytes, memoryBytes) },
@@ -193,9 +193,13 @@ function heartbeat(
   };
   if (gpuPercent === undefined) return measured;
   const mean = (percent * samples + gpuPercent) / (samples + 1);
-  return { ...measured, gpuUse: { percent: mean, samples: samples + 1 } };
+  const use = { percent: mean, samples: samples + 1 };
+  const isIdle = gpuPercent <= idlePercent;
+  return { ...measured, gpuUse: { ...use, ...(isIdle && { idle: { from: idle?.from ?? to, to } }) } };
 }
 
+/** A GPU that is used by nothing but a display or a monitor. */
+const idlePercent = 5;
 const noLoad = { samples: 0, seconds: 0, used: 0, queued: 0, processes: 0, blocked: 0 };
 
 /** A process that has ended takes its sums with it: then that sample says nothing of them. */

@@ -1,3 +1,5 @@
+import { parseTime } from '@updraft/base';
+import type { AgentState } from './agent-state.ts';
 import type { AttemptState } from './state.ts';
 
 /** A training reports at least every ten seconds where its journal is a file. */
@@ -13,4 +15,15 @@ export function silence(attempt: AttemptState, now: number): number | undefined 
   return quiet > (phase === 'training' && pool === undefined ? trainingMillis : otherMillis)
     ? quiet
     : undefined;
+}
+
+/** A GPU that is idle for longer does not only wait for a validation or a checkpoint. */
+const minIdleSeconds = 600;
+
+/** How many seconds its GPUs have been idle, if that is long, although it trains. */
+export function idleSeconds(agent: AgentState | undefined): number | undefined {
+  const { from, to } = agent?.gpuUse?.idle ?? {};
+  if (from === undefined || to === undefined) return undefined;
+  const seconds = (parseTime(to) - parseTime(from)) / 1000;
+  return seconds < minIdleSeconds ? undefined : seconds;
 }

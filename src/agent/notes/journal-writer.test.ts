@@ -156,6 +156,20 @@ test('the pool sees the best so far, and not only what was best when it was sent
   assert.deepEqual(seen, [3, 0.5, 4]);
 });
 
+test('the pool sees the heartbeats that know the GPU, and else one a minute', async () => {
+  const clock = new ManualClock();
+  const sent: string[] = [];
+  const chirp = { log: (text: string) => void sent.push(text) } as unknown as Chirp;
+  const record = liveRecorder({ job: { id: '0000' }, attempt: 1 } as WorkOrder, chirp, clock);
+  const beat = { kind: 'heartbeat', memoryBytes: 0, quietSeconds: 0 } as const;
+  for (let at = 10; at <= 150; at += 10) {
+    record({ ...beat, ...(at % 60 === 20 && { gpuPercent: at }) });
+    await clock.pass(10_000);
+  }
+  const seen = sent.map((line) => decodeLive(line)).map((one) => one?.kind === 'heartbeat' && one.gpuPercent);
+  assert.deepEqual(seen, [undefined, 20, 80, 140]);
+});
+
 test('close reports an incomplete journal', async () => {
   const disk = new SmallDisk();
   const notes = new JournalWriter(disk);

@@ -102,7 +102,9 @@ export function liveRecorder(order: WorkOrder, chirp: Chirp, clock: Clock): Reco
     if (body.kind === 'progress') reports.add(body);
     if (throttled.has(body.kind)) {
       const now = clock.monotonic();
-      if (now - (sentAt.get(body.kind) ?? -Infinity) < intervalMs) return;
+      // GPUs are sampled as rarely as this, and only the heartbeat after it knows.
+      const hasGpu = 'gpuPercent' in body;
+      if (!hasGpu && now - (sentAt.get(body.kind) ?? -Infinity) < intervalMs) return;
       sentAt.set(body.kind, now);
     } else if (!immediate.has(body.kind)) return;
     if (body.kind === 'progress' || body.kind === 'progress-replaced')

@@ -103,6 +103,7 @@ const train = shape<Train>({
     recordOf(shape<SecretSource>({ from: oneOf(secretPlaces), name: optional(word), path: optional(word) })),
   ),
   quietLimitSeconds: optional(amount),
+  idleLimitSeconds: optional(amount),
   slowLimit: optional(amount),
 });
 

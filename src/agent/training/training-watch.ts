@@ -218,7 +218,8 @@ export class TrainingWatch {
     if (now - this.#beatAt < heartbeatMs) return;
     this.#beatAt = now;
     this.#reported.add(this.#wait.takeUpdate());
-    void this.#gpus?.poll(gpuPollMs);
+    const { idleLimitSeconds = Infinity } = this.#attempt.order.job.train;
+    void this.#gpus?.poll(Math.min(gpuPollMs, idleLimitSeconds * 250));
     this.#beat();
   }
 
@@ -239,8 +240,23 @@ export class TrainingWatch {
     return (
       this.#checkMemory(residentBytes) ??
       this.#quiet.check(quiet, () => this.#processes()) ??
+      this.#checkGpus() ??
       this.#slow.check()
     );
+  }
+
+  /** Only if the user set a limit: a training may have its reasons. */
+  #checkGpus(): Fault | undefined {
+    const { order, context } = this.#attempt;
+    const { id, train } = order.job;
+    const { idleSince = Infinity, latest } = this.#gpus ?? {};
+    const seconds = ((latest?.at ?? 0) - Math.max(idleSince, this.#arrivedAt)) / 1000;
+    if (seconds < (train.idleLimitSeconds ?? Infinity)) return undefined;
+    const idle = `the GPU of job ${id} on ${describeMachine(context.env).host} was idle for `;
+    return new Fault('training-hung', `${idle}${formatDuration(Math.round(seconds))} while it printed`, {
+      fix: 'see its last lines in out.log, or raise `idle_limit`',
+      about: id,
+    });
   }
 
   /** What is resident counts shared pages for each process, so the exact figure decides. */
@@ -349,6 +365,8 @@ export class GpuMeter {
   #count = 0;
   /** The last sample: percent of the busiest GPU, and when it was taken. */
   latest: { percent: number; at: number } | undefined;
+  /** The first of the last samples in which all were idle. */
+  idleSince: number | undefined;
 
   constructor(context: Context) {
     this.#context = context;
@@ -365,7 +383,9 @@ export class GpuMeter {
     if (percents.length === 0) return;
     this.#sum += percents.reduce((sum, percent) => sum + percent) / percents.length;
     this.#count += 1;
-    this.latest = { percent: Math.max(...percents), at: clock.monotonic() };
+    const latest = { percent: Math.max(...percents), at: clock.monotonic() };
+    this.latest = latest;
+    this.idleSince = latest.percent > quietPercent ? undefined : (this.idleSince ?? latest.at);
   }
 
   /** The mean over all GPUs and samples since the last call; undefined if there is none. */

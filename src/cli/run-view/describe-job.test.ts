@@ -95,6 +95,15 @@ test('a training that waits for data says so, if it is worth a place', () => {
   assert.deepEqual(figures(75), ['epoch 2', 'waited 1m15s for data']);
 });
 
+test('a GPU that is idle for long while it trains is said', () => {
+  const idle = (minutes: number): string[] => {
+    const beats = Array.from({ length: minutes * 6 + 1 }, () => beat);
+    return jobNotes(running({ ...after(training, ...beats), heardAt: 1000 }), 4000);
+  };
+  const beat: AgentBody = { kind: 'heartbeat', memoryBytes: 1, quietSeconds: 0, gpuPercent: 2 };
+  assert.deepEqual([idle(9), idle(25)], [[], ['GPU idle for 25m']]);
+});
+
 test('a stalled fetch shows for how long, whichever servers were given up meanwhile', () => {
   const fault = { kind: 'transfer-stalled', message: 'no bytes for 8 s' } as const;
   const setback: AgentBody = { kind: 'fetch-setback', object: 'o', server: 's', fault };

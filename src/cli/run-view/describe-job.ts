@@ -18,6 +18,7 @@ import {
   describeResume,
   describeRung,
   type FetchState,
+  idleSeconds,
   type JobState,
   silence,
   stoppedEarly,
@@ -138,6 +139,7 @@ export function jobNotes(job: JobState, now: number): string[] {
     ...(job.stopRequested ? ['stopping'] : []),
     ...(quiet === undefined ? left : [`no report for ${formatMillis(quiet)}`]),
     ...requestNotes(attempt.agent),
+    ...idleNotes(attempt),
     ...stalled,
     ...(isMovingData(attempt) ? serverNotes(attempt) : resumeNotes(attempt)),
   ];
@@ -166,6 +168,11 @@ function requestNotes(agent: AgentState | undefined): string[] {
             `"${memoryToRequest(memory.needed)}"`,
         ]),
   ];
+}
+
+function idleNotes({ phase, agent }: AttemptState): string[] {
+  const idle = phase === 'training' ? idleSeconds(agent) : undefined;
+  return idle === undefined ? [] : [`GPU idle for ${formatDuration(idle)}`];
 }
 
 const isMovingData = ({ phase }: AttemptState): boolean => phase === 'fetching' || phase === 'unpacking';
