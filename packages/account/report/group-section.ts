@@ -4,6 +4,7 @@ import { speedFigures, speedNames } from '../history/speeds.ts';
 import { formatBytesPerSecond, formatHours, formatSeconds, formatShare } from '@updraft/view/format';
 import type { GroupedReport } from './grouped-report.ts';
 import type { GroupReport } from './groups.ts';
+import type { LogReport } from './log-report.ts';
 import { shortLogNames } from './job-names.ts';
 import { type Section, sectionTable } from '@updraft/view/document';
 
@@ -26,11 +27,11 @@ export function groupSection(
   const extra = [
     ...(isStarved ? ['waiting for data'] : []),
     ...speeds.map((name) => speedFigures[name].title),
+    'rate',
   ];
   const head = [
     ...[column].flat(),
-    'jobs> | attempts> | good> | lost> | useful> | mostly | on slots> | median compute> | ' +
-      'median transfer> | rate>',
+    'jobs> | attempts> | good> | lost> | useful> | mostly | on slots> | median compute> | median transfer>',
     ...extra.map((name) => `${name}>`),
   ].join(' | ');
   const isRated = shown.some(({ transferBytesPerSecond: rate }) => rate !== null);
@@ -45,9 +46,9 @@ export function groupSection(
     formatHours(group.slotTotalSeconds),
     formatSeconds(group.computeMedianSeconds),
     formatSeconds(group.transferMedianSeconds),
-    isRated ? formatBytesPerSecond(group.transferBytesPerSecond) : '',
     ...(isStarved ? [formatHours(group.slotSeconds.waitingForData)] : []),
     ...speeds.map((name) => speedFigures[name].show(group[name])),
+    isRated ? formatBytesPerSecond(group.transferBytesPerSecond) : '',
   ]);
   const hidden = left > 0 ? [`${left} more with a smaller loss: --all shows them.`] : [];
   return sectionTable(id, title, head, rows, { ...more, after: [...hidden, ...(more.after ?? [])] });
@@ -84,4 +85,20 @@ export function groupedSection(report: GroupedReport, all: boolean): Section {
       ...[...causes].map((cause) => `${cause}: ${remedies[cause] ?? ''}`),
     ],
   });
+}
+
+/** What slots with each GPU at each site gave; the next round's are ranked by it. */
+export function placeSection({ places = [] }: LogReport): Section {
+  const speeds = speedNames.filter((name) => places.some((group) => group[name] !== null));
+  const titles = speeds.map((name) => `${speedFigures[name].title}>`);
+  const head = ['model | site | attempts> | worth> | useful>', ...titles, 'waiting for data> | rate>'].join(
+    ' | ',
+  );
+  const rows = places.map((one) => [
+    ...[...one.values, one.attempts, one.worth?.toFixed(2) ?? '', formatShare(one.usefulShare)],
+    ...speeds.map((name) => speedFigures[name].show(one[name])),
+    ...[formatHours(one.slotSeconds.waitingForData), formatBytesPerSecond(one.transferBytesPerSecond)],
+  ]);
+  const after = ['worth: epochs that lasted, per time on slots; 1 is the mean of all.'];
+  return sectionTable('places', 'GPUs by site', head, rows, { after });
 }

@@ -40,7 +40,7 @@ export interface GroupReport extends Record<SpeedName, number | null> {
   computeMaxSeconds: number | null;
   /** Null also if the log has no transfer events. */
   transferMedianSeconds: number | null;
-  /** The median rate of HTCondor's own transfers; null for plugins, whose bytes no event records. */
+  /** The median rate of transfers; null for plugins in logs, whose bytes no event records. */
   transferBytesPerSecond: number | null;
 }
 

@@ -8,8 +8,9 @@ import { type CacheReport, cacheReports, type CacheSiteReport, cacheSiteReports 
 import { savesOf } from '../journal/fold-agent.ts';
 import type { TrainingState } from '../journal/agent-state.ts';
 import { expectedLoss } from '../recovery/interruptions.ts';
+import { scorePlaces } from '../recovery/places.ts';
 import { secondsOf } from './sites.ts';
-import { groupings, type GroupingName } from './groupings.ts';
+import { groupingOf, groupings, type GroupingName } from './groupings.ts';
 import { type GroupReport, groupReports } from './groups.ts';
 import { jobName, type JobName } from './job-names.ts';
 import { type CountedJobs, lossByCause, lostMillis } from './losses.ts';
@@ -62,6 +63,8 @@ export interface LogReport {
   machines: GroupReport[];
   brokenMachines: BrokenMachine[];
   gpus: GroupReport[];
+  /** Attempts by GPU model and site, the best first, if there are several of both. */
+  places?: PlaceReport[];
   /** What each cache delivered to a run; empty for logs, which do not record it. */
   caches: CacheReport[];
   /** The same for each site. */
@@ -88,6 +91,14 @@ export interface FailureReport {
   remedy: string;
   /** The pool's words for one of them. */
   example: ({ reason: string } & JobName) | null;
+}
+
+/** What slots with this GPU at this site gave. */
+export interface PlaceReport extends GroupReport {
+  /** The model and the site. */
+  values: readonly string[];
+  /** Epochs that lasted, per slot time, against those of all attempts: by this, slots are ranked. */
+  worth: number | null;
 }
 
 interface Extras {
@@ -137,6 +148,7 @@ export function logReport(jobs: readonly JobHistory[], ledger: Ledger, extras: E
     machines: groups('machine'),
     brokenMachines: broken,
     gpus: groups('gpu'),
+    ...defined({ places: placeReports(jobs, rows, facts.hasTransfers) }),
     caches,
     cacheSites: cacheSiteReports(jobs),
     resources,
@@ -147,6 +159,24 @@ export function logReport(jobs: readonly JobHistory[], ledger: Ledger, extras: E
     ...defined({ search: searchReport(jobs) }),
     notes,
   };
+}
+
+function placeReports(
+  jobs: readonly JobHistory[],
+  rows: readonly JobRow[],
+  hasTransfers: boolean,
+): PlaceReport[] | undefined {
+  const key = groupingOf('gpu,site', jobs).key(jobs, []);
+  const groups = groupReports(jobs, rows, key, hasTransfers);
+  const valuesOf = ({ name }: GroupReport): readonly string[] => key.valuesOf?.(name) ?? [];
+  const count = (at: number): number => new Set(groups.map((group) => valuesOf(group)[at])).size;
+  if (count(0) < 2 || count(1) < 2) return undefined;
+  const places = scorePlaces(jobs.flatMap(({ attempts }) => attempts));
+  const worthOf = ([gpu, site]: readonly string[]): number | null =>
+    places.find((one) => one.gpu === gpu && one.site === site)?.worth ?? null;
+  return groups
+    .map((group) => ({ ...group, values: valuesOf(group), worth: worthOf(valuesOf(group)) }))
+    .sort((a, b) => (b.worth ?? 0) - (a.worth ?? 0));
 }
 
 function sentBytes(jobs: readonly JobHistory[]): LogReport['sent'] {

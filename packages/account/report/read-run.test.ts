@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Entry, Outcome, RunBody } from '../journal/entry.ts';
 import { fold } from '../journal/fold.ts';
+import type { AgentState } from '../journal/agent-state.ts';
 import type { FaultKind } from '../fault/kinds.ts';
 import { attemptCsv } from './ledger.ts';
 import { readRun, runReport } from './read-run.ts';
@@ -134,4 +135,40 @@ test('of a run whose slots were ranked, it is said how much time was at the plac
     /75\.0 % of the slot time was at places above their mean, \d+\.\d % of it useful; else/,
   );
   assert.deepEqual([notesBy(), notesBy(place('', 1.2))], [[], []]);
+});
+
+test('of several GPUs at several sites there is a table, with the figures of each and the best first', () => {
+  const times = Array.from({ length: 12 }, (_, at) => ({
+    seconds: at % 2 === 0 ? 60 : 20,
+    outcome: 'success' as const,
+  }));
+  const state = fold(runOf(times));
+  const where = (at: number) => (at % 2 === 0 ? { site: 'Slow', gpu: 'A40' } : { site: 'Fast', gpu: 'H100' });
+  const placed = (count: number) =>
+    state.jobs.slice(0, count).map((job, at) => ({
+      ...job,
+      attempts: job.attempts.map((attempt) => {
+        const [from, to] = [0, at % 2 === 0 ? 60_000 : 20_000];
+        const spans = [
+          { doing: 'fetching' as const, from, to: 2000 },
+          { doing: 'training' as const, from: 2000, to },
+        ];
+        const epochSeconds = at % 2 === 0 ? 58 : 9;
+        const agent = { training: { pace: { epochSeconds } } } as unknown as AgentState;
+        const caches = [{ name: 'c', bytes: 40e6, seconds: 2, setbacks: 0 }];
+        return { ...attempt, ...where(at), spans, agent, caches, speed: { epochSeconds, gpuUse: 0.4 } };
+      }),
+    }));
+  const { report } = readRun('r', { ...state, jobs: placed(12) });
+  const found = sections(report).find(({ id }) => id === 'places');
+  const at = (row: number, head: RegExp): unknown =>
+    found?.rows[row]?.[found.columns.findIndex(({ title }) => head.test(title))];
+  assert.deepEqual(
+    [0, 1].map((row) => [/model/, /site/, /rate/, /GPU use/, /epoch/, /worth/].map((head) => at(row, head))),
+    [
+      ['H100', 'Fast', '20 MB/s', '40.0 %', '9.0s', '1.71'],
+      ['A40', 'Slow', '20 MB/s', '40.0 %', '58s', '0.62'],
+    ],
+  );
+  assert.equal(readRun('r', { ...state, jobs: placed(1) }).report.places, undefined);
 });

@@ -7,7 +7,7 @@ import { outcomeWords } from './ledger.ts';
 import { nodeSections } from './node-report.ts';
 import type { LogReport } from './log-report.ts';
 import type { GroupReport } from './groups.ts';
-import { groupSection } from './group-section.ts';
+import { groupSection, placeSection } from './group-section.ts';
 import { jobLabels } from './job-names.ts';
 import { type Section, sectionTable } from '@updraft/view/document';
 import { unknownSite } from './sites.ts';
@@ -75,6 +75,7 @@ export function sections(report: LogReport, choice: SectionChoice = {}): Section
       all,
     ),
     groupSection({ id: 'gpus', title: 'GPUs', column: 'model' }, report.gpus, all),
+    placeSection(report),
     ...(hasSites && jobs.total > 1
       ? [
           groupSection(

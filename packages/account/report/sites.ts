@@ -32,10 +32,11 @@ export function secondsOf({ spans }: AttemptHistory, wanted?: Activity, orElse?:
 
 /** Bytes per second of an attempt's input, if known. */
 export function transferRate(attempt: AttemptHistory): number[] {
-  const { receivedBytes = 0 } = attempt;
-  if (receivedBytes < minRateBytes) return noRate;
+  const { receivedBytes = 0, caches = [] } = attempt;
+  const bytes = caches.reduce((sum, one) => sum + one.bytes, receivedBytes);
+  if (bytes < minRateBytes) return noRate;
   const seconds = secondsOf(attempt, 'fetching');
-  return seconds === 0 ? noRate : [receivedBytes / seconds];
+  return seconds === 0 ? noRate : [bytes / seconds];
 }
 
 const noRate: number[] = [];
