@@ -11,7 +11,7 @@ import { isUtf8, toAscii } from './text/glyphs.ts';
 import { outWidth } from './text/phrases.ts';
 import { terminalOf } from './text/terminal.ts';
 import { type CommandName, groups } from './command-list.ts';
-import { addHelp, configureHelp, describe, removedCommand } from './help.ts';
+import { addHelp, configureHelp, describe } from './help.ts';
 import type { Plan } from '../job/plan.ts';
 
 /** The process that runs a command line, and how it is started again. */
@@ -209,19 +209,8 @@ export async function buildProgram(cli: Cli, wanted: readonly string[] | 'all'):
         await (await import('./object/login.ts')).renewTokensOf(cli, plan);
       await (await import('../pool/supervise-run.ts')).superviseRun(folder, { ...cli, renewTokens });
     });
-  for (const [name, fix] of Object.entries(removedCommands)) removedCommand(root, name, fix);
   return root;
 }
-
-/** The commands of earlier versions, and what to use instead. */
-const removedCommands = {
-  sync:
-    '`updraft get -r URL FOLDER` or `updraft put -r FOLDER URL` copies what is missing; ' +
-    '`pelican object sync` mirrors',
-  warm:
-    '`updraft submit --canary 1` lets one job fill the caches of its site before the others ask; ' +
-    '`pelican object prestage` fills a cache ahead of time',
-};
 
 /** Commands that start or end processes on this machine, which Updraft identifies by Linux's /proc. */
 const linuxOnly = ['run', 'submit', 'rehearse', 'retry', 'stop', 'shell', 'demo', 'mini', '_supervise'];

@@ -1,5 +1,4 @@
-import { type Command, Help, Option } from 'commander';
-import { Fault } from '@updraft/account/fault';
+import { type Command, Help } from 'commander';
 import { documentText } from '@updraft/view/document';
 import type { Cli } from './cli.ts';
 import { withCommandName } from './text/command-name.ts';
@@ -42,22 +41,6 @@ export const helpOf = (command: Command): CommandHelp => helps.get(command) ?? {
 export function addHelp(command: Command, help: CommandHelp): Command {
   helps.set(command, help);
   return help.what === undefined ? command : describe(command, help.what);
-}
-
-/** A command of an earlier version: refused, with what to use instead. */
-export function removedCommand(parent: Command, name: string, fix: string): void {
-  const command = parent.command(name, { hidden: true }).helpOption(false).allowUnknownOption();
-  command.argument('[words...]').action(() => {
-    throw new Fault('usage', `updraft ${pathOf(command)} was removed`, { fix });
-  });
-}
-
-/** An option of an earlier version, in the same way. */
-export function removedOption(command: Command, flags: string, fix: string): void {
-  const option = new Option(flags).hideHelp();
-  command.addOption(option).on(`option:${option.name()}`, () => {
-    throw new Fault('usage', `${option.long ?? flags} was removed`, { fix });
-  });
 }
 
 /** Sets the line that says what a command does. */

@@ -70,16 +70,11 @@ for (const [what, words, message] of [
     );
   });
 
-test('lock has pixi write the lock, and lock --check is refused with what compares it', async (t) => {
+test('lock has pixi write the lock', async (t) => {
   const folder = await workspace(t);
   await program(folder, 'pixi', 'echo "$@" > "$folder/asked"');
   await run(folder, 'lock');
   assert.match(await readFile(path.join(folder, 'asked'), 'utf8'), /^lock --manifest-path pixi\.toml$/m);
-  await assert.rejects(run(folder, 'lock', '--check'), {
-    kind: 'usage',
-    message: '--check was removed',
-    fix: /updraft env show.*pixi lock --check/,
-  });
 });
 
 test('a package that the manifest got since the lock was written is reported', async (t) => {

@@ -159,18 +159,3 @@ test('after a kill, the same command continues with the folder', async (t) => {
   assert.deepEqual(await readFile(harness.at('copy/large')), bytes);
   assert.deepEqual((await readdir(harness.at('copy'))).sort(), ['first', 'large', 'later']);
 });
-
-test('`updraft sync` and `updraft warm` do nothing, and name what to use instead', async (t) => {
-  const harness = await ObjectHarness.open(t);
-  await harness.publish('demo/all/a', 'a');
-  await writeFile(harness.at('mine'), 'mine');
-  for (const words of [['osdf:///demo/all', '.', '--delete', '--yes'], ['--help'], []]) {
-    const { exit, out, err } = await ended(harness.spawn(['sync', ...words]));
-    assert.deepEqual([exit, out], [2, '']);
-    assert.match(err, /sync was removed\n.*get -r URL FOLDER.*put -r FOLDER URL.*pelican object sync/);
-  }
-  const warm = await ended(harness.spawn(['warm', '--dry-run', 'osdf:///demo/all/a']));
-  assert.deepEqual([warm.exit, warm.out], [2, '']);
-  assert.match(warm.err, /warm was removed\n.*submit --canary 1.*pelican object prestage/);
-  assert.deepEqual(await readdir(harness.cwd), ['mine']);
-});

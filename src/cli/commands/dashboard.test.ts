@@ -71,14 +71,3 @@ test('an invalid port, an unknown run, and two runs in one file are refused', as
     /cannot be written/,
   );
 });
-
-test('the removed --ssh is a usage error that names the file and the tunnel', async (t) => {
-  const cwd = await temporaryFolder(t);
-  await assert.rejects(runCommand(dashboard, ['--ssh', 'ap.example:runs/a-1'], { cwd }), (error) => {
-    assert.ok(error instanceof Fault);
-    assert.equal(error.kind, 'usage');
-    assert.match(error.message, /^--ssh was removed/);
-    assert.match(error.fix ?? '', /--static dashboard\.html.*ssh -L 8123:127\.0\.0\.1:8123/);
-    return true;
-  });
-});

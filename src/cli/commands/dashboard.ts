@@ -15,7 +15,7 @@ import { requestStop, followRunStates, readRunState } from '../../run/run-states
 import { retryRun } from '../../run/rounds.ts';
 import { documentText } from '@updraft/view/document';
 import { type Cli, drawErr } from '../cli.ts';
-import { addHelp, removedOption } from '../help.ts';
+import { addHelp } from '../help.ts';
 import { findRun, type FoundRun } from '../find-run.ts';
 import { whileRefreshing } from '../run-view/current-state.ts';
 import { jobFigures, jobNotes, describeState, placeOf } from '../run-view/describe-job.ts';
@@ -46,13 +46,6 @@ export function configure(command: Command, cli: Cli): void {
     .option('--static <file>', 'write the page as one file and exit')
     .option('--here', 'serve on an access point too (ask its staff first)')
     .action((words: string[], options: Options) => dashboard(cli, words, options));
-  removedOption(
-    command,
-    '--ssh <host:folder>',
-    'on the machine of the run, write `updraft dashboard RUN --static dashboard.html`, and copy that ' +
-      'file; for the live page, if the staff there agrees, run `ssh -L 8123:127.0.0.1:8123 HOST`, and in it ' +
-      '`updraft dashboard RUN --here --port 8123 --no-open`',
-  );
 }
 
 async function dashboard(cli: Cli, words: string[], options: Options): Promise<void> {

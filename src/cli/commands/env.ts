@@ -29,7 +29,7 @@ import { apptainerDefinition, dockerfile } from '../../environment/image-recipe.
 import { lockedVirtual, selectLocked } from '../../environment/pixi-lock.ts';
 import { declaredCuda } from '../../environment/read-manifest.ts';
 import type { Cli } from '../cli.ts';
-import { addHelp, removedOption } from '../help.ts';
+import { addHelp } from '../help.ts';
 import { environmentPage } from '../environment/facts-text.ts';
 import {
   addChoiceOptions,
@@ -79,11 +79,6 @@ function configureLock(command: Command, cli: Cli): void {
   command
     .argument('[workspace]', 'pixi.toml, pyproject.toml, or the folder of one', '.')
     .action((word: string) => lock(cli, word));
-  removedOption(
-    command,
-    '--check',
-    '`updraft env show` compares it with the manifest; so does `pixi lock --check`',
-  );
 }
 
 async function lock(cli: Cli, word: string): Promise<void> {

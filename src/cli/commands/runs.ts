@@ -5,7 +5,7 @@ import { Fault } from '@updraft/account/fault';
 import { formatMillis } from '@updraft/view/format';
 import { listRuns, type RunSummary, assertRemovable, removeRun } from '../../run/run-states.ts';
 import type { Cli } from '../cli.ts';
-import { addHelp, removedCommand } from '../help.ts';
+import { addHelp } from '../help.ts';
 import { findRunsFolder } from '../find-run.ts';
 import { confirmDeletion } from '../object/confirm-deletion.ts';
 import { type NextCommand, printPage } from '../text/phrases.ts';
@@ -33,12 +33,6 @@ export function configure(command: Command, cli: Cli): void {
     .option('-y, --yes', 'do not ask for confirmation')
     .option('--json', 'print JSON')
     .action((names: string[], options: RemoveOptions) => remove(cli, names, options));
-  removedCommand(
-    command,
-    'archive',
-    '`tar -czf RUN.tar.gz -C runs RUN && updraft runs rm RUN` packs a run; ' +
-      '`tar -xzf RUN.tar.gz -C runs` brings it back',
-  );
 }
 
 interface RemoveOptions {
