@@ -14,6 +14,7 @@ export function jobFileArgument(where: string, options: JobFileOptions = {}): st
     ...(where === '.' ? [] : [where]),
     ...(options.with ?? []).flatMap((one) => ['--with', one]),
     ...(options.set ?? []).flatMap((one) => ['--set', one]),
+    ...(options.jobs === undefined ? [] : ['--jobs', options.jobs]),
     ...(options.pool === undefined ? [] : ['--pool', options.pool]),
   ];
   return words.map((word) => ` ${shellQuote(word)}`).join('');
@@ -23,6 +24,7 @@ export function jobFileArgument(where: string, options: JobFileOptions = {}): st
 export interface JobFileOptions {
   with?: string[];
   set?: string[];
+  jobs?: string;
   pool?: string;
 }
 
@@ -32,6 +34,7 @@ export function jobFileOptions(command: Command): Command {
     .argument('[folder|file]', 'the job file, or its folder', '.')
     .option('--with <file>', 'a second job file that overrides values (repeatable)', collect)
     .option('--set <key=value>', 'override a value: --set run.jobs=2 (repeatable)', collect)
+    .option('--jobs <count>', 'how many copies, as --set run.jobs=COUNT')
     .option('--pool <name>', `where to run: ${pools.join(', ')}`, poolOption);
 }
 
@@ -59,12 +62,16 @@ export async function jobFileAbove({ cwd, err }: Pick<Cli, 'cwd' | 'err'>, where
 }
 
 /** The options as `loadPlan` takes them. */
-export function loadOptions(cli: Cli, { with: files = [], set = [], pool }: JobFileOptions): LoadOptions {
+export function loadOptions(
+  cli: Cli,
+  { with: files = [], set = [], jobs, pool }: JobFileOptions,
+): LoadOptions {
+  const copies = jobs === undefined ? [] : [`run.jobs=${jobs}`];
   const pools = pool === undefined ? [] : [`run.pool=${JSON.stringify(pool)}`];
   const { cwd, env } = cli;
   const tokenFor = async (url: string): Promise<string | undefined> =>
     await (await import('./object/login.ts')).tokenFileFor(cli, url);
   const confirmedFor = async (urls: string[]): Promise<string[] | undefined> =>
     await (await import('./object/login.ts')).confirmedAmong(cli, urls);
-  return { cwd, env, with: files, set: [...set, ...pools], tokenFor, confirmedFor };
+  return { cwd, env, with: files, set: [...set, ...copies, ...pools], tokenFor, confirmedFor };
 }

@@ -178,6 +178,7 @@ test('a key of another table or of another tool gets a hint', () => {
     '7:10 data.d.unpack',
     /"tar\.xz".*\(repack it: xz -dc data\.tar\.xz \| zstd/,
   );
+  assertProblem('lr = 1\n[run.matrix]\nlr = [1]\n', '5:1 train.lr', /did you mean "run\.matrix\.lr"/);
   assertProblem('[run]\nmemory = "1 GB"\n', '6:1 run.memory', /did you mean "resources.memory"/);
   assertProblem('[data.d]\nurl = "osdf:///a/b"\nurll = "x"\n', '7:1 data.d.urll', /did you mean "url"/);
   assertProblem(

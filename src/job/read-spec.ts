@@ -244,7 +244,11 @@ export function schemaProblems(error: z.ZodError, source: SourceFile, schema: No
     if (issue.code === 'unrecognized_keys')
       for (const [index, key] of issue.keys.entries())
         problems.push(
-          problemAtKey(source, [...issue.path, key], unknownKey(schema, issue.path, key, index === 0)),
+          problemAtKey(
+            source,
+            [...issue.path, key],
+            unknownKey(schema, source, issue.path, key, index === 0),
+          ),
         );
     else if (issue.code === 'invalid_key')
       problems.push(problemAtKey(source, issue.path, issue.issues[0]?.message ?? issue.message));
@@ -264,10 +268,18 @@ function innerProblems(issue: z.core.$ZodIssue, source: SourceFile): SpecProblem
 }
 
 /** With the keys that the table may have, once for each table. */
-function unknownKey(schema: Node, table: KeyPath, key: string, isFirst: boolean): string {
+function unknownKey(
+  schema: Node,
+  { value }: SourceFile,
+  table: KeyPath,
+  key: string,
+  isFirst: boolean,
+): string {
   const known = keysAt(schema, table);
   const where = table.length === 0 ? 'the top level' : `[${showKey(table)}]`;
-  const close = nearest(key, known) ?? foreignKeys[key.toLowerCase()] ?? sectionWithKey(schema, table, key);
+  const varied = valueAt(value, ['run', 'matrix', key]) === undefined ? undefined : `run.matrix.${key}`;
+  const close =
+    varied ?? nearest(key, known) ?? foreignKeys[key.toLowerCase()] ?? sectionWithKey(schema, table, key);
   const hint = close === undefined ? '' : ` (did you mean "${close}"?)`;
   return isFirst ? `no such key; expected in ${where}: ${known.join(', ')}${hint}` : `no such key${hint}`;
 }

@@ -80,7 +80,8 @@ export class SpecFault extends Fault {
         fix:
           fix ??
           (file.startsWith('--')
-            ? 'write KEY=VALUE, with a key and a value that the job file could have: `updraft docs job-file` has them'
+            ? 'write KEY=VALUE with a key of the job file (`updraft docs job-file`), such as run.jobs=10 or ' +
+              "train.command='python3 train.py --lr 0.1'; for several values of an argument, a matrix"
             : `edit ${problems.length === 1 ? `line ${problems[0]?.line}` : 'these lines'}, ` +
               `then run: updraft check ${shellQuote(file)}`),
       },

@@ -133,3 +133,9 @@ matrix = { way = [${memory.map((gb, index) => `{ gb = ${gb}, cpus = ${index + 1}
   assert.match(failure, /see "differ"/);
   assert.match(out, /cpus=1: 1 job\n[^]*out of memory: tried again with 2 GB/);
 });
+
+test('copies are asked for by --jobs', async (t) => {
+  const file = 'name = "n"\n[train]\ncommand = "sh t.sh"\nfiles = ["t.sh"]\noutputs = ["m"]\n';
+  const cwd = await temporaryFolder(t, { 'updraft.toml': file, 't.sh': '' });
+  assert.match((await runCommand(plan, ['--jobs', '10'], { cwd })).out, /^n: 10 jobs/);
+});
