@@ -21,7 +21,7 @@ import {
   usesOf,
 } from '../check/code/read-code.ts';
 import { downloadRules } from '../check/rules/downloads.ts';
-import { findLocalPaths, syntaxErrors } from '../check/rules/scripts.ts';
+import { findLocalPaths, scriptsRun, syntaxErrors } from '../check/rules/scripts.ts';
 import type { Asking } from './asking.ts';
 import { existingPaths } from './ask-here.ts';
 import { askPython } from './ask-python.ts';
@@ -54,7 +54,9 @@ export async function readSubmitCode(asking: Asking, file: string, facts: Submit
   const here = { existing, syntax: syntax.facts, notExecutable: new Set<string>() };
   const paths = all.some(isShared) ? [] : machinePaths(code);
   const hasImage = all.some((batch) => submittedImage(batch) !== undefined);
+  const certain = levelIf(sharesNoFolder);
   const found = [
+    ...named('script-missing', lostScripts(all, facts, code)).map((one) => ({ ...one, level: certain })),
     ...named('python-syntax', syntaxErrors({ here })),
     ...named('local-path', findLocalPaths(paths, here, hasImage)).map((one) => ({
       ...one,
@@ -64,6 +66,25 @@ export async function readSubmitCode(asking: Asking, file: string, facts: Submit
     })),
   ];
   return { uses, findings: [...found, ...pythonDownloads(code)], unchecked: syntax.unchecked };
+}
+
+/** Scripts that the job's own script runs, and nobody sends: a folder, or what was unpacked, may have them. */
+function lostScripts(
+  all: readonly Batch[],
+  { files }: SubmitFacts,
+  { commands, files: own }: JobCode,
+): Found[] {
+  const sent = all.flatMap((batch) => fileList(valueOf(batch, 'transfer_input_files')));
+  if (all.some(isShared) || sent.some((name) => files.get(path.posix.normalize(name))?.kind === 'folder'))
+    return [];
+  const known = new Set([...sent.map((name) => path.posix.basename(name)), ...own.map(({ file }) => file)]);
+  return scriptsRun(commands.filter(({ place }) => own.some(({ file }) => file === place.file)))
+    .filter(({ script }) => !script.startsWith('/') && !known.has(script))
+    .map(({ script, place }) => ({
+      message: `${place.file ?? ''} runs ${script}, which is not sent`,
+      fix: `list it in transfer_input_files`,
+      place,
+    }));
 }
 
 const named = (rule: string, found: readonly Found[]): Finding[] =>

@@ -207,9 +207,8 @@ interface ScriptPath {
   line: number;
 }
 
-/** A path with at least one named part; not a division sign, a pattern or a switch of Windows. */
-const machinePath =
-  /^(~[\w-]*(\/[\w.@ {}+-]+)*\/?|(\/[\w.@ {}+-]*[\w@}][\w.@ {}+-]*)+\/?|[A-Z]:[\\/]{1,2}\w{3}[\w.@ {}+\\/-]*)$/;
+/** A path with at least one named part; not a division sign or a pattern. */
+const machinePath = /^(~[\w-]*(\/[\w.@ {}+-]+)*\/?|(\/[\w.@ {}+-]*[\w@}][\w.@ {}+-]*)+\/?)$/;
 /** Files that every Linux has, and pieces of URLs. */
 const everywhere = /^\/(dev|proc|sys|bin|usr\/bin)(\/|$)/;
 /** Calls whose text is compared or matched, not opened. */

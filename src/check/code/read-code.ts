@@ -289,7 +289,7 @@ export interface MachinePath {
 /** Folders that images and workers have too, or that only serve as scratch there. */
 const everywhere =
   /^\/(?:dev|proc|sys|bin|sbin|usr|lib\w*|etc|opt|tmp|var|run|cvmfs|staging|hdfs|srv)(?:\/|$)/;
-const start = /^(?:(?:~|\$HOME|\$\{HOME\}|\/[\w.@+-]*\w)(?:\/|$)|[A-Za-z]:[\\/]+\w)/;
+const start = /^(?:(?:~|\$HOME|\$\{HOME\}|\/[\w.@+-]*\w)(?:\/|$))/;
 /** Caches and settings that programs create where they are missing. */
 const hidden = /^(?:~|\$HOME|\$\{HOME\}|\/(?:home|Users)\/[^/]+|\/root)\/\.|^(?:~|\$HOME|\$\{HOME\})\/?$/;
 

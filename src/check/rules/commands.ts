@@ -62,17 +62,9 @@ export const commandRules: Rule<CommandFacts>[] = [
     'error',
     'The command goes on in the background, so the job ends at once.',
     ({ plan }) => {
-      const [found] = /[^&|>]&\s*$|&>/.exec(plan.spec.train.command) ?? [];
-      if (found === undefined) return [];
-      // Where sh is bash, it redirects.
-      const fix = found === '&>' ? 'write `> FILE 2>&1` for `&> FILE`' : 'remove the `&`';
-      return [
-        [
-          `\`${found.slice(-2)}\` leaves the training in the background: the job ends at once`,
-          fix,
-          levelIf(found !== '&>'),
-        ],
-      ];
+      return /[^&|>]&\s*$/.test(plan.spec.train.command)
+        ? [['`&` leaves the training in the background: the job ends at once', 'remove the `&`']]
+        : [];
     },
   ),
   ofCommand('notebook', 'error', 'The command runs a notebook as a script.', ({ code: { commands } }) =>

@@ -47,10 +47,10 @@ test('a launcher with more processes than GPUs or cores is named', () => {
 });
 
 /** The rules about paths that a command breaks, and what they advise. */
-function pathsOf(command: string, { more = '', existing = [] as string[], code = '' } = {}): string[] {
+function pathsOf(command: string, { more = '', existing = [] as string[] } = {}): string[] {
   const text = `name = "x"\n[train]\ncommand = ${JSON.stringify(command)}\noutputs = ["m"]\n${more}`;
   const here = { syntax: [], notExecutable: new Set<string>(), existing: new Set(existing) };
-  const facts = { ...someFacts(text, { 'train.py': code }), here };
+  const facts = { ...someFacts(text, { 'train.py': '' }), here };
   return applyRules([...scriptFileRules, ...localPathRules], facts).map(
     ({ level, rule, fix }) => `${level} ${rule}: ${fix}`,
   );
@@ -64,14 +64,6 @@ test('paths of the machine that submits are found in a command, whatever the poo
   assert.deepEqual(pathsOf('python3 /opt/tool/run.py'), []);
   const own = '/project/train.py';
   assert.deepEqual(pathsOf(`python3 ${own}`, { existing: [own] }), []);
-  assert.match(pathsOf('cd /data && python3 train.py').join(), /^warning local-path: remove the `cd`/);
-  assert.deepEqual(pathsOf('cd "$DATA" && python3 train.py'), []);
-  assert.match(pathsOf('python3 train.py --data C:\\\\Users\\\\me').join(), /^error local-path: send it/);
-  const code = 'data = open(r"D:\\data\\x.csv")\nprint("L:\\n")\n';
-  assert.match(
-    pathsOf('python3 train.py', { code }).join(),
-    /^warning local-path: send it[^,]*, or[^,]*, and[^,]*$/,
-  );
 });
 
 test('processes of the agent are not combined with a launcher', () => {

@@ -1,6 +1,22 @@
 import path from 'node:path';
-import { anyOf, counted, type Found, levelIf, nearest, type Rule, rule } from '@updraft/base';
-import { programsOf, machinePaths, type MachinePath, mentions, type NamedFile } from '../code/read-code.ts';
+import {
+  anyOf,
+  counted,
+  type Found,
+  levelIf,
+  nearest,
+  type Rule,
+  rule,
+  type SourceLine,
+} from '@updraft/base';
+import {
+  programsOf,
+  machinePaths,
+  type MachinePath,
+  mentions,
+  type NamedFile,
+  type RunCommand,
+} from '../code/read-code.ts';
 import type { CodeFacts, HereFacts, PlanFacts } from '../facts.ts';
 import { parameterVariable } from '../../job/expand.ts';
 import { processesOf } from '../../job/job.ts';
@@ -106,10 +122,8 @@ function missingScripts({
   const made = [...plan.data.map(({ into }) => into), ...plan.spec.train.outputs];
   const scripts = new Set(code.files.map(({ file }) => file));
   const own = code.commands.filter(({ place }) => !scripts.has(place.file));
-  const end = own.findIndex(({ words }) => !programsOf(words).every((name) => makesNoFiles.test(name)));
-  return own.slice(0, end < 0 ? undefined : end).flatMap(({ words, before, place }): Found[] => {
-    const script = before === '||' ? undefined : scriptOf(words);
-    if (script === undefined || script.startsWith('..') || known.includes(script)) return [];
+  return scriptsRun(own).flatMap(({ script, place }): Found[] => {
+    if (known.includes(script)) return [];
     // A path of an image or of a shared disk is not known here.
     const isSent = sent.includes(path.posix.basename(script));
     if (script.startsWith('/') && (mayHave(plan) || !isSent || existing.has(script))) return [];
@@ -125,6 +139,15 @@ function missingScripts({
         place,
       },
     ];
+  });
+}
+
+/** The scripts that commands run before one of them may make files; also for submit files. */
+export function scriptsRun(commands: readonly RunCommand[]): { script: string; place: SourceLine }[] {
+  const end = commands.findIndex(({ words }) => !programsOf(words).every((name) => makesNoFiles.test(name)));
+  return commands.slice(0, end < 0 ? undefined : end).flatMap(({ words, before, place }) => {
+    const script = before === '||' ? undefined : scriptOf(words);
+    return script === undefined || script.startsWith('..') ? [] : { script, place };
   });
 }
 
@@ -231,7 +254,7 @@ export const localPathRules: Rule<PathFacts>[] = [
     'local-path',
     'error',
     'The job names a path that its worker does not have, or hardly has: a warning, also in a line that may never run.',
-    (facts) => [...localPaths(facts), ...leftFolders(facts)],
+    localPaths,
   ),
 ];
 
@@ -243,26 +266,8 @@ function localPaths({ plan, code, where, here }: PathFacts): Found[] {
   }));
   const hasImage = plan.spec.environment.image !== undefined;
   const isHere = traits.runsHere || traits.sharesFolder;
-  const paths = machinePaths(code, { env, folder: plan.folder });
-  return findLocalPaths(isHere ? paths.filter(isOfWindows) : paths, here, hasImage);
+  return isHere ? [] : findLocalPaths(machinePaths(code, { env, folder: plan.folder }), here, hasImage);
 }
-
-const isOfWindows = ({ text }: MachinePath): boolean => /^[A-Za-z]:/.test(text);
-
-/** `cd /data && python3 train.py`: what is sent is in the work folder. */
-const leftFolders = ({ plan, code: { commands, files } }: PathFacts): Found[] =>
-  commands.flatMap(({ words: [cd, folder = ''], place }, index) => {
-    const script = scriptOf(commands[index + 1]?.words ?? []);
-    const isLost = cd === 'cd' && /^[/~]/.test(folder) && files.some(({ file }) => file === script);
-    return !isLost || mayHave(plan)
-      ? []
-      : {
-          level: 'warning',
-          message: `\`cd ${folder}\` leaves the work folder, in which ${script ?? ''} is`,
-          fix: 'remove the `cd`: a command starts in the work folder',
-          place,
-        };
-  });
 
 const readFix =
   'send it with train.files, or make it a [data] table, and name it by its path in the work folder';
@@ -278,8 +283,7 @@ export function findLocalPaths(
     const { text, place, by, isWritten = false } = one;
     const isThere = existing.has(text);
     const isHome = /^(?:~|\$\{?HOME\}?|\/home|\/Users|\/root)\//.test(text) && !hasImage;
-    const isForeign = isHome || isOfWindows(one);
-    if (!isThere && !isForeign && (by !== 'default' || hasImage)) return [];
+    if (!isThere && !isHome && (by !== 'default' || hasImage)) return [];
     // A folder like /data may exist on workers, too; code may be in a branch that never runs.
     const isTop = /^\/[^/]+\/?$/.test(text);
     const whose = isThere
@@ -290,7 +294,7 @@ export function findLocalPaths(
     const how = by === 'default' ? ', the default of an argument that the command does not pass,' : '';
     return [
       {
-        level: levelIf(isThere ? !isTop : isForeign && by !== 'code'),
+        level: levelIf(isThere ? !isTop : isHome && by !== 'code'),
         message: `\`${text}\`${how} ${whose}: workers do not have it`,
         fix: isWritten ? writtenFix : readFix,
         place,

@@ -40,6 +40,24 @@ test('a home folder is no sure error inside an image, behind a test, or where a 
   assert.deepEqual(await reported(cwd, 'attribute.sub', 'local-path'), []);
 });
 
+test('a script that nobody sends is named, unless a folder or an archive may have it', async (t) => {
+  const submit = (inputs: string): string =>
+    `executable = run.sh\ntransfer_input_files = ${inputs}\nshould_transfer_files = YES\nlog = a.log\nqueue\n`;
+  const cwd = await temporaryFolder(t, {
+    'lost.sub': submit('x.csv'),
+    'sent.sub': submit('x.csv, src/main3.py'),
+    'folder.sub': submit('src'),
+    'unzip.sub': submit('x.zip').replace('run.sh', 'unzip.sh'),
+    'run.sh': '#!/bin/sh\necho start\npython3 -u main3.py --epochs 3\n',
+    'unzip.sh': '#!/bin/sh\nunzip -q x.zip\npython3 main3.py\n',
+    ...{ 'x.csv': '1\n', 'x.zip': 'PK', 'src/main3.py': 'print(1)\n' },
+  });
+  const found = ['lost', 'sent', 'folder', 'unzip'].map((name) =>
+    reported(cwd, `${name}.sub`, 'script-missing'),
+  );
+  assert.deepEqual(await Promise.all(found), [['script-missing 3'], [], [], []]);
+});
+
 test('a folder in an argument is an error only if the script uses the argument as it is', async (t) => {
   const uses: Record<string, string> = {
     whole: 'cat "$1"',

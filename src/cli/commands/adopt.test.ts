@@ -23,7 +23,7 @@ const good = [
   'queue',
   '',
 ].join('\n');
-const script = '#!/bin/sh\nset -e\npython3 train.py\n';
+const script = '#!/bin/sh\nset -e\npython3 -m train\n';
 const refused = good.replace('queue', 'input = ~/words.txt\nqueue');
 
 /** Runs the real program, without HTCondor on the PATH. */
