@@ -81,8 +81,8 @@ function lostScripts(
   return scriptsRun(commands.filter(({ place }) => own.some(({ file }) => file === place.file)))
     .filter(({ script }) => !script.startsWith('/') && !known.has(script))
     .map(({ script, place }) => ({
-      message: `${place.file ?? ''} runs ${script}, which is not sent`,
-      fix: `list it in transfer_input_files`,
+      message: `${place.file} runs ${script}, which is not sent`,
+      fix: 'list it in transfer_input_files',
       place,
     }));
 }

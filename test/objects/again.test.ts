@@ -5,7 +5,7 @@ import { mkdir, readdir, readFile, stat, utimes, writeFile } from 'node:fs/promi
 import { test } from 'node:test';
 import { systemClock } from '@updraft/base';
 import { waitForChange } from '@updraft/base/processes';
-import { ended, ObjectHarness } from './object-harness.ts';
+import { ObjectHarness } from './object-harness.ts';
 
 const old = new Date('2026-01-02T03:04:05Z');
 const soon = (): Date => new Date(Date.now() + 60_000);

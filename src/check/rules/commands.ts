@@ -1,11 +1,11 @@
 import path from 'node:path';
-import { type Found, type Level, levelIf, nearest, type Rule, rule } from '@updraft/base';
+import { type Found, nearest, type Rule, rule } from '@updraft/base';
 import type { ScriptArg } from '../../script/script-args.ts';
 import { programsOf } from '../code/read-code.ts';
 import type { CodeFacts, PlanFacts } from '../facts.ts';
 
 type CommandFacts = PlanFacts & CodeFacts;
-type Said = readonly [message: string, fix: string, level?: Level];
+type Said = readonly [message: string, fix: string];
 
 /** A rule about the command as a whole. */
 const ofCommand = (
@@ -16,10 +16,7 @@ const ofCommand = (
 ): Rule<CommandFacts> => ({
   ...{ name, level, about },
   check: (facts): Found[] =>
-    check(facts).map(([message, fix, own = level]) => ({
-      ...{ message, fix, level: own },
-      place: facts.where('train', 'command'),
-    })),
+    check(facts).map(([message, fix]) => ({ message, fix, place: facts.where('train', 'command') })),
 });
 
 /** Rules about the command of a job: what is written in it, and what its script takes. */
