@@ -231,7 +231,7 @@ class EachGenerator(AttemptTest):
             loader, found = self.images(0) if reads else None, []
             if loader is not None:
                 loader.dataset.transform.views[0] = noise
-                next(iter(updraft.loading.Wrapped(loader, 0, lambda: None, lambda _: None).loader))
+                next(iter(updraft.loading.beginning_after(0, loader, lambda: None, lambda _: None)))
             else:
                 updraft.randomness.draw_seed(), updraft.randomness.draw_seed()
             found += [random.random(), numpy.random.rand(), torch.rand(1).item(), torch.rand(1, generator=noise).item()]

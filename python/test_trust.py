@@ -120,19 +120,6 @@ class Planted(AttemptTest):
         self.refused(self.train, "posix.system", "trust_checkpoint=True")
 
     @unittest.skipIf(torch is None, "no PyTorch")
-    def test_values_that_an_earlier_version_pickled_are_read_as_data(self) -> None:
-        best = {"accuracy": 1}
-        with updraft.training(best, folder="saved", every=0) as run:
-            for _ in run.epochs(1):
-                for _ in run.batches(range(2)):
-                    run._begin["values"] = {"object 1": pickle.dumps(Evil())}
-        updraft.attempt.used_folders.clear()
-        with updraft.training(best, folder="saved") as run, self.assertRaisesRegex(SystemExit, "names posix.system"):
-            run._resumed = {**run._resumed, "epoch_random": run._resumed["random"]}
-            next(run.epochs(2))
-        self.assertFalse(os.path.exists("ran"))
-
-    @unittest.skipIf(torch is None, "no PyTorch")
     def test_archives_that_another_reader_may_understand_otherwise_are_refused(self) -> None:
         plain = pickle.dumps({}, 2)
         for names in (["a/data.pkl", "a/DATA.PKL"], ["a/data.pkl", "a/constants.pkl"], ["a/data.pkl", "b/data.pkl"]):

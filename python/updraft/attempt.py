@@ -1,17 +1,15 @@
 """One attempt of a training: its folder, its interval, its progress, and whether it is asked to leave."""
 
-from __future__ import annotations
-
 import atexit
 import math
 import multiprocessing
 import os
 import signal
-import sys
 import threading
 import time
 from typing import Any, Callable, Optional
 
+from .errors import say
 from .files import lock_folder, write_json
 from .interval import Interval
 from .leaving import SAVED, exit_now, request_to_leave, shield_workers
@@ -34,7 +32,6 @@ class Attempt:
         self.ranks = Ranks()
         self.is_asked_to_leave = False
         self.leave_at_once: Callable[[], None] = lambda: None
-        self.is_guarded = ours is not None
         self._restore_handler: Callable[[], object] = lambda: None
 
     def start(self) -> None:
@@ -49,7 +46,7 @@ class Attempt:
             self.progress = Progress(None)
         self.progress.measure()
         self.interval.start(time.monotonic())
-        if self.is_guarded and threading.current_thread() is threading.main_thread():
+        if "UPDRAFT_CHECKPOINT" in os.environ and threading.current_thread() is threading.main_thread():
             before = signal.signal(signal.SIGTERM, self._ask_to_leave)
             self._restore_handler = lambda: signal.signal(signal.SIGTERM, before)
             if multiprocessing.parent_process() is not None:
@@ -66,10 +63,15 @@ class Attempt:
         if state["format"] < CHECKPOINT_FORMAT:
             self.say("an earlier version saved this, whose augmentation was correlated; from here on it is not")
 
+    def agree(self, is_busy: bool) -> str:
+        """Whether all processes save here, or leave."""
+        is_due = self.ranks.rank == 0 and not is_busy and self.interval.is_due(time.monotonic())
+        return self.ranks.agree("leave" if self.is_asked_to_leave else "save" if is_due else "")
+
     def say(self, text: str) -> None:
         """Once, not by each process."""
         if self.ranks.rank == 0:
-            print(f"updraft: {text}", file=sys.stderr, flush=True)
+            say(text)
 
     def ignore_requests(self) -> None:
         """A second request must not cut the first one short."""

@@ -1,7 +1,5 @@
 """What a loop carries from batch to batch by itself, and would lose when it is interrupted."""
 
-from __future__ import annotations
-
 import ast
 import collections
 import functools

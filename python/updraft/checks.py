@@ -1,13 +1,11 @@
 """Notices what would make a resumed training differ."""
 
-from __future__ import annotations
-
 import contextlib
-import sys
 import weakref
 from typing import Any, Optional
 
 from .carried import Noted, changed, noted, warnings_of
+from .errors import say
 from .generators import MAX_OBJECTS, modules_named
 from .marks import datasets_alive, lists_of, marks_of, split_of
 from .objects import Objects
@@ -30,7 +28,7 @@ class Checks:
 
     def warn(self, text: str) -> None:
         if text not in self._warnings and self.speaks:
-            print(f"updraft: {text}", file=sys.stderr, flush=True)
+            say(text)
         self._warnings.add(text)
 
     def forget(self) -> None:

@@ -1,7 +1,5 @@
 """Stands for PyTorch's compiler until something is compiled."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import importlib.machinery
@@ -51,9 +49,6 @@ class _CompilerStandIn(types.ModuleType):
             super().__setattr__(name, value)
         else:
             setattr(_compiler_finder.load(), name, value)
-
-    def __delattr__(self, name: str) -> None:
-        delattr(_compiler_finder.load(), name)
 
 
 class _CompilerFinder:

@@ -1,7 +1,5 @@
 """Which part of an image is seen, and how it is resized, alone or together with others."""
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import math

@@ -1,7 +1,5 @@
 """Files of images, as tensors: decoded by nvJPEG where it can, by torchvision or Pillow on the CPU elsewhere."""
 
-from __future__ import annotations
-
 import collections
 import contextlib
 import glob
@@ -12,7 +10,7 @@ import os
 import sys
 from typing import Any
 
-from .errors import ImageError
+from .errors import ImageError, say
 from .loaded import get_torch
 
 
@@ -134,7 +132,3 @@ def kind_of(data: bytes) -> str:
             return "" if b"\xff\xd9" in data[-64:] else "cut off"
         at += 1 if mark == 0xFF else 2 + int.from_bytes(data[at + 2 : at + 4], "big")
     return "cut off"
-
-
-def say(line: str) -> None:
-    print(f"updraft: {line}", file=sys.stderr, flush=True)

@@ -1,10 +1,13 @@
-"""What is said of data and checkpoints that cannot be used."""
-
-from __future__ import annotations
+"""What is said, and of what cannot be used."""
 
 import contextlib
 import pickle
+import sys
 from typing import Generator, Optional
+
+
+def say(text: str) -> None:
+    print(f"updraft: {text}", file=sys.stderr, flush=True)
 
 
 def unusable(path: str, why: str) -> str:

@@ -1,7 +1,5 @@
 """Small files, written whole or not at all."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import fcntl

@@ -1,9 +1,8 @@
 """Finds the generators of random numbers that samples may draw from."""
 
-from __future__ import annotations
-
 import collections
 import contextlib
+import copyreg
 import functools
 import gc
 import itertools
@@ -113,9 +112,8 @@ def _parts_of(one: Any) -> tuple[list[Any], list[Any]]:
     attributes = getattr(one, "__dict__", None)
     if isinstance(attributes, dict):
         own.append(attributes)
-    slots = [name for each in kind.__mro__ for name in _slots_of(each) if not name.endswith("__")]
-    if slots:
-        own.append({name: getattr(one, name) for name in slots if hasattr(one, name)})
+    # As `pickle` finds them, private ones too.
+    own.append({name: getattr(one, name) for name in getattr(copyreg, "_slotnames")(kind) if hasattr(one, name)})
     homes = [each for each in (one if isinstance(one, type) else kind).__mro__ if modules_named(each.__module__)]
     return own, [*homes, *itertools.chain.from_iterable(modules_named(each.__module__) for each in homes)]
 
@@ -133,14 +131,6 @@ def _globals_of(function: Any) -> dict[str, Any]:
         if isinstance(one, types.ModuleType) and is_trainings(one.__name__):
             found.update((f"{module}.{name}", vars(one)[name]) for name in names if name in vars(one))
     return found
-
-
-def _slots_of(kind: type) -> list[str]:
-    slots = vars(kind).get("__slots__", ())
-    names = [slots] if isinstance(slots, str) else list(slots)
-    # As Python does, so that a subclass may have the same.
-    private = f"_{kind.__name__.lstrip('_')}"
-    return [private + name if name.startswith("__") and not name.endswith("__") else name for name in names]
 
 
 def modules_named(name: Optional[str]) -> list[Any]:

@@ -1,7 +1,5 @@
 """Batches of images, decoded and cropped where the training needs them: on the GPU, if there is one."""
 
-from __future__ import annotations
-
 import collections
 import contextlib
 import itertools
@@ -13,8 +11,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Callable, Generator, Iterable, Iterator, Optional, Sequence, Union
 
 from .crops import CenterCrop, RandomResizedCrop, draws, resample
-from .decoding import Decoder, say
-from .errors import ImageError
+from .decoding import Decoder
+from .errors import ImageError, say
 from .loaded import get_torch
 from .loading import Share
 from .stream import Stream
@@ -34,11 +32,8 @@ class ImageLoader:
     something else of the sample; or a tuple of an image and what belongs to it, as of `ImageFolder(root, loader=str)`.
     An image is its file's bytes, or its path.
 
-    Images are float tensors (N, 3, size, size), normalized by `mean` and `std`. nvJPEG decodes them, by torchvision.
-    What it cannot decode, and everything where one of the two is missing, is decoded on the CPU: `counts` says why.
-    Each sample's crop follows from the training's seed, `seed`, the epoch and the sample's place, on every device.
-
-    An image that nothing can decode raises ImageError with its name; with `damaged="grey"` it is grey, and reported.
+    Images are float tensors (N, 3, size, size), normalized by `mean` and `std`. What nvJPEG cannot decode is decoded on
+    the CPU: `counts` says why. What nothing can decode raises ImageError, or is grey with `damaged="grey"`.
     """
 
     def __init__(
@@ -64,7 +59,7 @@ class ImageLoader:
         self._is_listed = self.loader.collate_fn is torch.utils.data.default_collate
         if self._is_listed:
             # Samples that are not decoded need not have the same files.
-            self.loader.collate_fn = _as_list
+            self.loader.collate_fn = list
         self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
         if self.device.type == "cuda" and self.device.index is None:
             # Threads begin with the first GPU, whichever is this process's.
@@ -246,10 +241,6 @@ def _read_ahead(batches: Iterable[Any], ahead: int) -> Generator[Any, None, None
         with contextlib.suppress(queue.Empty):
             while True:
                 ready.get_nowait()
-
-
-def _as_list(samples: list[Any]) -> list[Any]:
-    return samples
 
 
 def _image_in(sample: dict[str, Any]) -> Any:

@@ -1,7 +1,5 @@
 """How often a training saves."""
 
-from __future__ import annotations
-
 import math
 import os
 import time

@@ -1,7 +1,5 @@
 """Signals, workers and the way out."""
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import multiprocessing.util

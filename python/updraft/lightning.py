@@ -155,8 +155,7 @@ class LightningHooks:
 
     def _between_batches(self, trainer: Any, is_last: bool = False) -> None:
         attempt, began = self._attempt, time.monotonic()
-        is_due = attempt.ranks.rank == 0 and not self._store.is_busy and attempt.interval.is_due(began)
-        stop = attempt.ranks.agree("leave" if attempt.is_asked_to_leave else "save" if is_due else "")
+        stop = attempt.agree(self._store.is_busy)
         if is_last and attempt.ranks.count > 1:
             stop = "save"
         if stop == "" and not is_last:
@@ -169,9 +168,6 @@ class LightningHooks:
                 attempt.ranks.wait_to_leave()
             return
 
-        def state() -> dict[str, Any]:
-            return self._checkpoint(trainer)
-
         def complete(state: dict[str, Any]) -> dict[str, Any]:
             if attempt.ranks.count > 1:
                 state["callbacks"][getattr(self, "state_key")]["others"] = others()
@@ -179,10 +175,10 @@ class LightningHooks:
 
         if stop == "leave":
             attempt.ignore_requests()
-            is_saved = self._store.save_now(state, complete)
+            is_saved = self._store.save_now(lambda: self._checkpoint(trainer), complete)
             attempt.interval.waited(began, time.monotonic())
             attempt.leave(self._position, is_saved, self._store.saved)
-        self._store.save_soon(state, attempt.interval.written, complete)
+        self._store.save_soon(lambda: self._checkpoint(trainer), attempt.interval.written, complete)
         attempt.interval.waited(began, time.monotonic())
 
     def _mine(self) -> dict[str, Any]:
@@ -255,9 +251,6 @@ class LightningCheckpoint(LightningHooks, _Callback):
         saving = updraft.LightningCheckpoint()
         trainer = Trainer(callbacks=[saving])
         trainer.fit(model, ckpt_path=saving.last)
-
-    Checkpoints are Lightning's own, with what it lacks: random numbers and the place in the epoch. Averages over an
-    epoch, such as `self.log(…, on_epoch=True)`, start over where the training resumes.
     """
 
     def __new__(cls, *_: Any, **__: Any) -> LightningCheckpoint:

@@ -1,9 +1,9 @@
 """PyTorch and NumPy, if the training has loaded them: nothing here loads them for it."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any, Optional
+
+from .errors import say
 
 
 def is_tensor(value: Any) -> bool:
@@ -27,7 +27,7 @@ def private(holder: Any, name: str, whose: str, so: str) -> Any:
     found = getattr(holder, name, None)
     if found is None and name not in _missed:
         _missed.add(name)
-        print(f"updraft: this version of {whose} has no {name}, so {so}", file=sys.stderr, flush=True)
+        say(f"this version of {whose} has no {name}, so {so}")
     return found
 
 

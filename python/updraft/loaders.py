@@ -1,7 +1,5 @@
 """What can be known of a loader from outside."""
 
-from __future__ import annotations
-
 from typing import Any, Optional
 
 from .loaded import get_torch
@@ -29,7 +27,8 @@ def can_begin_anywhere(loader: Any) -> bool:
     plain, kind = torch.utils.data.DataLoader, type(loader)
     reads = ("__iter__", "_get_iterator", "_index_sampler", "_auto_collation")
     is_plain = all(getattr(kind, name, None) is getattr(plain, name, None) for name in reads)
-    return is_plain or order_of(loader)[0] is not None or _is_stateful(loader)
+    is_torchdatas = "StatefulDataLoader" in [one.__name__ for one in kind.__mro__]
+    return is_plain or is_torchdatas or order_of(loader)[0] is not None
 
 
 def loader_inside(loader: Any) -> tuple[str, Any]:
@@ -52,11 +51,6 @@ def loaders_of(loader: Any) -> dict[str, Any]:
         return {}
     own: dict[str, Any] = getattr(loader, "__dict__", {})
     return {name: one for name, one in own.items() if isinstance(one, torch.utils.data.DataLoader)}
-
-
-def _is_stateful(loader: Any) -> bool:
-    """Whether it is torchdata's."""
-    return any(kind.__name__ == "StatefulDataLoader" for kind in type(loader).__mro__)
 
 
 def order_of(loader: Any) -> tuple[Optional[Any], Any, bool]:

@@ -1,7 +1,5 @@
 """Loaders that begin at any batch, and whose samples draw random numbers of their own."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import random
@@ -26,27 +24,26 @@ class Share:
     """Whether as many processes as one likes may go on: without workers, too, each sample draws random numbers of its own."""
 
 
-class Wrapped:
+def beginning_after(
+    done: int,
+    loader: Any,
+    rewind: Callable[[], None],
+    caught_up: Callable[[bool], None],
+    share: Share = Share(),
+) -> Any:
     """A torch DataLoader like `loader` that begins after `done` batches and makes workers' random numbers repeatable.
 
     A worker's generators depend on all that it has loaded before. Here each sample seeds them, by the epoch's seed and
     its place in the epoch, so a resumed epoch, or one with other workers, draws the same numbers for it.
     """
-
-    def __init__(
-        self, loader: Any, done: int, rewind: Callable[[], None], caught_up: Callable[[bool], None], share: Share = Share()
-    ) -> None:
-        repeats, order, by_batch = order_of(loader)
-        sampler = Sampler(order, by_batch, done, rewind, caught_up, share)
-        dataset = Dataset(loader, share.is_elastic)
-        # A loader that is used for the rest of an epoch only ends with it.
-        persists = (loader.persistent_workers or repeats is not None) and done == 0
-        options = {**options_of(loader, persists), "collate_fn": dataset.collate_fn()}
-        if by_batch:
-            options["batch_sampler"] = sampler
-        else:
-            options.update(sampler=sampler, batch_size=None)
-        self.loader = get_torch().utils.data.DataLoader(dataset, **options)
+    repeats, order, by_batch = order_of(loader)
+    sampler = Sampler(order, by_batch, done, rewind, caught_up, share)
+    dataset = Dataset(loader, share.is_elastic)
+    # A loader that is used for the rest of an epoch only ends with it.
+    persists = (loader.persistent_workers or repeats is not None) and done == 0
+    options = {**options_of(loader, persists), "collate_fn": dataset.collate_fn()}
+    options.update({"batch_sampler": sampler} if by_batch else {"sampler": sampler, "batch_size": None})
+    return get_torch().utils.data.DataLoader(dataset, **options)
 
 
 class SeededReader:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 import os
 import sys
@@ -23,7 +22,6 @@ from .parts import read_parts, take_parts, write_parts
 from .position import CHECKPOINT_FORMAT, Position
 from .progress import Means, averaged
 from .randomness import random_now, seed_all, set_random
-from .reading import DataUnpickler
 from .reads import Reads
 from .stream import Stream
 
@@ -38,15 +36,11 @@ def training(
     trust_checkpoint: bool = False,
     **named: Any,
 ) -> Training:
-    """What is to be saved and restored: anything with `state_dict` and `load_state_dict`, generators of random numbers
-    of the training's own, of Python, NumPy or PyTorch, and its dicts and lists of plain values or tensors, such as the
-    best result so far, whose content is restored.
+    """What is to be saved and restored: anything with `state_dict` and `load_state_dict`, generators of random numbers of
+    the training's own, and its dicts, lists and deques of plain values or tensors.
 
-    `every` is the time between checkpoints in seconds. Without it, the time follows from how long a checkpoint takes
-    and how often the training is interrupted. `keep` is the number of checkpoints in `folder`.
-
-    A checkpoint is read as tensors and plain values. With `trust_checkpoint`, it may have objects of any class: reading
-    it then runs whatever code it names, so nobody else may be able to write to `folder`.
+    `every` is the time between checkpoints in seconds; without it, it follows from what a checkpoint costs. `keep` is the
+    number of checkpoints in `folder`. With `trust_checkpoint`, reading one runs whatever code it names.
     """
     names = {f"object {place}": value for place, value in enumerate(objects, 1)}
     return Training({**names, **named}, folder=folder, every=every, keep=keep, trusts=trust_checkpoint)
@@ -120,9 +114,7 @@ class Training(Reads):
                 begin = self._resumed["random" if is_between else "begin"]
                 set_random(begin, self._handed)
                 for name, values in begin.get("values", {}).items():
-                    # Earlier versions pickled them.
-                    saved = DataUnpickler(io.BytesIO(values)).load() if isinstance(values, bytes) else values
-                    self._objects[name].load_state_dict(saved)
+                    self._objects[name].load_state_dict(values)
         while self._position.epoch < total:
             self._loop = 0
             self._begin = random_now(self._handed)
@@ -148,11 +140,8 @@ class Training(Reads):
     def batches(self, loader: Iterable[Batch], *, accumulate: int = 1) -> Iterator[Batch]:
         """The batches that are left of this loop. An epoch may have several, one after the other.
 
-        Gradients that are collected over several batches are saved with the rest. With `accumulate`, the number of these
-        batches, it saves only in between, which is smaller; a loop that steps before it goes backward needs it.
-
-        A dataset with `set_epoch(epoch)` gets the epoch. One with `updraft_seek(epoch, samples)` begins after that
-        many samples by itself, so nothing is read only to be dropped; its `state_dict` is saved with the position.
+        With `accumulate`, the number of batches whose gradients are collected, it saves only in between.
+        A dataset with `updraft_seek(epoch, samples)` begins there by itself, and its `state_dict` is saved.
         """
         self._check_is_open()
         if self._loop < 0 or self._reading is not None:
@@ -225,7 +214,7 @@ class Training(Reads):
                 # After the last batch, the end of the epoch is the better moment: a resumed loop would be empty.
                 if self._position.batch % accumulate != 0 or self._position.batch == length:
                     continue
-                stop = self._agreed()
+                stop = self._attempt.agree(self._store.is_busy)
                 if stop and length is None:
                     # Only the next batch shows that this was not the last one; reading it may draw random numbers.
                     self._held, self._held_for = self._place(), stop
@@ -262,12 +251,6 @@ class Training(Reads):
         if not self._is_open:
             raise RuntimeError("run.epochs and run.batches go into the statement `with updraft.training(…) as run:`")
 
-    def _agreed(self) -> str:
-        """Whether all processes save here, or leave."""
-        attempt = self._attempt
-        is_due = attempt.ranks.rank == 0 and not self._store.is_busy and self._interval.is_due(time.monotonic())
-        return attempt.ranks.agree("leave" if attempt.is_asked_to_leave else "save" if is_due else "")
-
     def _leave_if_paused(self) -> None:
         """When it is asked to, while it validates: from its place before the last batch. The others leave with it."""
         if self._paused_after is not None and self._attempt.ranks.rank == 0:
@@ -275,7 +258,7 @@ class Training(Reads):
             self._attempt.leave(self._paused_after, self._store.wait(), self._store.saved)
 
     def _epoch_ends(self, is_last: bool) -> None:
-        stop = self._agreed()
+        stop = self._attempt.agree(self._store.is_busy)
         # All of several processes know that this is the end, and not yet that one of them was asked to leave.
         is_alone = self._attempt.ranks.count == 1
         if stop or is_last:

@@ -1,7 +1,5 @@
 """What distinguishes one order of samples from another."""
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import itertools

@@ -1,7 +1,5 @@
 """The objects that a training hands over, saved and restored together."""
 
-from __future__ import annotations
-
 import collections
 import contextlib
 import copy

@@ -1,7 +1,5 @@
 """Models in parts, as FSDP2 has them: every process writes its own, and as many processes as one likes read them again."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import os

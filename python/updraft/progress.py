@@ -1,7 +1,5 @@
 """What a training reports."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import math

@@ -1,7 +1,5 @@
 """States and seeds of random numbers."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import hashlib

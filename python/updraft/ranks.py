@@ -1,7 +1,5 @@
 """The processes of one training: who is which, what the first one decides, and where all of them save or leave."""
 
-from __future__ import annotations
-
 import collections
 import contextlib
 import io

@@ -1,7 +1,5 @@
 """Reads checkpoints as data: tensors and plain values, never code."""
 
-from __future__ import annotations
-
 import collections
 import importlib
 import inspect

@@ -1,7 +1,5 @@
 """How a training reads its loaders: on from where it was interrupted, with the random numbers of an undisturbed one."""
 
-from __future__ import annotations
-
 import itertools
 import weakref
 from typing import Any, Callable, Iterable, Iterator, Optional
@@ -11,7 +9,7 @@ from .checks import Checks
 from .generators import each_once, generators_of
 from .loaded import get_torch
 from .loaders import can_begin_anywhere, check_share, dataset_of, loader_inside, loaders_of, undecoded, without_bar
-from .loading import SeededReader, Share, Wrapped
+from .loading import SeededReader, Share, beginning_after
 from .objects import Objects
 from .position import Position
 from .randomness import draw_seed, own_states, random_now, seed_all, set_own, set_random
@@ -162,12 +160,12 @@ class Reads:
             set_random(self._order_random, self._generators)
 
         if done > 0:
-            return Wrapped(loader, done, rewind, caught_up, share).loader
+            return beginning_after(done, loader, rewind, caught_up, share)
         self._caught_up(done)
         # Kept, because its workers may persist from epoch to epoch.
         if loader not in self._wrapped:
-            self._wrapped[loader] = Wrapped(loader, 0, rewind, drawn, share)
-        return self._wrapped[loader].loader
+            self._wrapped[loader] = beginning_after(0, loader, rewind, drawn, share)
+        return self._wrapped[loader]
 
     def _sought(self, loader: Iterable[Any], done: int) -> Iterator[Any]:
         """The batches of a loader whose dataset begins where it should."""

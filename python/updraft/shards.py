@@ -25,8 +25,7 @@ _INDEX_FORMAT = 3
 class Shards:
     """The tars of a folder: listed, counted, and opened as they arrive.
 
-    With Updraft, `.stream/list.json` lists them, whether they are there yet or not. Without, the tars that are there
-    are all there are. Offsets are kept in `.stream/index`, also of shards that were removed meanwhile.
+    With Updraft, `.stream/list.json` lists them. Offsets are kept in `.stream/index`, also of shards that are gone.
     """
 
     def __init__(self, folder: str) -> None:
@@ -47,7 +46,9 @@ class Shards:
                     raise compressed(os.path.join(folder, name), how)
             shards = [(name, os.path.getsize(os.path.join(folder, name)), None) for name in names]
         if not shards:
-            raise StreamError(_why_no_shards(folder))
+            why = "no file there is named *.tar" if os.path.isdir(folder) else "there is no such folder"
+            reads = "updraft.Stream reads all tar shards of a folder, such as `into` of a [data] table"
+            raise StreamError(f"{reads}; {folder!r} has none: {why}")
         self.names, self._bytes, counts = (list(column) for column in zip(*shards))
         for name in self.names:
             if os.path.basename(name) != name or name in ("", ".", ".."):
@@ -163,11 +164,6 @@ class Shards:
                     return None
                 return mark["samples"] if only_count else json.loads(file.readline())
         return None
-
-
-def _why_no_shards(folder: str) -> str:
-    why = "no file there is named *.tar" if os.path.isdir(folder) else "there is no such folder"
-    return f"updraft.Stream reads all tar shards of a folder, such as `into` of a [data] table; {folder!r} has none: {why}"
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,5 @@
 """What is saved of the objects that a training hands over."""
 
-from __future__ import annotations
-
 import collections
 import collections.abc
 import copy

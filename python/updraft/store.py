@@ -1,7 +1,5 @@
 """The folder of checkpoints."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import io
@@ -10,13 +8,12 @@ import os
 import pickle
 import re
 import shutil
-import sys
 import threading
 import time
 import zlib
 from typing import Any, Callable, Generator, Optional
 
-from .errors import Refused, using
+from .errors import Refused, say, using
 from .files import crc_of, read_json, sized
 from .loaded import get_torch
 from .reading import read_checkpoint
@@ -72,10 +69,10 @@ class Store:
                 why = "it is not as it was written"
             except OSError as error:
                 why = str(error.strerror)
-            self._damaged.add(os.path.basename(path))
+            self._damaged.add(path)
             return why
 
-        return first_whole([path for path in self.paths() if os.path.basename(path) not in self._damaged], damage)
+        return first_whole([path for path in self.paths() if path not in self._damaged], damage)
 
     def read(self, path: str) -> dict[str, Any]:
         self.path = path
@@ -89,12 +86,10 @@ class Store:
 
     def save_now(self, make_state: Callable[[], dict[str, Any]], complete: _Complete = dict) -> bool:
         self.wait()
-        try:
+        with self._noting_failure():
             state = make_state()
             # Memory of the host that is locked already takes a GPU's bytes several times faster.
             self._write(complete(on_host(state, self._buffers) if self._buffers else state))
-        except Exception as error:
-            self._failure = error
         return self.wait()
 
     def save_soon(
@@ -102,23 +97,26 @@ class Store:
     ) -> None:
         """Copies the state to the host's memory and writes it in a thread, while the training continues."""
         self.wait()
-        try:
-            state = on_host(make_state(), self._buffers)
-        except Exception as error:
-            self._failure = error
-            self.wait()
-            return
 
         def write() -> None:
             began = time.monotonic()
-            try:
+            with self._noting_failure():
                 self._write(complete(state))
-            except Exception as error:
-                self._failure = error
             written(time.monotonic() - began)
 
-        self._writer = threading.Thread(target=write, name="updraft-checkpoint")
-        self._writer.start()
+        with self._noting_failure():
+            state = on_host(make_state(), self._buffers)
+            self._writer = threading.Thread(target=write, name="updraft-checkpoint")
+            self._writer.start()
+            return
+        self.wait()
+
+    @contextlib.contextmanager
+    def _noting_failure(self) -> Generator[None, None, None]:
+        try:
+            yield
+        except Exception as error:
+            self._failure = error
 
     @property
     def part(self) -> str:
@@ -127,10 +125,8 @@ class Store:
 
     def finish_parts(self, state: dict[str, Any], files: dict[str, Any]) -> bool:
         """The rest of a checkpoint whose parts are written: its state, its manifest, its name."""
-        try:
-            self._finish(lambda: self._write_folder(state, files))
-        except Exception as error:
-            self._failure = error
+        with self._noting_failure():
+            self._finish(self._write_folder(state, files))
         return self.wait()
 
     def clear_part(self) -> None:
@@ -149,17 +145,15 @@ class Store:
             # Figures change each time.
             kind = getattr(failure, "errno", None) or why
             if kind != self._said:
-                print(f"updraft: no checkpoint could be written: {why}", file=sys.stderr, flush=True)
+                say(f"no checkpoint could be written: {why}")
             self._said = kind
         return failure is None
 
     def paths(self) -> list[str]:
         """Of all checkpoints, whole or not, the newest first."""
-        return [os.path.join(self.folder, name) for name in self._names()]
-
-    def _names(self) -> list[str]:
         with contextlib.suppress(FileNotFoundError):
-            return sorted(filter(_NAME.fullmatch, os.listdir(self.folder)), reverse=True)
+            names = sorted(filter(_NAME.fullmatch, os.listdir(self.folder)), reverse=True)
+            return [os.path.join(self.folder, name) for name in names]
         return []
 
     def _write(self, state: dict[str, Any]) -> None:
@@ -169,16 +163,15 @@ class Store:
             kept = self._by_use()
             if error.errno != errno.ENOSPC or len(kept) < 2:
                 raise
-            _remove(os.path.join(self.folder, kept[-1]))
+            _remove(kept[-1])
             name = self._write_file(state)
-        self._finish(lambda: name)
+        self._finish(name)
 
-    def _finish(self, write: Callable[[], str]) -> None:
-        name = write()
+    def _finish(self, name: str) -> None:
         self._said = None
         self.saved = name
-        for old in [known for known in self._by_use() if known != name][self._keep - 1 :]:
-            _remove(os.path.join(self.folder, old))
+        for old in [known for known in self._by_use() if os.path.basename(known) != name][self._keep - 1 :]:
+            _remove(old)
 
     def _write_folder(self, state: dict[str, Any], files: dict[str, Any]) -> str:
         path = os.path.join(self.part, _STATE)
@@ -198,7 +191,7 @@ class Store:
 
     def _by_use(self) -> list[str]:
         """The newest first, damaged ones last."""
-        return sorted(self._names(), key=lambda name: name in self._damaged)
+        return sorted(self.paths(), key=lambda path: path in self._damaged)
 
     def _write_file(self, state: dict[str, Any]) -> str:
         os.makedirs(self.folder, exist_ok=True)
@@ -250,7 +243,7 @@ def first_whole(paths: list[str], damage: Callable[[str], Optional[str]]) -> Opt
         if why is None:
             return path
         then = "trying the one before it" if left > 0 else "no other is left, so the training starts over"
-        print(f"updraft: {path} is damaged; {then}: {why}", file=sys.stderr, flush=True)
+        say(f"{path} is damaged; {then}: {why}")
     return None
 
 

@@ -38,12 +38,8 @@ class Stream(_Dataset):
         loader = torch.utils.data.DataLoader(stream, batch_size=256, num_workers=6)
 
     A sample is a dict, as WebDataset has it: its name as `__key__`, and the bytes of each of its files by extension.
-    Files of one sample follow one another and have the same name up to the first dot. Nothing in a shard is executed:
-    decoding is what `transform` does.
-
-    The order depends on `seed` and the epoch only, not on the number of workers: shards are permuted, and the samples
-    of each `block` of shards are shuffled together. `run.batches` of `updraft.training` resumes at the very next sample; a
-    loop of your own calls `set_epoch` before each epoch. With PyTorch loaded, this is an `IterableDataset`.
+    The order depends on `seed` and the epoch only: shards are permuted, and the samples of each `block` of shards are
+    shuffled together. `run.batches` resumes at the very next sample; a loop of your own calls `set_epoch` before each epoch.
     """
 
     def __new__(cls, *_: Any, **__: Any) -> Stream:

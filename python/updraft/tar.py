@@ -1,7 +1,5 @@
 """Reads the headers of tar files."""
 
-from __future__ import annotations
-
 import os
 import re
 import zlib

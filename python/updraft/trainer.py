@@ -10,13 +10,12 @@ import math
 import os
 import re
 import shutil
-import sys
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from .attempt import Attempt
-from .errors import Refused, using
+from .errors import Refused, say, using
 from .feed import Feed
 from .files import crc_of, read_json, write_json
 from .loaded import get_torch, joined, private
@@ -241,7 +240,7 @@ class TrainerHooks:
                 failure = self._in_plain_words(error)
         if failure is not None and str(failure) != self._said:
             self._said = str(failure)
-            print(f"updraft: no checkpoint could be written: {failure}", file=sys.stderr, flush=True)
+            say(f"no checkpoint could be written: {failure}")
         shutil.rmtree(part, ignore_errors=True)
         is_saved = failure is None
         self._attempt.interval.waited(self._began, time.monotonic())
@@ -328,9 +327,6 @@ class TrainerCheckpoint(TrainerHooks, _Callback):
         saving = updraft.TrainerCheckpoint()
         trainer = Trainer(model, args, train_dataset=…, callbacks=[saving])
         trainer.train(resume_from_checkpoint=saving.last)
-
-    Checkpoints are the Trainer's own, with what it lacks: how the epoch began, so that its order can be repeated.
-    They are beside those of `output_dir`, which stay as the arguments say.
     """
 
     def __new__(cls, *_: Any, **__: Any) -> TrainerCheckpoint:
