@@ -24,8 +24,12 @@ export interface Metafile {
   outputs: Record<string, { imports: { path: string; external?: boolean }[] }>;
 }
 
-/** Bundles the agent's sources with the pinned Bun. */
-export async function bundleAgent(): Promise<AgentBundle> {
+let bundled: Promise<AgentBundle> | undefined;
+
+/** The agent's sources, bundled with the pinned Bun: once, for all architectures. */
+export const bundleAgent = (): Promise<AgentBundle> => (bundled ??= bundleOnce());
+
+async function bundleOnce(): Promise<AgentBundle> {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'updraft-bundle-'));
   try {
     const [bundle, metafile] = [path.join(folder, 'agent.js'), path.join(folder, 'meta.json')];
@@ -87,12 +91,16 @@ export function carriedLibrary(): Record<string, string> {
   return Object.fromEntries(Object.entries(readLibrary()).map(([name, text]) => [name, bare(text)]));
 }
 
+let library: string | undefined;
+
 /** Puts `updraft` into a bundle with the agent; compressed, because Linux limits an argument to 128 KiB. */
-export const defineLibrary = (): string => {
+export const defineLibrary = (): string => (library ??= packLibrary());
+
+function packLibrary(): string {
   const files = Object.entries(carriedLibrary()).map((file) => file.join('\n'));
   const packed = brotliCompressSync(files.join('\0'));
   return `--define=UPDRAFT_LIBRARY=${JSON.stringify(toBase92(packed))}`;
-};
+}
 
 /** 27 characters for 22 bytes, none of which a string literal escapes, as the agent reads them. */
 function toBase92(bytes: Buffer): string {

@@ -34,10 +34,13 @@ export const archs = Object.keys(packages) as Arch[];
 
 const cacheFolder = path.join(process.env['XDG_CACHE_HOME'] ?? path.join(os.homedir(), '.cache'), 'updraft');
 
-/** The path of the pinned Bun for an architecture, after checking its digest. */
-export async function bunFor(arch: Arch): Promise<string> {
-  await readBun(arch);
-  return fileOf(arch);
+const checked = new Map<Arch, Promise<string>>();
+
+/** The path of the pinned Bun for an architecture, after checking its digest: once, because it has 100 MB. */
+export function bunFor(arch: Arch): Promise<string> {
+  const path = checked.get(arch) ?? readBun(arch).then(() => fileOf(arch));
+  checked.set(arch, path);
+  return path;
 }
 
 const fileOf = (arch: Arch): string => path.join(cacheFolder, `bun-${bunVersion}-linux-${arch}`);

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { renameSync, writeFileSync } from 'node:fs';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { test, type TestContext } from 'node:test';
+import { after, test, type TestContext } from 'node:test';
 import { manifestOf } from '../../bench/manifest-of.ts';
 import { type Obstacle, troubleCourse } from '../../bench/trouble/course.ts';
 import { systemClock } from '@updraft/base';
@@ -13,6 +14,12 @@ import { fetchToFile } from '@updraft/pelican/transfer';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 const bytes = randomBytes(6 << 20);
+const folder = mkdtempSync(path.join(tmpdir(), 'updraft-course-'));
+const published = path.join(folder, 'published');
+mkdirSync(published);
+writeFileSync(path.join(published, 'object.bin'), bytes);
+const manifest = manifestOf(path.join(published, 'object.bin'));
+after(() => rmSync(folder, { recursive: true }));
 
 for (const like of serverModels)
   test(`the client passes the trouble course at servers like ${like}`, { concurrency: 4 }, async (t) => {
@@ -28,9 +35,6 @@ async function pass(
   index: number,
 ): Promise<void> {
   const folder = await temporaryFolder(t);
-  const published = path.join(folder, 'published');
-  await mkdir(published);
-  await writeFile(path.join(published, 'object.bin'), bytes);
   const namespaces = [{ prefix: '/demo', folder: published, public: token !== true }];
   const federation = await startFederation({ namespaces, caches: 3, like });
   t.after(() => federation.stop());
@@ -48,7 +52,7 @@ async function pass(
   const target = path.join(folder, 'copy.bin');
   await fetchToFile('osdf:///demo/object.bin', target, {
     locator: createLocator({ env, ...own }),
-    manifest: manifestOf(path.join(published, 'object.bin')),
+    manifest,
     limits: { stallSeconds: 5 },
     ...(token === true && { tokenFile }),
     onEvent: (event) => {
