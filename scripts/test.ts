@@ -115,7 +115,7 @@ function processes(files: string[]): string[][] {
     const folder = path.relative(root, file).split(path.sep).slice(0, 2).join('/');
     const key = `${folder} ${isUnderBun(file)} ${stageOf(fileOfKey(file))}`;
     const group = groups.find(
-      (one) => one.key === key && one.files.length < 12 && one.seconds + seconds <= maxSeconds,
+      (one) => one.key === key && one.files.length < 24 && one.seconds + seconds <= maxSeconds,
     );
     if (group === undefined) groups.push({ key, files: [file], seconds });
     else {

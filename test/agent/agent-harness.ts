@@ -11,12 +11,12 @@ import type { Rungs } from '../../src/search/rungs.ts';
 import { attemptFiles } from '@updraft/account/run-folder';
 import { type AgentEntry, decode } from '@updraft/account/journal';
 import { compileCache } from '../compile-cache.ts';
-import { agentMain } from '../programs.ts';
+import { agentWords } from '../programs.ts';
 
 const root = path.resolve(import.meta.dirname, '..', '..');
 const named = process.env['UPDRAFT_AGENT'];
-/** The agent from source, or the executable that `UPDRAFT_AGENT` names. */
-export const defaultCommand = named === undefined ? [process.execPath, agentMain] : [named];
+/** What `npm test` has built, by hand the sources; or the executable that `UPDRAFT_AGENT` names. */
+export const defaultCommand = named === undefined ? agentWords : [named];
 
 /** The built executable for this machine, if there is one. */
 export const executable = path.join(root, 'dist', `updraft-agent-linux-${os.arch()}`);
