@@ -24,6 +24,8 @@ if torch is not None:
 SAMPLES, DRAWS, BOUND = 40, 250, 450.0
 """10,000 draws of each generator: one of 16 numbers each."""
 NUMBERS = itertools.count()
+NAMES = ("python", "numpy", "torch", "view 1", "view 2", "modern 1", "modern 2", "slot 1", "slot 2", "legacy", "collate")
+"""A stream has no `collate_fn` of its own."""
 
 
 class Jitter:
@@ -80,7 +82,8 @@ class Augment:
         self.slotted, self.legacy = Slotted(), numpy.random.RandomState(1)
         self.shared = self.legacy
 
-    def __call__(self) -> dict[str, Any]:
+    def __call__(self) -> Any:
+        """A row for each of NAMES: workers hand tensors over one by one, so all are in one."""
         drawn = {
             "python": random.choices(range(16), k=DRAWS),
             "numpy": numpy.random.randint(16, size=DRAWS),
@@ -93,7 +96,8 @@ class Augment:
             "slot 2": self.slotted.other.randint(16, size=DRAWS),
             "legacy": self.shared.randint(16, size=DRAWS),
         }
-        return {name: torch.as_tensor(numpy.asarray(values)) for name, values in drawn.items()}
+        assert tuple(drawn) == NAMES[:-1]
+        return torch.stack([torch.as_tensor(numpy.asarray(values)) for values in drawn.values()])
 
 
 class Images:
@@ -112,8 +116,7 @@ class Collate:
         self.mixes = torch.Generator().manual_seed(1)
 
     def __call__(self, samples: list[Any]) -> Any:
-        mixed = [{**one, "collate": torch.randint(16, (DRAWS,), generator=self.mixes)} for one in samples]
-        return torch.utils.data.default_collate(mixed)
+        return torch.stack([torch.cat([one, torch.randint(16, (1, DRAWS), generator=self.mixes)]) for one in samples])
 
 
 def seed_all(seed: int) -> None:
@@ -185,8 +188,8 @@ class EachGenerator(AttemptTest):
         folder = f"saved-{next(NUMBERS)}"
         drawn: dict[str, Any] = {}
         for epoch, batches in enumerate(train(workers, lambda: make(workers), folder)):
-            for name in batches[0]:
-                drawn[f"{name}, epoch {epoch}"] = torch.cat([one[name] for one in batches]).flatten()
+            for name, rows in zip(NAMES, torch.cat(batches).transpose(0, 1)):
+                drawn[f"{name}, epoch {epoch}"] = rows.flatten()
         whole = {name: one for name, one in drawn.items() if name.endswith("epoch 0")}
         # Two halves of an epoch, each as often as the whole has draws.
         drawn.update((f"{name}, moved", one.roll(len(one) // 2)) for name, one in whole.items())
@@ -209,7 +212,7 @@ class EachGenerator(AttemptTest):
         for workers in (0, 2):
             seed_all(1)
             batches = with_run(workers, lambda: self.images(workers), f"saved-{workers}")[0]
-            views = [torch.cat([one[f"view {number}"] for one in batches]) for number in (1, 2)]
+            views = [torch.cat(batches)[:, NAMES.index(f"view {number}")] for number in (1, 2)]
             self.assertFalse(any(torch.equal(*pair) for pair in zip(*views)))
             self.assertEqual(len({tuple(one.tolist()) for one in torch.cat(views)}), 2 * SAMPLES)
 
@@ -246,8 +249,7 @@ class EachGenerator(AttemptTest):
             with updraft.training(tape=tape, every=0) as run:
                 for _ in run.epochs(2):
                     for batch in run.batches(loader):
-                        drawn = [int(one.sum()) for one in batch.values()]
-                        tape.lines.append([*drawn, torch.rand(1).item(), random.random()])
+                        tape.lines.append([*batch.sum((0, 2)).tolist(), torch.rand(1).item(), random.random()])
                         interruption.batch_done(run)
             return tape.lines
 
