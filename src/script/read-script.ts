@@ -14,8 +14,6 @@ export interface ScriptFacts {
   /** Absolute paths and those below `~`, in string literals. */
   paths: ScriptPath[];
   downloads: ScriptDownload[];
-  /** What it prints or logs, in its order. */
-  prints: ScriptPrint[];
   /** How it continues an interrupted training, if it does. */
   checkpoint?: ScriptCheckpoint;
   /** What it passes to its own modules. */
@@ -63,7 +61,6 @@ export function readScript(source: string, passed?: Passed): ScriptFacts {
     reads,
     paths: scriptPaths(syntax),
     downloads: syntax.nodes.flatMap(downloadsIn),
-    prints: syntax.calls.flatMap(printIn),
     passed: { calls: values.passedCalls(), args: [...(passed?.args ?? []), ...args] },
     ...defined({
       checkpoint: checkpointOf(syntax, { args, saves, reads }),
@@ -450,42 +447,4 @@ function downloadIn(text: string): Omit<ScriptDownload, 'line'> | undefined {
   const [shown, name] = /\bfrom_pretrained\(\s*["']([^"']+)["']/.exec(text) ?? [];
   if (shown === undefined || name === undefined || /^[./~]/.test(name)) return undefined;
   return { what: 'hugging face', shown: `${shown})`, name };
-}
-
-interface ScriptPrint {
-  /** Its lines, with a 1 for each value. */
-  lines: string[];
-  line: number;
-}
-
-const printing = /^print$|(^|\.)_?log(ger|ging)?\.(info|warning|debug)$|(^|\.)tqdm\.write$/i;
-
-/** What a call prints; a logger fills values into its first argument. */
-function printIn({ name, args, line }: Call): ScriptPrint[] {
-  if (!printing.test(name)) return [];
-  const plain = args.filter((one) => one.name === undefined).map(({ value }) => sampleOf(value));
-  const shown = name === 'print' ? plain : plain.slice(0, 1);
-  return [{ lines: shown.join(' ').split(/\\n|\n/), line }];
-}
-
-/** The text that an expression may be. */
-function sampleOf(node: PythonNode): string {
-  const { kind, children } = node;
-  const [first, second] = children;
-  if (isString(node))
-    return stringParts(node).text.replaceAll(/\{[^{}]*\}|%(?:\(\w+\))?[-+#.*\d]*[a-z]/gi, '1');
-  if (kind === 'ContinuedString') return children.map(sampleOf).join('');
-  if (kind === 'ParenthesizedExpression' && second !== undefined) return sampleOf(second);
-  if (kind === 'DictionaryExpression')
-    return `{${children.flatMap((one) => (isString(one) ? `"${stringParts(one).text}": 1` : [])).join(', ')}}`;
-  if (kind === 'BinaryExpression' && first !== undefined && second?.text === '%') return sampleOf(first);
-  if (kind === 'BinaryExpression' && second?.text === '+')
-    return [children[0], children[2]].map((one) => (one === undefined ? '' : sampleOf(one))).join('');
-  // `"…".format(x)`, `json.dumps({…})`
-  const [receiver] = first?.children ?? [];
-  if (kind === 'CallExpression' && receiver !== undefined && isString(receiver)) return sampleOf(receiver);
-  const [, given] = second?.children ?? [];
-  return kind === 'CallExpression' && given !== undefined && /dumps$/.test(first?.text ?? '')
-    ? sampleOf(given)
-    : '1';
 }

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { maxMetrics, type Progress } from '@updraft/account/journal';
-import { progressOfLine, progressOfRecord } from '../../job/progress-of-line.ts';
+import { mergeProgress, progressOfLine, progressOfRecord } from '../../job/progress-of-line.ts';
 import { MetricNames } from './reported-progress.ts';
-import { mergeProgress } from '../../job/printed-pass.ts';
 
 for (const [line, expected] of [
   ['Train Epoch: 1 [640/60000 (1%)]\tLoss: 0.45', { epoch: 1, step: 640, steps: 60000, loss: 0.45 }],

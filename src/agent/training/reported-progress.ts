@@ -8,8 +8,13 @@ import {
   type Progress,
   type RefusedMetrics,
 } from '@updraft/account/journal';
-import { progressOfLine, progressOfRecord, TrainNames } from '../../job/progress-of-line.ts';
-import { mergeProgress, PrintedPass } from '../../job/printed-pass.ts';
+import {
+  mergeProgress,
+  PrintedPass,
+  progressOfLine,
+  progressOfRecord,
+  TrainNames,
+} from '../../job/progress-of-line.ts';
 import { Reports } from './reports.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { defined } from '@updraft/base';
 import { metricsOf, type Progress } from '@updraft/account/journal';
-import { mergeProgress } from '../../job/printed-pass.ts';
+import { mergeProgress } from '../../job/progress-of-line.ts';
 
 /** Reports of a metric that are kept of each doubling of their number; twice as many at first. */
 const keptPerDoubling = 128;
