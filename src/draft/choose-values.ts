@@ -73,10 +73,13 @@ export async function chooseValues(project: Project): Promise<Map<string, Chosen
 
 async function choose(project: Project, arg: ScriptArg): Promise<Chosen | undefined> {
   const { flag, isRequired, isSwitch } = arg;
-  if (isSwitch || arg.isComputed === true) return undefined;
+  if (isSwitch) return undefined;
   if (isOutput(project, arg)) return chooseOutput(project, arg);
+  if (arg.isComputed === true) return undefined;
   if (isData(project, arg)) return await chooseDataValue(project, arg);
   if (!isRequired) return undefined;
+  const { help = '' } = arg;
+  if (/name$/.test(arg.dest) && /\b(run|experiment)\b/i.test(help)) return { value: 'run', why: help };
   const [first] = arg.choices ?? [];
   if (first !== undefined)
     return { value: first, why: `the first of its choices: ${arg.choices?.join(', ') ?? ''}` };
@@ -84,7 +87,7 @@ async function choose(project: Project, arg: ScriptArg): Promise<Chosen | undefi
   return {
     value,
     why: '',
-    open: { what: `${flag} ${value}`, why: arg.help ?? `required by ${project.script}:${arg.line}` },
+    open: { what: `${flag} ${value}`, why: help || `required by ${project.script}:${arg.line}` },
   };
 }
 

@@ -68,6 +68,7 @@ export async function draftJob(project: Project, more: readonly string[]): Promi
     .flatMap((arg) => wordsOf(arg, values.get(arg.flag)));
   const epochs = facts.args.find(({ dest }) => /^(num_|n_|max_)?(train_)?epochs?$/.test(dest));
   const shown = epochs?.default === undefined || values.has(epochs.flag) ? [] : [epochs.flag, epochs.default];
+  const files = filesOf(project, [...more, ...data.files]);
   const python = thirdParty([{ file: script, facts }, ...project.modules]);
   const isTorch = python.includes('torch');
   return {
@@ -91,11 +92,12 @@ export async function draftJob(project: Project, more: readonly string[]): Promi
           (arg.isSwitch || arg.default !== undefined),
       )
       .map((arg) => (arg.isSwitch ? arg.flag : `${arg.flag} ${shellQuote(arg.default ?? '')}`)),
-    files: filesOf(project, [...more, ...data.files]),
+    files,
     outputs: outputs.names,
     ...checkpointOf(project, values),
     importsFromAbove: project.importsFromAbove,
-    data: data.tables,
+    // A package of this name goes as a whole.
+    data: data.tables.filter(({ into }) => !files.some((file) => `${file}/`.startsWith(`${into}/`))),
     python,
     ...(facts.cuda !== undefined && { gpu: `${script}:${facts.cuda.line}` }),
     ...(facts.ranks !== undefined && { ranks: `${script}:${facts.ranks.line}` }),
@@ -280,7 +282,9 @@ function chooseOutputs(project: Project, values: ReadonlyMap<string, Chosen>): O
   const usable = ranked.filter(({ output }) => output !== '');
   const lasting = usable.filter(({ output }) => !passing.test(output));
   const some = lasting.length > 0 ? lasting : usable;
-  const certain = some.filter(isCertain);
+  // Arguments of two outputs may exclude each other: those of the one with the fewest count.
+  const sorted = some.filter(isCertain).toSorted((a, b) => (a.needs?.length ?? 0) - (b.needs?.length ?? 0));
+  const certain = sorted.filter(({ needs }) => needs?.every((arg) => sorted[0]?.needs?.includes(arg)));
   const best = unique(certain.length > 0 ? certain : some).slice(0, 3);
   if (best.length === 0)
     return {

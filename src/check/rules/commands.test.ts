@@ -101,7 +101,7 @@ test('what init left open, virtual environments, `&` and notebooks are errors', 
 
 test('a file that hides a package, keys, one seed for several jobs, and a GPU that nobody requests are found', () => {
   assert.deepEqual(broken('python3 train.py', { 'torch.py': '' }), ['own-module']);
-  assert.deepEqual(broken('python3 train.py', { 'models/torch.py': '' }), []);
+  assert.deepEqual(broken('python3 train.py', { 'models/torch.py': '', 'datasets.py': '' }), []);
   assert.deepEqual(broken('python3 train.py', { '.env': 'KEY=1' }), ['key-file']);
   assert.deepEqual(broken('python3 train.py --seed 1', {}, '[run]\njobs = 3\n'), ['same-seed']);
   assert.deepEqual(broken('python3 train.py --seed index', {}, '[run]\njobs = 3\n'), ['same-seed']);

@@ -177,8 +177,8 @@ const choosesGpu = /^[^#\n]*\bCUDA_VISIBLE_DEVICES["']?\]?\s*=\s*["']?\d/m;
 const inJobs =
   /^(HOME|USER|TMPDIR|HOSTNAME|SHELL|RANK|[A-Z_]*P(ATH|WD)|(UPDRAFT|SLURM|OSG|OMP|CUDA|MASTER|WORLD|_CONDOR)_\w+)$/;
 
-/** Packages that every training imports. */
-const packages = /^(torch|torchvision|numpy|transformers|datasets|random|typing|logging)\.py$/;
+/** What every training imports; many have a `datasets.py` of their own, and mean it. */
+const packages = /^(torch|torchvision|numpy|random|typing|logging)\.py$/;
 
 /** Parsers that take arguments that no `add_argument` names. */
 const otherParser = new RegExp(

@@ -2,7 +2,7 @@ import path from 'node:path';
 import { lintWrapper } from '@updraft/htcondor/lint';
 import { type JobCode, mentions } from '../code/read-code.ts';
 import { type CodeFacts, type PlanFacts, durationClasses } from '../facts.ts';
-import { type Finding, firstFew, formatDuration, type Rule, type RuleResult, rule } from '@updraft/base';
+import { type Finding, formatDuration, type Rule, type RuleResult, rule } from '@updraft/base';
 
 /** Losing a longer attempt is expensive. */
 const longSeconds = 2 * 3600;

@@ -95,3 +95,28 @@ test('a file that a module reads is sent, if it is here', async (t) => {
   const text = await readFile(path.join(cwd, 'updraft.toml'), 'utf8');
   assert.match(text, /^files = \["train\.py", "utils\.py", "data\/cora\/cora\.content"\]/m);
 });
+
+test('of outputs whose arguments exclude each other one is taken, and a package is no data set too', async (t) => {
+  const cwd = await temporaryFolder(t, {
+    'data/__init__.py': 'import torchvision\nsets = torchvision.datasets.MNIST("./data", download=True)\n',
+    'train.py': [
+      'import argparse, torch, data',
+      'p = argparse.ArgumentParser()',
+      'p.add_argument("--train", action="store_true")',
+      'p.add_argument("--mse", action="store_true")',
+      'p.add_argument("--log", action="store_true")',
+      'p.add_argument("--id_name", required=True, help="name of this run")',
+      'a = p.parse_args()',
+      'if a.train:',
+      '  if a.mse: torch.save(1, "mse.pt")',
+      '  if a.log: torch.save(1, "log.pt")',
+      '  torch.save(1, "plain.pt")',
+      '',
+    ].join('\n'),
+  });
+  await runCommand(init, ['train.py'], { cwd });
+  const text = await readFile(path.join(cwd, 'updraft.toml'), 'utf8');
+  assert.match(text, /^command = "python3 train\.py --train --id_name run"$/m);
+  assert.match(text, /^outputs = \["plain\.pt"\]/m);
+  assert.doesNotMatch(text, /^\[data/m);
+});
