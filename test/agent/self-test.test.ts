@@ -3,6 +3,7 @@ import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import os from 'node:os';
+import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { startFederation } from '@updraft/mini/federation';
 import { AgentHarness } from './agent-harness.ts';
@@ -85,6 +86,31 @@ test('a job that asks for a GPU runs where nvidia-smi finds it, and the journal 
   assert.deepEqual(gpu, { name: 'gpu', ok: true, said: 'NVIDIA A100 (GPU-8c1f4a2b-11)' });
   const [found] = harness.entries('gpus-found');
   assert.deepEqual([found?.gpus, found?.driver], [['NVIDIA A100'], '550.54.14']);
+});
+
+test('a slot with a GPU is measured beside the training, which does not wait for it', async (t) => {
+  const harness = await AgentHarness.open(t);
+  const env = await programs(harness, {
+    'nvidia-smi': 'echo "0, GPU-11, NVIDIA A100, 0, 550.54.14"',
+    // The test of PyTorch, which is not here, and the measurement.
+    python3: `case "$2" in *libcuda*) echo "2.5.1|12.4|1|12|9000000000";;
+      *) PATH='${process.env['PATH'] ?? ''}' exec python3 "$@";; esac`,
+  });
+  const journal = path.join(harness.at('job/attempt-1'), 'agent.jsonl');
+  const until = `until grep -q disk[B]ytes ${journal}; do sleep 0.1; done; echo 1 > model.pt`;
+  const { exit, stderr } = await harness.run(
+    { train: { command: until }, resources: { ...resources, gpus: 1 } },
+    undefined,
+    env,
+  );
+  assert.equal(exit, 0, stderr);
+  const [first = {}, second = {}] = harness
+    .entries('slot-probed')
+    .map(({ figures }) => figures)
+    .sort((a, b) => Object.keys(a).length - Object.keys(b).length);
+  assert.deepEqual(first, { copyBytesPerSecond: 9e9 });
+  const { diskBytesPerSecond: disk = 0, memoryBytesPerSecond: memory = 0 } = second;
+  assert.ok(disk > 1e5 && memory > 1e6, JSON.stringify(second));
 });
 
 for (const [what, scripts, given, exit, message] of [

@@ -7,6 +7,7 @@ import { slownessOf } from './slowness.ts';
 interface Figures {
   cores: number;
   idle?: { from: string; to: string };
+  slot?: Record<string, number>;
   queued?: number;
   blocked?: number;
   seconds?: number;
@@ -24,6 +25,7 @@ function said({
   waited,
   cpus = 8,
   idle,
+  slot,
 }: Figures) {
   const samples = 10;
   const agent = {
@@ -34,6 +36,7 @@ function said({
     millis: { training: 100_000 },
     ...(gpuPercent !== undefined && { gpuUse: { percent: gpuPercent, samples: 2, ...(idle && { idle }) } }),
     training: { waited },
+    ...(slot && { slot }),
   } as unknown as AgentState;
   const gpus = gpuPercent === undefined ? 0 : 1;
   return slownessOf({ agent, cpus, gpus } as unknown as AttemptHistory);
@@ -77,4 +80,18 @@ test('a GPU that was busy and then idle for ten minutes is named', () => {
     figures: 'its GPU was idle for 25m at last, although it printed',
     advice: 'See in its log what it did then. `idle_limit` in [train] ends such an attempt.',
   });
+});
+
+test('what the slot could do at first is said with what the training lacked', () => {
+  const slot = { diskBytesPerSecond: 40e6, imagesPerSecond: 480, memoryBytesPerSecond: 3e9 };
+  assert.match(
+    said({ gpuPercent: 18, cores: 7.9, slot })?.figures ?? '',
+    /7\.9 of 8 cores; at first a core decoded 480 JPEG images per second$/,
+  );
+  assert.match(said({ cores: 1, blocked: 4, slot })?.figures ?? '', /; at first its disk wrote 40 MB\/s$/);
+  assert.match(
+    said({ cores: 0.5, queued: 0.5, cpus: 1, slot })?.figures ?? '',
+    /; at first a core copied 3 GB\/s$/,
+  );
+  assert.doesNotMatch(said({ cores: 0.1, slot })?.figures ?? '', /at first/);
 });

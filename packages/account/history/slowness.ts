@@ -1,5 +1,6 @@
 import { counted, formatDuration } from '@updraft/base';
-import { formatShare } from '@updraft/view/format';
+import { formatBytesPerSecond, formatPerSecond, formatShare } from '@updraft/view/format';
+import type { Metrics } from '../journal/entry.ts';
 import { idleSeconds } from '../journal/silence.ts';
 import type { AttemptHistory } from './history.ts';
 
@@ -41,7 +42,7 @@ function lackOf({ agent, cpus = 1, gpus = 0 }: AttemptHistory): Slowness | undef
   const used = `${them} used ${cores.toFixed(1)} of ${counted(cpus, 'core')}`;
   const found = (what: Slowness['what'], figures: string, advice: string): Slowness => ({
     ...{ what, advice },
-    figures: `${gpu}${figures}`,
+    figures: `${gpu}${figures}${probed(what, agent?.slot)}`,
   });
   if (waiting > 0.25)
     return found(
@@ -72,4 +73,16 @@ function lackOf({ agent, cpus = 1, gpus = 0 }: AttemptHistory): Slowness | undef
       'Let more processes load data (`num_workers`), or let [data] bring it before.',
     );
   return undefined;
+}
+
+/** What was measured of the slot before the training used it, of what the training lacked. */
+function probed(what: Slowness['what'], slot: Metrics = {}): string {
+  const { diskBytesPerSecond: disk, imagesPerSecond: images, memoryBytesPerSecond: memory } = slot;
+  const found = {
+    disk: disk && `its disk wrote ${formatBytesPerSecond(disk)}`,
+    cores: images && `a core decoded ${formatPerSecond(images)} JPEG images per second`,
+    neighbours: memory && `a core copied ${formatBytesPerSecond(memory)}`,
+  };
+  const text = found[what === 'one-core' ? 'cores' : (what as keyof typeof found)];
+  return text === undefined ? '' : `; at first ${text}`;
 }

@@ -50,7 +50,7 @@ export const speedFigures = {
     ...{ title: 'copy to GPU', name: 'copy', long: 'Copy from host to GPU, bytes per second' },
     ...{ phrase: 'copies faster to its GPUs than', isLowerBetter: false, max: Infinity },
     ...{ show: formatBytesPerSecond, unit: (): Unit => ({ name: 'GB/s', size: 1e9 }) },
-    of: ({ training }) => training?.copyBytesPerSecond,
+    of: ({ training, slot }) => training?.copyBytesPerSecond ?? slot?.['copyBytesPerSecond'],
   },
 } satisfies Record<string, SpeedFigure>;
 

@@ -4,6 +4,7 @@ import type {
   FaultRecord,
   Load,
   MetricScale,
+  Metrics,
   Outcome,
   Phase,
   Progress,
@@ -24,6 +25,8 @@ export interface AgentState extends WorkerMachine {
    * samples since.
    */
   gpuUse?: { percent: number; samples: number; idle?: { from: string; to: string } };
+  /** How fast its slot is, by name. */
+  slot?: Metrics;
   /** What its processes got of the machine while it trained. */
   load?: LoadState;
   startedAt: string;

@@ -109,6 +109,7 @@ const agentShapes: Shapes<AgentBody> = {
     driver: optional(text),
   },
   'gpus-found': { gpus: texts, driver: optional(text) },
+  'slot-probed': { figures: recordOf(number) },
   phase: { phase: oneOf(phases) },
   'self-test': { checks: listOf(shape({ name: text, ok: bool, said: text })) },
   rung: {

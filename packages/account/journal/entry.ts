@@ -209,6 +209,11 @@ export type AgentBody =
   | ({ kind: 'agent-started'; version: string; pid: number } & WorkerMachine)
   /** The slot's GPUs by `nvidia-smi`, and the version of their driver. */
   | { kind: 'gpus-found'; gpus: string[]; driver?: string }
+  /**
+   * How fast the slot is before the training uses it: what a core copies in memory, writes to disk and decodes
+   * (`imagesPerSecond`: JPEG, 500 by 375 pixels), and copies from pinned memory to a GPU (`copyBytesPerSecond`).
+   */
+  | { kind: 'slot-probed'; figures: Metrics }
   | { kind: 'phase'; phase: Phase }
   /** The tests of the machine before any data moved, and their results. */
   | { kind: 'self-test'; checks: { name: string; ok: boolean; said: string }[] }

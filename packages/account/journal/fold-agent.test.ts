@@ -157,6 +157,12 @@ test('a GPU is idle since the first of the latest samples that say so', () => {
   assert.equal(folded(...beats, [240, beat(6)]).gpuUse?.idle, undefined);
 });
 
+test('what was measured of a slot adds up', () => {
+  const probed = (figures: Record<string, number>): AgentBody => ({ kind: 'slot-probed', figures });
+  const { slot } = folded([0, probed({ copyBytesPerSecond: 1 })], [1, probed({ diskBytesPerSecond: 2 })]);
+  assert.deepEqual(slot, { copyBytesPerSecond: 1, diskBytesPerSecond: 2 });
+});
+
 test('the GPU of the slot, its use and the pace of the training are known', () => {
   const state = folded(
     [0, { kind: 'agent-started', version: '1', host: 'h', pid: 1, gpus: ['A', 'B'] }],

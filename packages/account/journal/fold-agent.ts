@@ -12,6 +12,7 @@ import { addExtreme, metricsOf, type OwnExtremes } from './metrics.ts';
 import { epochsDone } from './training-share.ts';
 import {
   type AgentState,
+  type CheckpointState,
   CurveTurns,
   type FetchState,
   type LoadState,
@@ -62,12 +63,12 @@ export function foldAgent(before: AgentState | undefined, entry: AgentEntry): Ag
       return { ...state, short: withShort(state.short, entry) };
     case 'gpus-found':
       return { ...state, gpus: entry.gpus, ...defined({ driver: entry.driver }) };
+    case 'slot-probed':
+      return { ...state, slot: { ...state.slot, ...entry.figures } };
     case 'self-test':
       return withLacks(state, entry);
-    case 'checkpoint-saved': {
-      const { files, bytes, epoch, step, t } = entry;
-      return { ...state, checkpoint: { savedAt: t, files, bytes, ...defined({ epoch, step }) } };
-    }
+    case 'checkpoint-saved':
+      return { ...state, checkpoint: savedBy(entry) };
     case 'checkpoint-restored': {
       const { savedBy, epoch, step, otherCode } = entry;
       return { ...state, resumed: { savedBy, ...defined({ epoch, step, otherCode }) } };
@@ -93,6 +94,17 @@ export function foldAgent(before: AgentState | undefined, entry: AgentEntry): Ag
       return { ...state, ...ended(state, entry) };
   }
 }
+
+const savedBy = ({
+  t,
+  files,
+  bytes,
+  epoch,
+  step,
+}: AgentEntry & { kind: 'checkpoint-saved' }): CheckpointState => ({
+  ...{ savedAt: t, files, bytes },
+  ...defined({ epoch, step }),
+});
 
 const outputOf = ({
   path,

@@ -60,8 +60,10 @@ export class SelfTests {
 
   /** The same for what needs the environment: whether it can use the GPUs. A broken machine is named first. */
   testEnvironment(attempt: Attempt): void {
-    if (attempt.order.resources.gpus > 0)
-      this.begin((asked) => runTests([checkTorch], asked, this.#machine), attempt);
+    if (attempt.order.resources.gpus === 0) return;
+    this.begin((asked) => runTests([checkTorch], asked, this.#machine), attempt);
+    // Nothing waits for it.
+    probeSlot(until(attempt, this.#over.signal)).catch(Boolean);
   }
 
   /** Starts a test that throws if it fails; it may end early once it is over. */
@@ -332,7 +334,7 @@ const timeoutMs = 60_000;
  * would take five seconds; its version file says what it was built for.
  */
 const script = `
-import ctypes, importlib.util, os, sys
+import ctypes, importlib.util, os, sys, timeit
 spec = importlib.util.find_spec("torch")
 if spec is None or not spec.origin: sys.exit(3)
 about = {}
@@ -348,7 +350,7 @@ def call(name, *args):
     text = ctypes.c_char_p()
     cuda.cuGetErrorString(code, ctypes.byref(text))
     sys.exit("%s: %s" % (name, (text.value or b"error %d" % code).decode()))
-driver, count, size = ctypes.c_int(), ctypes.c_int(), ctypes.c_size_t(1 << 20)
+driver, count, size = ctypes.c_int(), ctypes.c_int(), ctypes.c_size_t(1 << 24)
 call("cuInit", 0)
 call("cuDriverGetVersion", ctypes.byref(driver))
 call("cuDeviceGetCount", ctypes.byref(count))
@@ -359,16 +361,57 @@ for index in range(count.value):
     call("cuMemAlloc_v2", ctypes.byref(memory), size)
     call("cuMemsetD8_v2", memory, 1, size)
     call("cuCtxSynchronize")
-print("%s|%s|%d|%d" % (version, built, count.value, driver.value // 1000))
+rate = 0
+try:
+    host = ctypes.c_void_p()
+    call("cuMemHostAlloc", ctypes.byref(host), size, 0)
+    copy = lambda: call("cuMemcpyHtoD_v2", memory, host, size)
+    rate = 8 * size.value / timeit.timeit(copy, copy, number=8)
+except BaseException: pass
+print("%s|%s|%d|%d|%d" % (version, built, count.value, driver.value // 1000, rate))
 `;
 
-/** If the training's Python has PyTorch: whether it can use the GPUs that the job asks for. */
-const checkTorch: SelfTest = async ({ order, scratch, context }) => {
-  const asked = order.resources.gpus;
+/** About a second of a core: how fast it copies memory and decodes images, and the disk writes. */
+const probe = `
+import io, json, os, sys, timeit
+def rate(size, run):
+    n, took = timeit.Timer(run).autorange()
+    return round(n * size / took)
+size = 1 << 24
+name = sys.argv[1] + "/speed"
+block, disk = bytes(size), os.open(name, 66)
+os.remove(name)
+found = {
+  "memoryBytesPerSecond": rate(size, lambda: bytearray(block)),
+  "diskBytesPerSecond": rate(size, lambda: os.fsync(os.pwrite(disk, block, 0) and disk))
+}
+try:
+    from PIL import Image
+    f = io.BytesIO()
+    Image.effect_noise((500, 375), 60).convert("RGB").save(f, "JPEG")
+    found["imagesPerSecond"] = rate(1, lambda: Image.open(f).load())
+except ImportError: 0
+print(json.dumps(found))
+`;
+
+async function probeSlot(attempt: Attempt): Promise<void> {
+  const answer = await askPython(probe, attempt);
+  if (answer.kind === 'ended')
+    attempt.record({ kind: 'slot-probed', figures: JSON.parse(answer.stdout) as Record<string, number> });
+}
+
+function askPython(code: string, { order, scratch, context }: Attempt): Promise<ProgramOutput> {
   // Not one of the training's processes, which end with it.
   const env = { ...trainingEnv(order, scratch, context.env), UPDRAFT_SCRATCH: undefined };
-  const answer = await queryProgram('python3', ['-c', script], { env, timeoutMs }, context);
-  return judgeTorch(asked, answer);
+  return queryProgram('python3', ['-c', code, scratch.stage], { env, timeoutMs }, context);
+}
+
+/** If the training's Python has PyTorch: whether it can use the GPUs that the job asks for. */
+const checkTorch: SelfTest = async (attempt) => {
+  const answer = await askPython(script, attempt);
+  const [, , , , rate] = answer.kind === 'ended' ? answer.stdout.split('|').map(Number) : [];
+  if (rate) attempt.record({ kind: 'slot-probed', figures: { copyBytesPerSecond: rate } });
+  return judgeTorch(attempt.order.resources.gpus, answer);
 };
 
 export function judgeTorch(asked: number, answer: ProgramOutput): SelfTestResult[] {
