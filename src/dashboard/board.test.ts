@@ -159,6 +159,25 @@ test('a held job needs the user, or says that a rule releases it', () => {
   assert.match(held('transfer-stalled').doing[0]?.what ?? '', /releases it after a wait/);
 });
 
+test('a GPU that is idle while its job trains is named', () => {
+  const of = { job: '0000', attempt: 1 };
+  const beat = { kind: 'heartbeat', memoryBytes: 0, quietSeconds: 0, gpuPercent: 1 } as const;
+  const until = (t: string) =>
+    boardOf(
+      fold([
+        created(['0000']),
+        { ...at, ...of, seq: 1, kind: 'attempt-started', why: '' },
+        { ...at, ...of, seq: 1, kind: 'phase', phase: 'training' },
+        { ...at, ...of, seq: 2, ...beat },
+        { ...at, ...of, seq: 3, ...beat, t },
+      ]),
+      standing,
+      Date.parse(t),
+    ).wrong.map(({ cause, message }) => [cause, message]);
+  assert.deepEqual(until('2026-01-01T00:09:00.000Z'), []);
+  assert.deepEqual(until('2026-01-01T00:25:00.000Z'), [['idle-gpu', 'idle for 25m00s']]);
+});
+
 test('a run without jobs, and one whose journal lost its start, still have a board', () => {
   assert.equal(boardOf(fold([]), standing, 0).jobs, 0);
   assert.equal(boardOf(fold([created([])]), standing, 0).verdict.tone, 'idle');

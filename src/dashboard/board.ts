@@ -6,6 +6,7 @@ import type { JobHistory } from '@updraft/account/history';
 import {
   type AttemptState,
   describeDamage,
+  idleSeconds,
   type JobState,
   type RunState,
   silence,
@@ -141,9 +142,9 @@ const problemOf = (cause: Cause, same: readonly JobHistory[], needsYou: boolean)
 
 type Trouble = Pick<JobHistory, 'id' | 'reason'>;
 
-const troubleOf = (cause: Cause | 'silent', same: readonly Trouble[]): Problem => ({
+const troubleOf = (cause: Cause | keyof typeof nowWords, same: readonly Trouble[]): Problem => ({
   cause,
-  what: cause === 'silent' ? silentWords : sentence(causeTitle(cause)),
+  what: cause === 'silent' || cause === 'idle-gpu' ? nowWords[cause] : sentence(causeTitle(cause)),
   jobs: same.length,
   examples: same.slice(0, maxExamples).map(({ id }) => id),
   message: clip(same.find(({ reason }) => reason)?.reason ?? '', maxMessageChars),
@@ -157,7 +158,11 @@ function troublesNow({ jobs }: RunState, now: number): Problem[] {
     const last = attempts.at(-1);
     if (status !== 'running' || last === undefined || last.pool?.disconnected !== undefined) return [];
     const setback = openSetbacks(last).at(-1)?.fault;
+    const idle = last.phase === 'training' ? idleSeconds(last.agent) : undefined;
     return [
+      ...(idle === undefined
+        ? []
+        : [{ id, cause: 'idle-gpu' as const, reason: `idle for ${formatSeconds(idle)}` }]),
       ...(silence(last, now) === undefined ? [] : [{ id, cause: 'silent' as const, reason: '' }]),
       ...(setback === undefined ? [] : [{ id, cause: setback.kind, reason: setback.message }]),
     ];
@@ -165,8 +170,10 @@ function troublesNow({ jobs }: RunState, now: number): Problem[] {
   return [...Map.groupBy(found, ({ cause }) => cause)].map(([cause, same]) => troubleOf(cause, same));
 }
 
-const silentWords =
-  'The agent has not reported for more than a minute: the machine or the network may be down.';
+const nowWords = {
+  silent: 'The agent has not reported for more than a minute: the machine or the network may be down.',
+  'idle-gpu': 'The GPU is idle, although the training goes on.',
+};
 
 const openSetbacks = ({ agent }: AttemptState) =>
   (agent?.fetches ?? []).filter(({ done }) => !done).flatMap(({ setbacks }) => setbacks);
@@ -212,7 +219,7 @@ function wastedOf(report: LogReport): Board['wasted'] {
   };
 }
 
-const shown = ['search', 'time', 'setbacks', 'sites', 'gpus', 'broken', 'caches'];
+const shown = ['search', 'time', 'setbacks', 'sites', 'gpus', 'places', 'broken', 'caches'];
 
 const tablesOf = (report: LogReport): string =>
   sections(report)
