@@ -45,7 +45,9 @@ export function describeEnvironment(set: LockedSet, declaredCuda?: string): Envi
 /** A lock does not state the size of wheels; only PyTorch and NVIDIA's libraries matter. */
 function guess({ name, version }: LockedPackage): number {
   if (name === 'torch') return version.endsWith('+cpu') ? 200e6 : 900e6;
-  return name.startsWith('nvidia-') ? 250e6 : 5e6;
+  if (!name.startsWith('nvidia-')) return 5e6;
+  // Of PyTorch 2.15 for CUDA 13, these have 0.2 to 47 MB each, the other eight 135 to 519.
+  return /^nvidia-(cuda-|cufile|nvjitlink|nvtx)/.test(name) ? 50e6 : 250e6;
 }
 
 /**

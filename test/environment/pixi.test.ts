@@ -83,6 +83,12 @@ test('a lock written by pixi is read: builds, needs and packages as pixi lists t
     env: { ...process.env, HOME: harness.folder, CONDA_OVERRIDE_CUDA: '12.4' },
   });
   assert.equal((JSON.parse(listed.stdout) as unknown[]).length, gpu.packages);
+  if ((await findProgram(['pixi-pack'], process.env)) === undefined) return;
+  // Pixi gives the environment a platform of its own, for `system-requirements`; the pack is of its subdir.
+  const packed = JSON.parse((await harness.run('pack', '-p', here, '-e', 'gpu', '--tar', '--json')).out) as {
+    packages: number;
+  };
+  assert.equal(packed.packages, gpu.packages);
 });
 
 test('a version 6 lock is as good as one of version 7', async (t) => {
