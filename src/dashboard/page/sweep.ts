@@ -78,7 +78,7 @@ export class Sweep {
     'aria-label':
       'Curves: up and down go through them, the best first; left and right along one; Enter opens a job',
   });
-  #map = html('div', { id: 'parameters' });
+  #map = html('div', { id: 'parameters', tabindex: '0' });
   #mapFigure = html(
     'figure',
     { hidden: '' },
