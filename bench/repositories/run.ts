@@ -118,7 +118,8 @@ interface Finding {
 }
 
 function said(json: string): string {
-  const { findings = [] } = JSON.parse(json) as { findings?: Finding[] };
+  const { findings } = JSON.parse(json) as { findings?: Finding[] };
+  if (findings === undefined) return `refused: ${json.trim()}`;
   const errors = findings.filter(({ level }) => level === 'error');
   if (errors.length === 0) return findings.length === 0 ? 'ok' : `ok, warns: ${rulesOf(findings)}`;
   return `refused: ${errors.map(({ rule, message }) => `${rule} (${message})`).join('; ')}`;

@@ -47,6 +47,11 @@ def corpus(place):
         text(place / f"{part}.txt")
 
 
+def table(place):
+    place.parent.mkdir(parents=True, exist_ok=True)
+    numpy.savetxt(place, random.random((1200, 8)), delimiter=",")
+
+
 def tokens(place):
     place.mkdir(parents=True, exist_ok=True)
     for part in ("train", "val"):
