@@ -44,7 +44,7 @@ const enforced = [
   'use policy:HOLD_IF_DISK_EXCEEDED',
   // HTCondor gives a slot that keeps common files less disk than they take, and would drop them.
   'DISK_EXCEEDED = (!regexp("^data", Name) && DiskUsage =!= UNDEFINED && DiskUsage > Disk)',
-  // Each reads every process of the machine: once a second, as much CPU as all the other daemons together.
+  // Each reads every process of the machine: once a second takes a third of all CPU of HTCondor's own.
   'PROCD_MAX_SNAPSHOT_INTERVAL = 3',
   // Pages that processes share count once: a training and its data loaders have most of theirs in common.
   'USE_PSS = True',
