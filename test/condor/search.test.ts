@@ -53,7 +53,9 @@ const processesWith = (mark: string): string[] =>
 test('while a search searches, also after an eviction, nothing of it runs on the access point', async (t) => {
   const harness = await condorHarness(t, { 'updraft.toml': jobFile });
   if (harness === undefined) return;
-  const { folder, env, pool, tool, until } = harness;
+  const { folder, env, pool } = harness;
+  const tool: typeof harness.tool = (...asked) => harness.tool(...asked);
+  const until: typeof harness.until = (...asked) => harness.until(...asked);
   const marks = await harness.meetingPlace();
   await writeFile(path.join(folder, 'train.sh'), train(marks.onWorker));
   const go = (name: string): Promise<void> => writeFile(path.join(marks.here, name), '');
