@@ -121,16 +121,6 @@ test('runs rm asks, and removes ended runs of the runs folder only', async (t) =
   assert.deepEqual((await readdir(path.join(cwd, 'runs'))).sort(), [name, other].sort());
 });
 
-test('runs archive is refused with the commands that pack a run and bring it back', async (t) => {
-  const cwd = await project(t);
-  const run = await makeRun(cwd);
-  await assert.rejects(
-    runCommand(runs, ['archive', path.basename(run), '--to', 'elsewhere'], { cwd }),
-    refusal(/archive was removed\n`tar -czf RUN\.tar\.gz .*updraft runs rm RUN/),
-  );
-  assert.deepEqual(await readdir(path.join(cwd, 'runs')), [path.basename(run)]);
-});
-
 test('a list of many large runs does not read their attempts', async (t) => {
   const cwd = await project(t, 200);
   const run = await makeRun(cwd);
