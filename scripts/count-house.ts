@@ -8,11 +8,11 @@ import { root } from './gate.ts';
 
 /** What the code without its tests may have at most. A commit that makes one better may lower it; none raises one. */
 const limits = {
-  'tokens in src and packages': 751_228,
-  'tokens in src': 387_745,
+  'tokens in src and packages': 750_531,
+  'tokens in src': 387_048,
   'lines over 120 characters': 0,
   'files with exactly one importer': 107,
-  "bytes of the agent's bundle": 710_347,
+  "bytes of the agent's bundle": 710_346,
 };
 
 /** The only files outside src/pool that may depend on a pool's name. */
