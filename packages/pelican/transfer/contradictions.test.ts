@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { type Clock, systemClock } from '@updraft/base';
 import { fastClock } from '../../../test/fast-clock.ts';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import {
@@ -18,7 +19,7 @@ import type { FetchEvent } from './fetch.ts';
 
 const url = 'osdf:///ns/data.bin';
 const mebibyte = 1 << 20;
-const clock = fastClock(10);
+const fast = fastClock(10);
 const modified = 'Mon, 16 Nov 2026 00:00:00 GMT';
 const hot = { Age: '60', 'Last-Modified': modified };
 const digestOf = (bytes: Buffer) => ({
@@ -26,7 +27,7 @@ const digestOf = (bytes: Buffer) => ({
 });
 
 /** Fetches from these caches; the origin is asked for facts, and for bytes if no cache can send them. */
-async function get(t: TestContext, caches: ServerOptions[], origin?: ServerOptions) {
+async function get(t: TestContext, caches: ServerOptions[], origin?: ServerOptions, clock: Clock = fast) {
   const target = path.join(await temporaryFolder(t), 'data.bin');
   const servers: RunningServer[] = [];
   for (const each of caches) servers.push(await serveObject(t, each));
@@ -237,11 +238,17 @@ test('an encoded answer is refused by its head: neither its body nor the origin 
     },
   };
   const lister = { bytes, propfind: { hangs: true as const } };
-  const got = await get(t, [encoded, { bytes, headers: { ...hot, ...digestOf(bytes) } }], lister);
+  // In real seconds: on a busy machine, those of a faster clock are over before the answer of the other is read.
+  const got = await get(
+    t,
+    [encoded, { bytes, headers: { ...hot, ...digestOf(bytes) } }],
+    lister,
+    systemClock,
+  );
   assert.ok(got.bytes?.equals(bytes), got.failed?.message);
   assert.match(got.setbacks[0] ?? '', /encoded as "gzip"/);
   assert.equal(gets(got.servers[0]!), 1);
-  assert.ok(got.seconds < 1, `${got.seconds} s`);
+  assert.ok(got.seconds < 2, `${got.seconds} s`);
 });
 
 test('a HEAD that hangs at the only server costs two seconds, not a minute', async (t) => {
