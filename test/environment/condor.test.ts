@@ -3,8 +3,13 @@ import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
+import { findProgram } from '@updraft/base';
+import * as env from '../../src/cli/commands/env.ts';
+import { runCommand } from '../cli/run-command.ts';
 import { condorHarness, onlyJob, result } from '../condor/condor-harness.ts';
+import { writeChannel } from './make-channel.ts';
 import { makeExecutable, makePack, unpackTiny } from './make-pack.ts';
+import { here, torchPackages } from './torch-packages.ts';
 
 test('on a real pool a pixi-pack archive travels with the job, is unpacked on the worker, and leaves nothing behind', async (t) => {
   const archive = makeExecutable(makePack(), { unpacker: unpackTiny() });
@@ -33,4 +38,43 @@ pool = "condor"
   const journal = await readFile(path.join(run, 'jobs/0000/attempt-1/agent.jsonl'), 'utf8');
   assert.match(journal, /"kind":"environment-ready","how":"pack env\.sh"/);
   assert.match(journal, /"verified":"digest"/);
+});
+
+test('on a real pool a job trains in what a real Pixi locked and a real pixi-pack packed', async (t) => {
+  const names = ['pixi', 'pixi-pack', 'pixi-unpack'];
+  const found = await Promise.all(names.map((name) => findProgram([name], process.env)));
+  const missing = names.filter((_, index) => found[index] === undefined);
+  if (missing.length > 0) {
+    t.skip(`no ${missing.join(', ')} on the PATH of this machine`);
+    return;
+  }
+  const harness = await condorHarness(t, {});
+  if (harness === undefined) return;
+  const { folder } = harness;
+  const channel = await writeChannel(folder, torchPackages());
+  const workspace = `[workspace]\nname = "real"\nchannels = ["${channel}"]\nplatforms = ["${here}"]\n`;
+  await writeFile(path.join(folder, 'pixi.toml'), `${workspace}[dependencies]\npytorch = "*"\n`);
+  const where = { cwd: folder, env: { ...process.env, HOME: folder } };
+  await runCommand(env, ['lock'], where);
+  const { out } = await runCommand(env, ['pack', '-p', here, '--installed', '--json'], where);
+  const { file, sha256 } = JSON.parse(out) as { file: string; sha256: string };
+  await writeFile(
+    path.join(folder, 'updraft.toml'),
+    `name = "packed"
+[train]
+command = "python > said.txt"
+outputs = ["said.txt"]
+[environment.pack]
+url = "${file}"
+sha256 = "${sha256}"
+[resources]
+memory = "500 MB"
+[run]
+pool = "condor"
+`,
+  );
+  const run = await harness.submit();
+  const job = onlyJob(await harness.finish(run));
+  assert.equal(job.outcome, 'success', JSON.stringify(job));
+  assert.match(await result(run, 'said.txt'), /^python of \S+\/software\/env\n$/);
 });
