@@ -18,6 +18,7 @@ import tarfile
 import tempfile
 import threading
 import unittest
+import unittest.mock
 from typing import Any, Callable, Iterator, Optional
 
 import updraft
@@ -73,16 +74,16 @@ class Agent:
         self._source, self._folder, self._ahead = source, folder, ahead
         self._names = [shard["name"] for shard in read_json(f"{folder}/.stream/list.json")["shards"]]
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._work)
+        self.thread = threading.Thread(target=self._work)
         self.brought: list[str] = []
 
     def __enter__(self) -> Agent:
-        self._thread.start()
+        self.thread.start()
         return self
 
     def __exit__(self, *_: Any) -> None:
         self._stop.set()
-        self._thread.join()
+        self.thread.join()
 
     def _work(self) -> None:
         while not self._stop.wait(0.002):
@@ -223,7 +224,16 @@ class WithAgent(StreamTest):
         samples = iter(stream)
         next(samples)
         self.assertEqual(read_json(f"data/.stream/at/{os.getpid()}.json"), place)
-        with Agent("source", "data", ahead=6):
+        agent, wait = Agent("source", "data", ahead=6), updraft.shards.Reader.wait
+        self.addCleanup(agent.__exit__)
+
+        def begin_and_wait(reader: updraft.shards.Reader) -> None:
+            if agent.thread.ident is None:
+                agent.__enter__()
+            wait(reader)
+
+        # Nothing comes before the stream waits for it.
+        with unittest.mock.patch.object(updraft.shards.Reader, "wait", begin_and_wait):
             for _ in range(len(KEYS) - 1):
                 next(samples)
         after = read_json(f"data/.stream/at/{os.getpid()}.json")
