@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { defined } from './defined.ts';
+import { defined, given } from './defined.ts';
 
 test('a field that is undefined is left out, and every other value is kept', () => {
   const b = undefined as string | undefined;
@@ -10,4 +10,9 @@ test('a field that is undefined is left out, and every other value is kept', () 
     ['c', null],
     ['d', false],
   ]);
+});
+
+test('a list has the parts that are there, also those that are empty', () => {
+  const [yes, no]: boolean[] = [true, false];
+  assert.deepEqual(given('a', yes && 'b', no && 'c', undefined, ''), ['a', 'b', '']);
 });

@@ -9,3 +9,9 @@ export function defined<T extends object>(fields: T): Defined<T> {
   for (const key in fields) if (fields[key] !== undefined) kept[key] = fields[key];
   return kept;
 }
+
+/** A list of the parts that are there: what is `false` or `undefined` is left out. */
+export const given = <T>(...parts: readonly (T | false | undefined)[]): T[] =>
+  parts.filter(
+    (part): part is Exclude<typeof part, false | undefined> => part !== false && part !== undefined,
+  );

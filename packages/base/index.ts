@@ -12,7 +12,7 @@ export { anyOf } from './any-of.ts';
 export { type CacheName, cacheNameForms, isAtCache, parseCacheName } from './cache-name.ts';
 export { type Boot, type Clock, steadyClock, systemClock } from './clock.ts';
 export { counted } from './counted.ts';
-export { type Defined, defined } from './defined.ts';
+export { type Defined, defined, given } from './defined.ts';
 export type { Env } from './env.ts';
 export {
   errorReason,

@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
-import { nearest, shellQuote } from '@updraft/base';
+import { nearest, shellQuote, given } from '@updraft/base';
 import { jobFileNames } from '@updraft/account/run-folder';
 import { pools } from '../job/choices.ts';
 import type { LoadOptions } from '../job/load-plan.ts';
@@ -10,13 +10,13 @@ import { upwards } from './upwards.ts';
 
 /** The same arguments for a suggested command, each with a leading space; defaults are left out. */
 export function jobFileArgument(where: string, options: JobFileOptions = {}): string {
-  const words = [
-    ...(where === '.' ? [] : [where]),
+  const words = given(
+    where !== '.' && where,
     ...(options.with ?? []).flatMap((one) => ['--with', one]),
     ...(options.set ?? []).flatMap((one) => ['--set', one]),
     ...(options.jobs === undefined ? [] : ['--jobs', options.jobs]),
     ...(options.pool === undefined ? [] : ['--pool', options.pool]),
-  ];
+  );
   return words.map((word) => ` ${shellQuote(word)}`).join('');
 }
 

@@ -1,4 +1,4 @@
-import { shellQuote } from '@updraft/base';
+import { shellQuote, given } from '@updraft/base';
 import { parameterPattern, resultNames, seedName } from '@updraft/account/parameters';
 import { plainPath } from './inside.ts';
 import type { Job } from './job.ts';
@@ -163,7 +163,7 @@ type Part = { literal: string } | { name: string };
 const builtinNames = ['job', 'index'] as const;
 
 export const placeholderNames = (matrix: Matrix, hasRepeat: boolean): string[] => [
-  ...new Set([...parameterNames(matrix), ...(hasRepeat ? [seedName] : []), ...builtinNames]),
+  ...new Set(given(...parameterNames(matrix), hasRepeat && seedName, ...builtinNames)),
 ];
 
 export const isBuiltin = (name: string): boolean => (builtinNames as readonly string[]).includes(name);

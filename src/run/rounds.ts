@@ -1,7 +1,16 @@
 import { hash } from 'node:crypto';
 import { mkdir, rename, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { type Clock, defined, shellQuote, stableJson, isThere, firstFew, mapLimited } from '@updraft/base';
+import {
+  type Clock,
+  defined,
+  shellQuote,
+  stableJson,
+  isThere,
+  firstFew,
+  mapLimited,
+  given,
+} from '@updraft/base';
 import { identifyProcess, withLease } from '@updraft/base/processes';
 import { removeTree } from '@updraft/base/disk';
 import { Fault } from '@updraft/account/fault';
@@ -139,7 +148,7 @@ export function compareJobFile(first: Plan, last: Plan, now: Plan): Correction {
     .filter((name) => !isEqual(first.spec[name], now.spec[name]))
     .map((name) => `[${name}]`);
   const isOther = !isEqual(taking(first.spec.train, after), after);
-  const notUsed = [...(isOther ? ['other keys of [train]'] : []), ...sections];
+  const notUsed = given(isOther && 'other keys of [train]', ...sections);
   return { changes, files: changedFiles(last.files, now.files), notUsed };
 }
 

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { stat, writeFile, mkdir } from 'node:fs/promises';
-import { mapLimited, type Clock, defined } from '@updraft/base';
+import { mapLimited, type Clock, defined, given } from '@updraft/base';
 import { asFault, Fault } from '@updraft/account/fault';
 import {
   parseObjectUrl,
@@ -354,7 +354,7 @@ async function download(
 
 /** What the work order says about a file that HTCondor requests: checksums, and the token that was sent along. */
 const sourceOf = (file: string, { data, environment: { pack } }: WorkOrder): OrderedData | undefined =>
-  [...data, ...(pack === undefined ? [] : [pack])].find(
+  given(...data, pack).find(
     ({ delivered }) => delivered !== undefined && path.basename(delivered) === path.basename(file),
   );
 

@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, fsyncSync, openSync, writeSync } from 'node:fs';
 import path from 'node:path';
-import { printable } from '@updraft/base';
+import { printable, given } from '@updraft/base';
 import { type Ad, formatAd, formatReal } from '@updraft/htcondor/classad';
 import { describeLeftOut, formatGivenUp } from '@updraft/account/codes';
 import { Fault, type FaultKind } from '@updraft/account/fault';
@@ -103,11 +103,11 @@ function errorText(
   { version, worker }: ResultContext,
   maxLength: number,
 ): string {
-  const where = [
+  const where = given(
     `updraft ${version}`,
-    ...(worker.site === undefined ? [] : [`site ${worker.site}`]),
+    worker.site !== undefined && `site ${worker.site}`,
     `host ${worker.host}`,
-  ];
+  );
   const fix = fault.fix === undefined ? '' : `; fix: ${fault.fix}`;
   const said = shortened(`${printable(fault.message)}${printable(fix)}`, maxLength);
   const givenUp = formatGivenUp(endpoints.flatMap((one) => (one.fault === undefined ? [] : [one.server])));

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { defined, formatSize, freeBytes, tried } from '@updraft/base';
+import { defined, formatSize, freeBytes, tried, given } from '@updraft/base';
 import { isFull } from '@updraft/account/run-folder';
 import type { Attempt } from '../attempt.ts';
 import type { DiskSpace } from './command-end.ts';
@@ -47,11 +47,11 @@ export class DiskWatch {
     const home = context.env['HOME'] ?? '';
     // A worker of HTCondor has a home of its own.
     const isShared = context.restartFolder === undefined || undefined;
-    this.#disks = [
+    this.#disks = given(
       { folder: scratch.root },
       { folder: order.attemptFolder, isShared: true },
-      ...(path.isAbsolute(home) ? [{ folder: home, isHome: true as const, ...defined({ isShared }) }] : []),
-    ];
+      path.isAbsolute(home) && { folder: home, isHome: true as const, ...defined({ isShared }) },
+    );
   }
 
   /** Call it often while the training runs. */

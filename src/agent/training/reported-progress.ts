@@ -1,4 +1,4 @@
-import { defined } from '@updraft/base';
+import { defined, given } from '@updraft/base';
 import {
   type AgentBody,
   maxMetricName,
@@ -112,12 +112,12 @@ export class ReportedProgress {
     for (const report of reports) for (const name in metricsOf(report)) this.#journaled.add(name);
     const scales = this.#scales;
     this.#scales = {};
-    return [
-      ...(Object.keys(scales).length > 0 ? [{ kind: 'progress-scaled' as const, scales }] : []),
-      ...(isReplaced ? [{ kind: 'progress-replaced' as const, ...replaced }] : []),
+    return given<AgentBody>(
+      Object.keys(scales).length > 0 && { kind: 'progress-scaled', scales },
+      isReplaced && { kind: 'progress-replaced', ...replaced },
       ...reports.map((report) => ({ kind: 'progress' as const, ...report })),
       ...this.#names.takeRefused().map((refused) => ({ kind: 'metrics-refused' as const, ...refused })),
-    ];
+    );
   }
 
   /** A loss so far was `train_loss`, if the training has both; fractions are void if they are percentages. */

@@ -1,4 +1,4 @@
-import { counted, formatSize } from '@updraft/base';
+import { counted, formatSize, given } from '@updraft/base';
 import type { Document, Fact } from '@updraft/view/document';
 import {
   type EnvironmentFacts,
@@ -19,12 +19,10 @@ export function describeTorch({ torch }: EnvironmentFacts): string {
 
 /** The GPU that an environment needs, in a few words. */
 export function describeNeeds({ needs, torch }: EnvironmentFacts): string {
-  const words = [
-    ...(needs.cuda === undefined ? [] : [`a driver for CUDA ${needs.cuda} or newer`]),
-    ...(needs.capability === undefined
-      ? []
-      : [`compute capability ${needs.capability.toFixed(1)} or higher`]),
-  ];
+  const words = given(
+    needs.cuda !== undefined && `a driver for CUDA ${needs.cuda} or newer`,
+    needs.capability !== undefined && `compute capability ${needs.capability.toFixed(1)} or higher`,
+  );
   return words.join(', ') || (torch?.build === 'gpu' ? 'a GPU' : 'no GPU');
 }
 

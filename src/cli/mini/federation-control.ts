@@ -1,6 +1,6 @@
 import { type Fact, documentText } from '@updraft/view/document';
 import { errWidth, printJson } from '../text/phrases.ts';
-import { counted, shellQuote } from '@updraft/base';
+import { counted, shellQuote, given } from '@updraft/base';
 import { livenessOf } from '@updraft/base/processes';
 import { Fault } from '@updraft/account/fault';
 import {
@@ -131,7 +131,7 @@ export function showFederation(cli: Cli, state: FederationState, { json }: { jso
     return;
   }
   for (const [name, value] of variables(state)) cli.out(`export ${name}=${shellQuote(value)}\n`);
-  const facts: Fact[] = [
+  const facts: Fact[] = given(
     ...[state.director, state.origin, ...state.caches].map(({ name, url, httpUrl }): Fact => [
       name,
       `${url}   ${httpUrl}`,
@@ -140,8 +140,8 @@ export function showFederation(cli: Cli, state: FederationState, { json }: { jso
       const access = `${open ? 'public' : 'with a token'}${writable ? ', writable' : ''}`;
       return [prefix, `${folder} (${access})`];
     }),
-    ...(state.like === undefined ? [] : [['--like', state.like] as const]),
-  ];
+    state.like !== undefined && (['--like', state.like] as const),
+  );
   const commands = examples(state).map((line) => `  ${line}`);
   cli.err(documentText(['', { facts }, '', 'try:', ...commands], errWidth(cli)));
 }
@@ -153,11 +153,11 @@ function publicState(state: FederationState): object {
 
 function variables(state: FederationState): [string, string][] {
   const token = state.namespaces.find(({ tokenFile }) => tokenFile !== undefined)?.tokenFile;
-  return [
+  return given(
     ['UPDRAFT_OSDF_HOST', state.discoveryHost],
     ['SSL_CERT_FILE', state.caFile],
-    ...(token === undefined ? [] : [['BEARER_TOKEN_FILE', token] as [string, string]]),
-  ];
+    token !== undefined && (['BEARER_TOKEN_FILE', token] as [string, string]),
+  );
 }
 
 /** Passes the token through a pipe: other users can read a command line. */

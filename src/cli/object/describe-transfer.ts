@@ -1,4 +1,4 @@
-import { clip, formatDuration, formatSize, pad, printable } from '@updraft/base';
+import { clip, formatDuration, formatSize, pad, printable, given } from '@updraft/base';
 import { describeLeftOut, describePreference } from '@updraft/account/codes';
 import { formatMillis } from '@updraft/view/format';
 import type { Fetched, FetchEvent, Verification } from '@updraft/pelican/transfer';
@@ -31,10 +31,10 @@ export function describeServersUsed({ servers, leftOut = [] }: Pick<Fetched, 'se
       ({ server, preferredBy: by }) => `${server}${by === undefined ? '' : ` (${describePreference(by)})`}`,
     );
   const others = leftOut.map((one) => `${one.server} (${describeLeftOut(one)})`);
-  return [
-    ...(hosts.length === 0 ? [] : [`from ${hosts.join(' and ')}`]),
-    ...(others.length === 0 ? [] : [`not asked: ${others.join(', ')}`]),
-  ].join('; ');
+  return given(
+    hosts.length > 0 && `from ${hosts.join(' and ')}`,
+    others.length > 0 && `not asked: ${others.join(', ')}`,
+  ).join('; ');
 }
 
 type SetbackEvent = Exclude<FetchEvent, { kind: 'progress' }>;

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { counted, formatSize, printable } from '@updraft/base';
+import { counted, formatSize, printable, given } from '@updraft/base';
 import { withoutSecrets } from '@updraft/base/secrets';
 import { type Fault, type FaultKind, kinds } from '@updraft/account/fault';
 import type { Fetched } from '@updraft/pelican/transfer';
@@ -33,13 +33,13 @@ function printFetched(
   const isThere = servers.length === 0 && bytes > 0;
   const moved = movedBytes(fetched);
   const earlier = moved < bytes ? `; ${formatSize(bytes - moved)} of it from an earlier download` : '';
-  const parts = [
+  const parts = given(
     isThere ? `${formatSize(bytes)}, already there` : `${describeAmount(bytes, seconds, moved)}${earlier}`,
     describeServersUsed(fetched),
     describeVerified(verified, fetched.missing),
-    ...(unpacked === undefined ? [] : [describeUnpacked(cli, target, unpacked)]),
-    ...(setbacks.length === 0 ? [] : [counted(setbacks.length, 'setback')]),
-  ];
+    unpacked !== undefined && describeUnpacked(cli, target, unpacked),
+    setbacks.length > 0 && counted(setbacks.length, 'setback'),
+  );
   board.print(`${displayPath(cli, target)}: ${parts.filter((part) => part !== '').join('; ')}`);
   const isProven = verified === 'manifest' || verified === 'digest';
   if (unpacked?.ended === 'no-end-blocks' && !isProven)

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { counted, formatDuration, formatSize, printable, shardRange } from '@updraft/base';
+import { counted, formatDuration, formatSize, printable, shardRange, given } from '@updraft/base';
 import { isLowerBetter } from '@updraft/base/training';
 import type { Document, Fact } from '@updraft/view/document';
 import { formatSeconds } from '@updraft/view/format';
@@ -70,7 +70,7 @@ export function planPage(
     ['failure', ...(first === undefined ? [] : shared(describePolicy(first)))],
     ['results', `${results}/`],
     ['plan', plan.planHash.slice(0, 16)],
-    ['submits', ...(submits === undefined ? [] : [submits])],
+    ['submits', ...given(submits)],
   ];
   return [headline(plan), { facts }];
 }
@@ -120,16 +120,14 @@ function searchLines({ jobs, spec, epochTime }: Plan): string[] {
   const method = searchMethod(search);
   const drawn =
     method === 'grid' ? 'every combination' : `${counted(jobs.length, 'trial')} drawn with seed ${seed}`;
-  const lines = [
+  const lines = given(
     `${drawn} of ${Object.entries(ranges)
       .map(([name, range]) => `${name} (${describeRange(range)})`)
       .join(', ')}`,
-    ...(sampler === undefined
-      ? []
-      : [`  ${printable(sampler)} draws others in their place when the run is created`]),
+    sampler !== undefined && `  ${printable(sampler)} draws others in their place when the run is created`,
     `${method} on ${printable(metric)}: ${isLower ? 'smaller' : 'larger'} is better` +
       (direction === undefined ? ' (by its name, or [results])' : ''),
-  ];
+  );
   const rungs = jobs[0]?.rungs;
   if (rungs === undefined) return lines;
   const { budgets, unit, eta, until } = rungs;
@@ -234,17 +232,17 @@ function dataLines({ data }: Plan): string[] {
       files === undefined ? undefined : counted(files, 'file'),
     ].filter((proof) => proof !== undefined);
     const token = source.tokenFile === undefined ? [] : [`  token from ${source.tokenFile}`];
-    return [
+    return given(
       `${source.name}: ${source.url} -> ${source.into}/ ` +
         `(${isOnDemand(source) ? 'as tar files' : `unpack: ${source.unpack}`})`,
       `  ${source.method}: ${source.why}`,
-      ...(isOnDemand(source) ? [`  ${describeKeep(source.keepBytes)}`] : []),
+      isOnDemand(source) && `  ${describeKeep(source.keepBytes)}`,
       '  must match: ' + (proofs.join(', ') || 'nothing declared; add expect or sha256 to verify it'),
       ...(source.arriving
         ? ['  the training starts with the first part, and its result counts once all parts have arrived']
         : []),
       ...token,
-    ];
+    );
   });
 }
 
@@ -262,10 +260,10 @@ function softwareLines({ spec, environment }: Plan): string[] {
   const own = image === undefined ? "the worker's software" : `image ${image}`;
   const where = pack === undefined ? own : `archive ${pack.url}, unpacked before the training`;
   const { facts, fallback } = environment ?? {};
-  return [
+  return given(
     python.length === 0 ? where : `${where}, with the Python modules ${python.join(', ')}`,
-    ...(fallback === undefined ? [] : [describeFallback(fallback)]),
-    ...(pack === undefined ? [] : [`  ${pack.method}: ${pack.why}`]),
+    fallback !== undefined && describeFallback(fallback),
+    pack !== undefined && `  ${pack.method}: ${pack.why}`,
     ...(facts === undefined
       ? []
       : [
@@ -273,27 +271,27 @@ function softwareLines({ spec, environment }: Plan): string[] {
             describeTorch(facts),
           `  needs ${describeNeeds(facts)}; ${describeSize(facts)}; packages ${facts.hash.slice(0, 8)}`,
         ]),
-  ];
+  );
 }
 
 function describeGpus(gpu: Plan['spec']['resources']['gpu'] = {}): string {
-  const words = [
-    ...(gpu.capability === undefined ? [] : [`capability ${gpu.capability.toFixed(1)}`]),
-    ...(gpu.memoryBytes === undefined ? [] : [`${formatSize(gpu.memoryBytes)} memory`]),
-    ...(gpu.cuda === undefined ? [] : [`a driver for CUDA ${gpu.cuda}`]),
-  ];
+  const words = given(
+    gpu.capability !== undefined && `capability ${gpu.capability.toFixed(1)}`,
+    gpu.memoryBytes !== undefined && `${formatSize(gpu.memoryBytes)} memory`,
+    gpu.cuda !== undefined && `a driver for CUDA ${gpu.cuda}`,
+  );
   return words.length === 0 ? '' : ` (at least ${words.join(' and ')})`;
 }
 
 function needLines({ spec, disk }: Plan): string[] {
   const { cpus, gpus, memoryBytes, timeSeconds } = spec.resources;
-  const parts = [
+  const parts = given(
     counted(cpus, 'CPU'),
-    ...(gpus > 0 ? [`${counted(gpus, 'GPU')}${describeGpus(spec.resources.gpu)}`] : []),
+    gpus > 0 && `${counted(gpus, 'GPU')}${describeGpus(spec.resources.gpu)}`,
     `${formatSize(memoryBytes)} memory`,
     `${formatSize(disk.bytes)} disk`,
-    ...(timeSeconds === undefined ? [] : [`at most ${formatDuration(timeSeconds)} per attempt`]),
-  ];
+    timeSeconds !== undefined && `at most ${formatDuration(timeSeconds)} per attempt`,
+  );
   return [parts.join(', '), `disk: ${disk.why}`];
 }
 

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { clip, counted, defined, mapLimited, printable, printableLines } from '@updraft/base';
+import { clip, counted, defined, mapLimited, printable, printableLines, given } from '@updraft/base';
 import { withoutSecrets } from '@updraft/base/secrets';
 import { lastTraceback, ofFailingRank } from '@updraft/base/training';
 import { causeTitle } from '@updraft/account/codes';
@@ -66,10 +66,10 @@ export async function explainRun(
     return {
       ...named,
       ...explained,
-      because: [
+      because: given(
         ...explained.because.map((said) => account?.withUserNames?.(said) ?? said),
-        ...(usual === undefined ? [] : [usual.because]),
-      ],
+        usual !== undefined && usual.because,
+      ),
       advice: usual === undefined ? explained.advice : [usual.fix, ...explained.advice],
       ...defined({ traceback }),
     };
