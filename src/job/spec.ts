@@ -8,8 +8,6 @@ import type { z } from 'zod';
 export type Spec = z.output<typeof fileSchema>;
 
 export type Train = Spec['train'];
-/** Where the value of a secret comes from. */
-export type SecretSource = NonNullable<Train['secrets']>[string];
 export type DataSource = Spec['data'][number];
 export type Environment = Spec['environment'];
 /** Where a pixi-pack archive is, and how it is verified. */
