@@ -1,27 +1,19 @@
-import {
-  entriesAt,
-  problemAt,
-  problemAtKey,
-  type SourceFile,
-  type SpecProblem,
-  valueAt,
-} from './source-file.ts';
+import type { FileProblems } from './source-file.ts';
 import { poolTraits } from './pool-traits.ts';
 import type { Scalar } from './spec.ts';
 import { submitFileLines, type PoolLines } from './submit-lines.ts';
 
 /** The user's own lines for the pool: they may neither replace a line of Updraft's nor break out of their own. */
-export function checkPoolSubmit(source: SourceFile): SpecProblem[] {
-  const pool = valueAt(source.value, ['run', 'pool']);
-  const traits = Object.entries(poolTraits).find(([name]) => name === pool)?.[1];
+export function checkPoolSubmit(file: FileProblems): void {
+  const traits = Object.entries(poolTraits).find(([name]) => name === file.get('run', 'pool'))?.[1];
   const lines = traits?.submitLines ?? submitFileLines;
-  return entriesAt(source.value, ['pool', 'submit']).flatMap(([name, value]) => {
-    const at = ['pool', 'submit', name];
+  for (const name of file.keys('pool', 'submit')) {
+    const value = file.get('pool', 'submit', name);
     const wrong = nameProblem(name, lines);
-    if (wrong !== undefined) return [problemAtKey(source, at, wrong)];
     const problem = typeof value === 'string' ? textProblem(value) : undefined;
-    return problem === undefined ? [] : [problemAt(source, at, problem)];
-  });
+    if (wrong !== undefined) file.sayOfKey(wrong, 'pool', 'submit', name);
+    else if (problem !== undefined) file.say(problem, 'pool', 'submit', name);
+  }
 }
 
 /** Why HTCondor's `[pool.submit]` does not take a line. */

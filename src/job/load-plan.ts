@@ -33,13 +33,13 @@ import {
 } from './plan.ts';
 import { checkSpec, matrixPlaces, type SpecVariant } from './read-spec.ts';
 import {
+  FileProblems,
   type KeyPath,
   problemAt,
   type SourceFile,
   SpecFault,
   type SpecProblem,
   valueAt,
-  problemAtKey,
 } from './source-file.ts';
 import type { Spec, DataSource, PackSource, LocalData, ResolvedData } from './spec.ts';
 import { planVariants } from './variants.ts';
@@ -83,18 +83,19 @@ export async function loadJobFile(
   if ('problems' in reading) throw new SpecFault(reading.problems);
   const { variants, variedBy, source } = reading;
   const problems: SpecProblem[] = [];
+  const add = (found: readonly SpecProblem[], job: JobValues | undefined): void =>
+    void problems.push(...found.map((problem) => inMatrix(problem, job) ?? problem));
   const { env = {}, tokenFor, confirmedFor } = options;
   const places = { folder, home: env['HOME'], tokenFor, confirmedFor, env };
   const inMatrix = matrixPlaces(source);
-  const files = await collectFiles(variants, folder, (at, message, job) => {
-    const problem = problemAt(source, at, message);
-    problems.push(inMatrix(problem, job) ?? problem);
-  });
-  const resolve = resolver(source, places);
+  const files = await collectFiles(variants, folder, (at, message, job) =>
+    add([problemAt(source, at, message)], job),
+  );
+  const resolve = resolver(places);
   const inputs = await mapLimited(variants, maxParallel, async ({ spec, jobs }) => {
-    const own: SpecProblem[] = [];
-    const resolved = await resolve(spec, own);
-    problems.push(...own.map((problem) => inMatrix(problem, jobs[0]) ?? problem));
+    const wrong = new FileProblems(source);
+    const resolved = await resolve(spec, wrong);
+    add(wrong.found, jobs[0]);
     return { ...resolved, jobs };
   });
   if (problems.length > 0) throw new SpecFault(problems);
@@ -114,7 +115,7 @@ export async function loadJobFile(
 const maxParallel = 16;
 
 /** Finds what a spec names on this machine; what several variants name is looked up once. */
-function resolver(source: SourceFile, places: DataPlaces & { env: Env }) {
+function resolver(places: DataPlaces & { env: Env }) {
   const known = new Map<string, Promise<unknown>>();
   const once = <T>(what: unknown, find: () => Promise<T>): Promise<T> => {
     const key = stableJson(what);
@@ -122,20 +123,13 @@ function resolver(source: SourceFile, places: DataPlaces & { env: Env }) {
     known.set(key, found);
     return found;
   };
-  return async (
-    spec: Spec,
-    problems: SpecProblem[],
-  ): Promise<Omit<PlanInput, 'file' | 'folder' | 'files'>> => {
+  return async (spec: Spec, wrong: FileProblems): Promise<Omit<PlanInput, 'file' | 'folder' | 'files'>> => {
     const { environment: asked, resources } = spec;
-    const data = await Promise.all(
-      spec.data.map((one) => once(one, () => resolveData(one, source, places, problems))),
-    );
-    const environment = await once([asked, resources.gpus], () =>
-      resolveEnvironment(spec, source, places, problems),
-    );
+    const data = await Promise.all(spec.data.map((one) => once(one, () => resolveData(one, places, wrong))));
+    const environment = await once([asked, resources.gpus], () => resolveEnvironment(spec, places, wrong));
     const { image, imageTokenFile: named, python } = asked;
     const imageToken = { file: named, url: image, at: ['environment', 'image_token_file'] };
-    const imageTokenFile = await once(imageToken, () => resolveToken(imageToken, source, places, problems));
+    const imageTokenFile = await once(imageToken, () => resolveToken(imageToken, places, wrong));
     const isOwn = environment?.fallback !== undefined;
     const imageBytes = isOwn || image === undefined ? 0 : await fileSize(path.resolve(places.folder, image));
     const planned = {
@@ -229,24 +223,22 @@ async function findJobFile(folderOrFile: string): Promise<string> {
   return path.join(folderOrFile, only);
 }
 
-/** Reads what `[environment]` names; adds what is wrong with it to `problems`. */
+/** Reads what `[environment]` names; adds what is wrong with it. */
 async function resolveEnvironment(
   spec: Spec,
-  source: SourceFile,
   places: DataPlaces & { env: Env },
-  problems: SpecProblem[],
+  wrong: FileProblems,
 ): Promise<PlannedEnvironment | undefined> {
   const { pixi, pack: named, delivery: said, fallback: allowed } = spec.environment;
   if (pixi === undefined && named === undefined) return undefined;
   const delivery = said ?? (named === undefined ? 'container' : 'pack');
   const { runsHere, title } = poolTraits[spec.run.pool];
-  if (delivery === 'install' && !runsHere)
-    problems.push(problemAt(source, ['environment', 'delivery'], pixiMissing(title)));
+  if (delivery === 'install' && !runsHere) wrong.say(pixiMissing(title), 'environment', 'delivery');
   const fallback =
     allowed && runsHere ? await workspaceMissing(pixi?.manifest ?? '', delivery, places) : undefined;
   if (fallback !== undefined) return { delivery, fallback };
-  const facts = await readFacts(spec, source, places.folder, problems);
-  const pack = named === undefined ? undefined : await resolvePack(named, source, places, problems);
+  const facts = await readFacts(spec, places.folder, wrong);
+  const pack = named === undefined ? undefined : await resolvePack(named, places, wrong);
   const size = environmentSize(delivery, facts, pack);
   return {
     delivery,
@@ -279,9 +271,8 @@ async function workspaceMissing(
 
 async function readFacts(
   spec: Spec,
-  source: SourceFile,
   folder: string,
-  problems: SpecProblem[],
+  wrong: FileProblems,
 ): Promise<EnvironmentFacts | undefined> {
   const { pixi } = spec.environment;
   if (pixi === undefined) return undefined;
@@ -289,12 +280,12 @@ async function readFacts(
     const workspace = await loadWorkspace(path.join(folder, pixi.manifest));
     const facts = describeLocked(workspace, pixi.environment, pixi.platform);
     if (spec.resources.gpus > 0 && facts.torch?.build === 'cpu')
-      problems.push(problemAt(source, ['environment', 'pixi_environment'], cpuOnGpu(spec, facts, workspace)));
+      wrong.say(cpuOnGpu(spec, facts, workspace), 'environment', 'pixi_environment');
     return facts;
   } catch (thrown) {
     if (!(thrown instanceof Fault)) throw thrown;
     const fix = thrown.fix === undefined ? '' : ` (${thrown.fix})`;
-    problems.push(problemAt(source, ['environment', 'pixi'], `${thrown.message}${fix}`));
+    wrong.say(`${thrown.message}${fix}`, 'environment', 'pixi');
     return undefined;
   }
 }
@@ -328,29 +319,22 @@ const isForGpus = (workspace: Workspace, environment: string, platform: string):
   tried(() => describeLocked(workspace, environment, platform).torch?.build === 'gpu') ?? false;
 
 /** The archive as a data source: a path beside the job file becomes a file:// URL. */
-async function resolvePack(
-  pack: PackSource,
-  source: SourceFile,
-  places: DataPlaces,
-  problems: SpecProblem[],
-): Promise<DataSource> {
+async function resolvePack(pack: PackSource, places: DataPlaces, wrong: FileProblems): Promise<DataSource> {
   const { url, bytes, ...proof } = pack;
-  const at = ['environment', 'pack'];
   const file = url.includes('://') ? undefined : path.join(places.folder, url);
   const size = file === undefined ? bytes : await fileSize(file);
-  if (file !== undefined && size === undefined)
-    problems.push(problemAt(source, at, `${file} does not exist; make it with: updraft env pack`));
   const data: DataSource = {
     name: packName,
     url: file === undefined ? url : pathToFileURL(file).href,
     into: 'environment',
     unpack: 'none',
     method: 'auto',
-    expect: size === undefined ? {} : { bytes: size },
+    expect: defined({ bytes: size }),
     ...proof,
   };
-  // A missing file was reported above.
-  return await resolveData(data, source, places, file === undefined ? problems : []);
+  if (file === undefined || size !== undefined) return await resolveData(data, places, wrong);
+  wrong.say(`${file} does not exist; make it with: updraft env pack`, 'environment', 'pack');
+  return data;
 }
 
 interface DataPlaces {
@@ -361,21 +345,16 @@ interface DataPlaces {
   confirmedFor?: ((urls: string[]) => Promise<string[] | undefined>) | undefined;
 }
 
-/** Makes the paths of a data source absolute; adds what is missing or unusable on this machine to `problems`. */
-async function resolveData(
-  data: DataSource,
-  source: SourceFile,
-  places: DataPlaces,
-  problems: SpecProblem[],
-): Promise<ResolvedData> {
+/** Makes the paths of a data source absolute; adds what is missing or unusable on this machine. */
+async function resolveData(data: DataSource, places: DataPlaces, wrong: FileProblems): Promise<ResolvedData> {
   const named = { file: data.tokenFile, url: data.url, at: ['data', data.name, 'token_file'] };
-  const tokenFile = await resolveToken(named, source, places, problems);
+  const tokenFile = await resolveToken(named, places, wrong);
   const resolved = { ...data, ...defined({ tokenFile }) };
   if (!isLocal(data.url)) return resolved;
   const file = localPath(data.url, places);
   try {
     const { expect, ...here } = await inspect(file, data, places);
-    if (here.isFolder) problems.push(...folderProblems(data, source, expect.files ?? 0));
+    if (here.isFolder) checkFolder(data, expect.files ?? 0, wrong);
     return {
       ...resolved,
       url: pathToFileURL(file ?? '').href,
@@ -385,7 +364,7 @@ async function resolveData(
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     const fix = error.fix === undefined ? '' : `; ${error.fix}`;
-    problems.push(problemAt(source, ['data', data.name, 'url'], `${error.message}${fix}`));
+    wrong.say(`${error.message}${fix}`, 'data', data.name, 'url');
     return resolved;
   }
 }
@@ -427,37 +406,37 @@ async function inspectFolder(folder: string): Promise<LocalData & Pick<DataSourc
 }
 
 /** Keys that only an archive can have, and a number of files that differs. */
-function folderProblems(
+function checkFolder(
   { name, expect: { files: declared } }: DataSource,
-  source: SourceFile,
   files: number,
-): SpecProblem[] {
-  const at = (...key: string[]): KeyPath => ['data', name, ...key];
-  const idle = [at('unpack'), at('sha256'), at('manifest'), at('expect', 'bytes')]
-    .filter((key) => valueAt(source.value, key) !== undefined)
-    .map((key) =>
-      problemAtKey(
-        source,
-        key,
+  wrong: FileProblems,
+): void {
+  for (const key of [['unpack'], ['sha256'], ['manifest'], ['expect', 'bytes']])
+    if (wrong.has('data', name, ...key))
+      wrong.sayOfKey(
         'only applies to an archive; remove it: Updraft packs and verifies a folder itself',
-      ),
+        ...['data', name, ...key],
+      );
+  if (declared !== undefined && declared !== files)
+    wrong.say(
+      `is ${declared}, but the folder has ${counted(files, 'file')}`,
+      'data',
+      name,
+      'expect',
+      'files',
     );
-  if (declared === undefined || declared === files) return idle;
-  const message = `is ${declared}, but the folder has ${counted(files, 'file')}`;
-  return [...idle, problemAt(source, at('expect', 'files'), message)];
 }
 
 /** The absolute path of a token's file: the one that the job file names, or else the login for the object. */
 async function resolveToken(
   { file, url, at }: { file: string | undefined; url: string | undefined; at: KeyPath },
-  source: SourceFile,
   places: DataPlaces,
-  problems: SpecProblem[],
+  wrong: FileProblems,
 ): Promise<string | undefined> {
   if (file === undefined) return url === undefined ? undefined : await places.tokenFor?.(url);
   const tokenFile = absolute(file, places);
   if ((await fileSize(tokenFile)) === undefined)
-    problems.push(problemAt(source, at, `${tokenFile} does not exist; expected a file with the token`));
+    wrong.say(`${tokenFile} does not exist; expected a file with the token`, ...at);
   return tokenFile;
 }
 

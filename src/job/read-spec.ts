@@ -16,6 +16,7 @@ import {
   type TextPosition,
   placeKey,
   problemAt,
+  FileProblems,
   problemAtKey,
   showKey,
   type SourceFile,
@@ -52,7 +53,9 @@ export function checkSpec(text: string, file: string, layers: Layer[] = []): Spe
     .reduce(overlay, readSource(text.replace(/^\uFEFF/, ''), file));
   if (written.value === undefined) return failed(written, written.problems);
   const source = withTrials(written);
-  const ofParameters = [...checkNoMatrix(written), ...checkParameters(source)];
+  const taken = new FileProblems(written);
+  checkNoMatrix(taken);
+  const ofParameters = [...taken.found, ...checkParameters(source)];
   const filled = filledTexts(source.value);
   const variedBy = [...new Set(filled.flatMap(({ names }) => names))];
   const sweep =

@@ -7,14 +7,7 @@ import { fillJob, listJobs } from './expand.ts';
 import { rangeForms, searchSchema } from './file-schema.ts';
 import type { Job } from './job.ts';
 import { type Plan, rungsOf } from './plan.ts';
-import {
-  entriesAt,
-  problemAt,
-  problemAtKey,
-  type SourceFile,
-  type SpecProblem,
-  valueAt,
-} from './source-file.ts';
+import { entriesAt, FileProblems, type SourceFile, valueAt } from './source-file.ts';
 import type { Spec } from './spec.ts';
 
 type Search = NonNullable<Spec['search']>;
@@ -27,8 +20,10 @@ export function withTrials(source: SourceFile): SourceFile {
   const { value } = source;
   const written = valueAt(value, ['search']);
   if (written === undefined || !isTable(value)) return source;
-  const search = readSearch(source);
-  const isFine = search !== undefined && problemsOf(source, search).length === 0;
+  const search = searchSchema.safeParse(written).data;
+  const problems = new FileProblems(source);
+  checkSearch(problems, search);
+  const isFine = search !== undefined && problems.found.length === 0;
   // So that its placeholders are known.
   const unread = Object.fromEntries(entriesAt(written, ['ranges']).map(([name]) => [name, 0]));
   const isUsed = (name: string): boolean => JSON.stringify(value).includes(`{${name}}`);
@@ -37,9 +32,6 @@ export function withTrials(source: SourceFile): SourceFile {
   if (!isTable(run) || (!isFine && Object.keys(unread).length === 0)) return source;
   return { ...source, value: { ...value, run: { ...run, matrix: { [group]: trials } } } };
 }
-
-const readSearch = ({ value }: SourceFile): Search | undefined =>
-  searchSchema.safeParse(valueAt(value, ['search'])).data;
 
 /** `isUsed`: whether the job file has a placeholder of this name. `drawn`: by a sampler of the user's. */
 function trialsOf(search: Search, isUsed: (name: string) => boolean, drawn?: readonly Trial[]): Trial[] {
@@ -181,18 +173,15 @@ function searchOf({ file, spec: { search } }: Plan): Search {
 export const searchMethod = ({ method, epochs, steps }: Pick<Search, 'method' | 'epochs' | 'steps'>) =>
   method ?? ((epochs ?? steps) === undefined ? 'random' : 'asha');
 
-/** Where [search] contradicts itself or the rest of the file. */
-export function checkSearch(source: SourceFile): SpecProblem[] {
-  const search = readSearch(source);
-  return search === undefined ? [] : problemsOf(source, search);
-}
-
 const maxTrials = 100_000;
 
-function problemsOf(source: SourceFile, search: Search): SpecProblem[] {
-  const problems: SpecProblem[] = [];
-  const say = (message: string, ...key: string[]): void =>
-    void problems.push(problemAt(source, ['search', ...key], message));
+/** Where [search] contradicts itself or the rest of the file. */
+export function checkSearch(
+  file: FileProblems,
+  search = searchSchema.safeParse(file.get('search')).data,
+): void {
+  if (search === undefined) return;
+  const say = (message: string, ...key: string[]): void => file.say(message, 'search', ...key);
   const { ranges, trials, epochs, steps } = search;
   const method = searchMethod(search);
   const rungs = (['epochs', 'steps'] as const).filter((unit) => search[unit] !== undefined);
@@ -219,7 +208,6 @@ function problemsOf(source: SourceFile, search: Search): SpecProblem[] {
     say('says not how many trials there are; add trials = 60, or method = "grid"');
   if (trials !== undefined && trials > size)
     say(`is ${trials}, but the ranges have ${size} combinations; expected that or less`, 'trials');
-  return problems;
 }
 
 function rangeProblem(range: Search['ranges'][string]): string | undefined {
@@ -238,15 +226,8 @@ function rangeProblem(range: Search['ranges'][string]): string | undefined {
 }
 
 /** What a search takes the place of; on the file as it was written. */
-export const checkNoMatrix = (source: SourceFile): SpecProblem[] =>
-  valueAt(source.value, ['search']) === undefined
-    ? []
-    : ['matrix', 'jobs', 'repeat']
-        .filter((key) => valueAt(source.value, ['run', key]) !== undefined)
-        .map((key) =>
-          problemAtKey(
-            source,
-            ['run', key],
-            'does not go with [search], where each trial is a job; remove one of them',
-          ),
-        );
+export function checkNoMatrix(file: FileProblems): void {
+  for (const key of file.has('search') ? ['matrix', 'jobs', 'repeat'] : [])
+    if (file.has('run', key))
+      file.sayOfKey('does not go with [search], where each trial is a job; remove one of them', 'run', key);
+}

@@ -137,10 +137,43 @@ export function entriesAt(value: unknown, path: KeyPath): [string, unknown][] {
   return isTable(table) ? Object.entries(table) : [];
 }
 
-/** The strings in the list at a path, each with its own path. */
-export function textsAt(value: unknown, path: KeyPath): [KeyPath, string][] {
-  const list = valueAt(value, path);
-  return (Array.isArray(list) ? (list as unknown[]) : []).flatMap((item, index): [KeyPath, string][] =>
-    typeof item === 'string' ? [[[...path, index], item]] : [],
-  );
+/** The problems that are found in a file; what they are about is named by the steps to it from the file's top. */
+export class FileProblems {
+  readonly found: SpecProblem[] = [];
+  readonly #source: SourceFile;
+
+  constructor(source: SourceFile) {
+    this.#source = source;
+  }
+
+  get(...at: KeyPath): unknown {
+    return valueAt(this.#source.value, at);
+  }
+
+  has(...at: KeyPath): boolean {
+    return this.get(...at) !== undefined;
+  }
+
+  /** The keys of the table there. */
+  keys(...at: KeyPath): string[] {
+    return entriesAt(this.#source.value, at).map(([key]) => key);
+  }
+
+  /** The strings in the list there, each with its own path. */
+  texts(...at: KeyPath): [KeyPath, string][] {
+    const list = this.get(...at);
+    return (Array.isArray(list) ? (list as unknown[]) : []).flatMap((item, index): [KeyPath, string][] =>
+      typeof item === 'string' ? [[[...at, index], item]] : [],
+    );
+  }
+
+  /** Something is wrong with a value. */
+  say(message: string, ...at: KeyPath): void {
+    this.found.push(problemAt(this.#source, at, message));
+  }
+
+  /** Something is wrong with a key, whatever its value. */
+  sayOfKey(message: string, ...at: KeyPath): void {
+    this.found.push(problemAtKey(this.#source, at, message));
+  }
 }
