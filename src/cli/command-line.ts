@@ -188,14 +188,11 @@ export async function buildProgram(cli: Cli, wanted: readonly string[] | 'all'):
     .exitOverride();
   root.hook('preAction', (_, action) => assertSystem(outermost(action).name(), cli.platform));
   configureHelp(root, cli);
-  addHelp(root, {
-    what: 'train PyTorch models on high-throughput pools and lose none of it',
-    examples: [
-      ['updraft init train.py', 'write a job file for a script'],
-      ['updraft check', 'find what would fail'],
-      ['updraft run', 'queue the jobs and watch them'],
-    ],
-  });
+  addHelp(describe(root, 'train PyTorch models on high-throughput pools and lose none of it'), undefined, [
+    'updraft init train.py  # write a job file for a script',
+    'updraft check          # find what would fail',
+    'updraft run            # queue the jobs and watch them',
+  ]);
   for (const [heading, commands] of Object.entries(groups))
     for (const [name, what] of Object.entries(commands)) {
       const command = describe(root.command(name), what).helpGroup(heading).exitOverride();

@@ -25,23 +25,33 @@ export function configureHelp(root: Command, cli: Cli): void {
 
 /** The help of a command, besides its arguments and options. */
 export interface CommandHelp {
-  /** Of the outermost commands, `command-list.ts` says it. */
-  what?: string;
+  examples: (readonly [command: string, what: string])[];
   /** The page of `docs/` about it, besides its section in `docs/commands.md`. */
-  page?: string;
-  examples: readonly (readonly [command: string, what: string])[];
+  page?: string | undefined;
 }
 
 const helps = new WeakMap<Command, CommandHelp>();
 
-/** The examples of a command, and its page. */
-export const helpOf = (command: Command): CommandHelp => helps.get(command) ?? { examples: [] };
-
-/** Adds to a command what its help shows besides arguments and options. */
-export function addHelp(command: Command, help: CommandHelp): Command {
-  helps.set(command, help);
-  return help.what === undefined ? command : describe(command, help.what);
+/** The examples of a command, and its page, or else that of the command above it. */
+export function helpOf(command: Command): CommandHelp {
+  const { examples = [], page } = helps.get(command) ?? {};
+  return { examples, page: page ?? (command.parent === null ? undefined : helpOf(command.parent).page) };
 }
+
+/** Adds to a command what its help shows besides arguments and options: each example with its effect behind a `#`. */
+export function addHelp(command: Command, page: string | undefined, examples: readonly string[]): Command {
+  const pairs = examples.map((line) => line.split(/ +# /));
+  helps.set(command, { examples: pairs.map(([example = '', what = '']) => [example, what]), page });
+  return command;
+}
+
+/** A command below another one, with the page of that one; `command-list.ts` has the outermost ones. */
+export const subcommand = (
+  above: Command,
+  name: string,
+  what: string,
+  examples: readonly string[],
+): Command => addHelp(describe(above.command(name), what), undefined, examples);
 
 /** Sets the line that says what a command does. */
 export const describe = (command: Command, what: string): Command =>

@@ -11,7 +11,7 @@ import {
 } from '@updraft/htcondor/lint';
 import type { SubmitFacts } from '@updraft/htcondor/submit';
 import { type Document, groupedProblems } from '@updraft/view/document';
-import { type Finding, printable, shellQuote, sortFindings } from '@updraft/base';
+import { type Finding, printable, shellQuote, sortFindings, given } from '@updraft/base';
 import { Fault } from '@updraft/account/fault';
 import { isDagFile } from '../named-logs.ts';
 import { askCondor, type CondorAnswer } from '../../preflight/ask-condor.ts';
@@ -33,14 +33,10 @@ interface Options {
 }
 
 export function configure(command: Command, cli: Cli): void {
-  addHelp(command, {
-    page: 'coming-from-a-submit-file.md',
-    examples: [
-      ['updraft adopt train.sub --pool ospool', 'check it by the rules of the OSPool'],
-      ['updraft adopt train.sub --json', 'print what was found as JSON'],
-    ],
-  });
-  command
+  addHelp(command, 'coming-from-a-submit-file.md', [
+    'updraft adopt train.sub --pool ospool  # check it by the rules of the OSPool',
+    'updraft adopt train.sub --json         # print what was found as JSON',
+  ])
     .argument('<file>', 'an HTCondor submit file, or a DAG')
     .option('--json', 'print JSON')
     .option('--write', 'write a job file for it: updraft.toml')
@@ -102,10 +98,7 @@ async function pageOf(
   condor: CondorAnswer,
 ): Promise<Document> {
   const name = path.basename(file);
-  const texts = [
-    ...(wrapper === undefined ? [] : [wrapper]),
-    { file: name, text: await readFile(file, 'utf8') },
-  ];
+  const texts = given(wrapper, { file: name, text: await readFile(file, 'utf8') });
   return [
     findingsHeadline(name, submission, findings),
     ...groupedProblems(groupFindings(findings, texts)),
@@ -118,15 +111,12 @@ async function pageOf(
 function condorLines({ asked, why, version, accepted, confined, messages }: CondorAnswer): string[] {
   if (!asked) return [`HTCondor was not asked: ${why ?? ''}`];
   const verdict = accepted === true ? 'accepts the file' : 'refuses the file';
-  return [
+  return given(
     `HTCondor ${version ?? ''} ${verdict}${messages.length === 0 ? '' : ':'}`,
     ...messages.map((message) => `  ${printable(message)}`),
-    ...(confined === true
-      ? []
-      : [
-          '  (the kernel did not confine it: condor_submit is a script here, or there are no user namespaces)',
-        ]),
-  ];
+    confined !== true &&
+      '  (the kernel did not confine it: condor_submit is a script here, or there are no user namespaces)',
+  );
 }
 
 /** Writes `updraft.toml` beside a submit file, and says what it could not carry over. Never replaces a job file. */

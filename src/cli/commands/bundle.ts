@@ -37,18 +37,11 @@ interface BundleOptions {
 }
 
 export function configure(command: Command, cli: Cli): void {
-  addHelp(command, {
-    page: 'bundle.md',
-    examples: [
-      ['updraft bundle', 'the latest run: plan, journals, report, versions'],
-      ['updraft bundle my.log -o for-support.tar.gz', 'an event log'],
-      [
-        'updraft bundle my.log --with-log job.err',
-        'with the end of what a program printed, which you see first',
-      ],
-    ],
-  });
-  command
+  addHelp(command, 'bundle.md', [
+    'updraft bundle                               # the latest run: plan, journals, report, versions',
+    'updraft bundle my.log -o for-support.tar.gz  # an event log',
+    'updraft bundle my.log --with-log job.err     # with the end of what a program printed, which you see first',
+  ])
     .argument('[run | log...]', 'a run (default: the latest), or event logs, or a DAG')
     .option('-o, --output <file>', 'the archive (default: updraft-bundle-TIME.tar.gz)')
     .option(

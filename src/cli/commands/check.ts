@@ -26,13 +26,10 @@ interface Options extends JobFileOptions, CheckOptions {
 }
 
 export function configure(command: Command, cli: Cli): void {
-  addHelp(command, {
-    page: 'check.md',
-    examples: [
-      ['updraft check', 'the job file in this folder'],
-      ['updraft check train.sub', 'an HTCondor submit file and its script'],
-    ],
-  });
+  addHelp(command, 'check.md', [
+    'updraft check            # the job file in this folder',
+    'updraft check train.sub  # an HTCondor submit file and its script',
+  ]);
   jobFileOptions(command)
     .option('--quick', 'check only files and data servers, as submit does')
     .option('--image <file>', 'look into this local copy of the image')

@@ -48,14 +48,10 @@ const onlyOne = (option: Option): Option =>
   option.conflicts(forms.filter((form) => form !== option.attributeName()));
 
 export function configure(command: Command, cli: Cli): void {
-  addHelp(command, {
-    page: 'compare.md',
-    examples: [
-      ['updraft compare my.log --by site', 'time and cost of a valid result at each site'],
-      ['updraft compare cifar10 --by run --latex', 'tables for a paper'],
-    ],
-  });
-  command
+  addHelp(command, 'compare.md', [
+    'updraft compare my.log --by site          # time and cost of a valid result at each site',
+    'updraft compare cifar10 --by run --latex  # tables for a paper',
+  ])
     .argument('[run | log...]', 'runs or HTCondor event logs (default: the latest run)')
     .option(
       '--by <what>',

@@ -1,16 +1,13 @@
 import { Argument, type Command } from 'commander';
-import { shellQuote } from '@updraft/base';
+import { shellQuote, given } from '@updraft/base';
 import type { Cli } from '../cli.ts';
 import { addHelp } from '../help.ts';
 
 export function configure(command: Command, cli: Cli): void {
-  addHelp(command, {
-    examples: [
-      ['eval "$(updraft completion bash)"', 'in ~/.bashrc; zsh: ~/.zshrc'],
-      ['updraft completion fish | source', 'in ~/.config/fish/config.fish'],
-    ],
-  });
-  command
+  addHelp(command, undefined, [
+    'eval "$(updraft completion bash)"  # in ~/.bashrc; zsh: ~/.zshrc',
+    'updraft completion fish | source   # in ~/.config/fish/config.fish',
+  ])
     .addArgument(new Argument('<shell>', 'your shell').choices(Object.keys(scripts)))
     .action(async (shell: keyof typeof scripts) => {
       cli.out(scripts[shell](commandTree(await cli.program())));
@@ -125,11 +122,11 @@ end
 ${tree
   .flatMap(({ at, subcommands, options, isOfRuns }) => {
     const here = `complete -c updraft -n "__updraft_at '${at}'"`;
-    return [
-      ...(isOfRuns ? [`${here} -a '(__updraft_names)'`] : []),
+    return given(
+      isOfRuns && `${here} -a '(__updraft_names)'`,
       ...subcommands.map(({ word, about }) => `${here} -f -a ${word} -d ${fishQuote(about)}`),
       ...options.map(({ word, about }) => `${here} -l ${word.slice(2)} -d ${fishQuote(about)}`),
-    ];
+    );
   })
   .join('\n')}
 `;

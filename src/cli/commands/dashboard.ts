@@ -32,14 +32,10 @@ interface Options {
 }
 
 export function configure(command: Command, cli: Cli): void {
-  addHelp(command, {
-    page: 'dashboard.md',
-    examples: [
-      ['updraft dashboard', 'the latest run'],
-      ['updraft dashboard cifar10 --static cifar10.html', 'a file to keep or send'],
-    ],
-  });
-  command
+  addHelp(command, 'dashboard.md', [
+    'updraft dashboard                                # the latest run',
+    'updraft dashboard cifar10 --static cifar10.html  # a file to keep or send',
+  ])
     .argument('[run...]', 'folders, ids or names of runs (default: the latest)')
     .option('--port <number>', 'port on this machine (default: a free one)', integerOption(65_535, 0))
     .option('--no-open', 'print the link; do not open a browser')

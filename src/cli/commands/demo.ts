@@ -24,13 +24,10 @@ import { nextCommands, outWidth, progressLine } from '../text/phrases.ts';
 import { withSchemaHere } from '../text/schema-line.ts';
 
 export function configure(command: Command, cli: Cli): void {
-  addHelp(command, {
-    examples: [
-      ['updraft demo', 'in the new folder updraft-demo'],
-      ['cd updraft-demo && updraft report', 'where its time went'],
-    ],
-  });
-  command.action(() => demo(cli));
+  addHelp(command, undefined, [
+    'updraft demo                       # in the new folder updraft-demo',
+    'cd updraft-demo && updraft report  # where its time went',
+  ]).action(() => demo(cli));
 }
 
 /** A real training, end to end: synthetic CIFAR-10 in the real format, through a local federation, on this machine. */

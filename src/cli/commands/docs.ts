@@ -12,28 +12,22 @@ import { withCommandName } from '../text/command-name.ts';
 const index = 'README';
 
 export function configure(command: Command, cli: Cli): void {
-  addHelp(command, {
-    examples: [
-      ['updraft docs', 'the list of pages'],
-      ['updraft docs checkpoints', 'how a training resumes'],
-      ['updraft docs commands#plan', 'one section'],
-      ['updraft docs several gpus', 'the sections that speak of it'],
-    ],
-  });
-  command
+  addHelp(command, undefined, [
+    'updraft docs                # the list of pages',
+    'updraft docs checkpoints    # how a training resumes',
+    'updraft docs commands#plan  # one section',
+    'updraft docs several gpus   # the sections that speak of it',
+  ])
     .argument('[words...]', 'a page, a section of it (commands#plan), or words to search for', [index])
     .action(async (words: string[]) => show(cli, await readPage(words.join(' '))));
 }
 
 /** `updraft licenses`. */
 export function configureLicenses(command: Command, cli: Cli): void {
-  addHelp(command, {
-    examples: [
-      ['updraft licenses', 'Bun, its libraries, the npm packages'],
-      ['updraft licenses > LICENSES.txt', 'to hand on with a copy of the program'],
-    ],
-  });
-  command.action(async () => show(cli, (await readAsset('LICENSES.txt')) ?? ''));
+  addHelp(command, undefined, [
+    'updraft licenses                 # Bun, its libraries, the npm packages',
+    'updraft licenses > LICENSES.txt  # to hand on with a copy of the program',
+  ]).action(async () => show(cli, (await readAsset('LICENSES.txt')) ?? ''));
 }
 
 /** The text of a page, or of the section that follows a `#`. */

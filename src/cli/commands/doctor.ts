@@ -21,25 +21,24 @@ import { openPool } from '../../pool/open-pool.ts';
 import { findAgent } from '../../pool/find-agent.ts';
 
 export function configure(command: Command, cli: Cli): void {
-  addHelp(command, {
-    examples: [
-      ['updraft doctor', 'agent, PyTorch, HTCondor, OSDF, token …'],
-      ['updraft doctor --json', 'the same for a program'],
-    ],
-  });
-  command.option('--json', 'print JSON').action(async ({ json = false }: { json?: boolean }) => {
-    const findings = await examine(cli);
-    const page = [{ facts: doctorFacts(findings), indent: '' }] as const;
-    const next: NextCommand[] = [
-      ['updraft check', 'find what would fail in your job'],
-      findings.some(({ name, ok }) => name === 'HTCondor' && !ok) && [
-        'updraft mini pool up',
-        'start a real HTCondor on this machine',
-      ],
-      ['updraft demo', 'train CIFAR-10 here, end to end'],
-    ];
-    printPage(cli, page, next, json && { version: cli.version, findings });
-  });
+  addHelp(command, undefined, [
+    'updraft doctor         # agent, PyTorch, HTCondor, OSDF, token …',
+    'updraft doctor --json  # the same for a program',
+  ])
+    .option('--json', 'print JSON')
+    .action(async ({ json = false }: { json?: boolean }) => {
+      const findings = await examine(cli);
+      const page = [{ facts: doctorFacts(findings), indent: '' }] as const;
+      const next: NextCommand[] = [
+        ['updraft check', 'find what would fail in your job'],
+        findings.some(({ name, ok }) => name === 'HTCondor' && !ok) && [
+          'updraft mini pool up',
+          'start a real HTCondor on this machine',
+        ],
+        ['updraft demo', 'train CIFAR-10 here, end to end'],
+      ];
+      printPage(cli, page, next, json && { version: cli.version, findings });
+    });
 }
 
 /** What each probe found, and how to fix it. */

@@ -29,7 +29,7 @@ import { apptainerDefinition, dockerfile } from '../../environment/image-recipe.
 import { lockedVirtual, selectLocked } from '../../environment/pixi-lock.ts';
 import { declaredCuda } from '../../environment/read-manifest.ts';
 import type { Cli } from '../cli.ts';
-import { addHelp } from '../help.ts';
+import { addHelp, describe, subcommand } from '../help.ts';
 import { environmentPage } from '../environment/facts-text.ts';
 import {
   addChoiceOptions,
@@ -51,32 +51,24 @@ import { below, type ObjectFlags } from '../object/access.ts';
 import { checkFederated, stageAll } from '../object/stage-object.ts';
 
 export function configure(command: Command, cli: Cli): void {
-  addHelp(command, {
-    page: 'environments.md',
-    examples: [
-      ['updraft env show', 'packages, size and needs'],
-      ['updraft env pack -e gpu', 'an archive for the workers'],
-    ],
-  });
-  configureMake(command.command('make'), cli);
-  configureShow(command.command('show'), cli);
-  configureLock(command.command('lock'), cli);
+  addHelp(command, 'environments.md', [
+    'updraft env show         # packages, size and needs',
+    'updraft env pack -e gpu  # an archive for the workers',
+  ]);
+  configureMake(command, cli);
+  configureShow(command, cli);
+  configureLock(command, cli);
   configurePack(command.command('pack'), cli);
   configureImage(command.command('image'), cli);
-  configureStage(command.command('stage'), cli);
+  configureStage(command, cli);
   configureAgent(command.command('agent'), cli);
 }
 
 function configureLock(command: Command, cli: Cli): void {
-  addHelp(command, {
-    what: 'update the lock file of a workspace',
-    page: 'environments.md',
-    examples: [
-      ['updraft env lock', 'update pixi.lock'],
-      ['updraft env lock training', 'the workspace in another folder'],
-    ],
-  });
-  command
+  subcommand(command, 'lock', 'update the lock file of a workspace', [
+    'updraft env lock           # update pixi.lock',
+    'updraft env lock training  # the workspace in another folder',
+  ])
     .argument('[workspace]', 'pixi.toml, pyproject.toml, or the folder of one', '.')
     .action((word: string) => lock(cli, word));
 }
@@ -96,15 +88,10 @@ interface Options {
 }
 
 function configureShow(command: Command, cli: Cli): void {
-  addHelp(command, {
-    what: 'show what an environment contains and needs',
-    page: 'environments.md',
-    examples: [
-      ['updraft env show -e gpu', 'one environment of the workspace here'],
-      ['updraft env show -e gpu --json', 'the same for a program'],
-    ],
-  });
-  command
+  subcommand(command, 'show', 'show what an environment contains and needs', [
+    'updraft env show -e gpu         # one environment of the workspace here',
+    'updraft env show -e gpu --json  # the same for a program',
+  ])
     .argument('[workspace]', 'pixi.toml, pyproject.toml, pixi.lock, or the folder of one', '.')
     .option('-e, --environment <name>', 'show only this environment')
     .option('-p, --platform <name>', 'platform of the workers', 'linux-64')
@@ -186,15 +173,10 @@ function overview(facts: EnvironmentFacts[]): Document {
 }
 
 function configureStage(command: Command, cli: Cli): void {
-  addHelp(command, {
-    what: 'upload an archive or image under a name with its hash',
-    page: 'environments.md',
-    examples: [
-      ['updraft env stage gpu-1a2b3c4d.sh osdf:///inbox/me/environments', 'an archive made by pixi-pack'],
-      ['updraft env stage gpu.sif osdf:///inbox/me/images', 'an Apptainer image'],
-    ],
-  });
-  command
+  subcommand(command, 'stage', 'upload an archive or image under a name with its hash', [
+    'updraft env stage gpu-1a2b3c4d.sh osdf:///inbox/me/environments  # an archive made by pixi-pack',
+    'updraft env stage gpu.sif osdf:///inbox/me/images                # an Apptainer image',
+  ])
     .argument('<file>', 'a pack (.sh, .tar, .tar.zst) or an image (.sif)')
     .argument('<url>', 'the folder to upload to')
     .option('--token-file <file>', 'read the token from this file')
@@ -249,15 +231,10 @@ interface AgentOptions extends ObjectFlags {
 }
 
 function configureAgent(command: Command, cli: Cli): void {
-  addHelp(command, {
-    what: 'upload the agent, so that workers fetch it through caches',
-    page: 'agent.md',
-    examples: [
-      ['updraft env agent osdf:///inbox/me/agents', 'prints the line for the job file'],
-      ['updraft env agent --arch arm64 osdf:///inbox/me/agents', 'for ARM machines'],
-    ],
-  });
-  command
+  addHelp(describe(command, 'upload the agent, so that workers fetch it through caches'), 'agent.md', [
+    'updraft env agent osdf:///inbox/me/agents               # prints the line for the job file',
+    'updraft env agent --arch arm64 osdf:///inbox/me/agents  # for ARM machines',
+  ])
     .argument('<url>', 'the folder to upload to')
     .option('--arch <name>', 'architecture of the workers: x64 or arm64', os.arch())
     .option('--token-file <file>', 'read the token from this file')
@@ -294,15 +271,15 @@ interface MakeOptions {
 const manifestName = 'pixi.toml';
 
 function configureMake(command: Command, cli: Cli): void {
-  addHelp(command, {
-    what: 'make a pack or image from requirements.txt, environment.yml or pyproject.toml',
-    page: 'environments.md',
-    examples: [
-      ['updraft env make requirements.txt -e gpu', 'a pack, with the CUDA build of PyTorch'],
-      ['updraft env make --image', 'an image of what is here'],
+  subcommand(
+    command,
+    'make',
+    'make a pack or image from requirements.txt, environment.yml or pyproject.toml',
+    [
+      'updraft env make requirements.txt -e gpu  # a pack, with the CUDA build of PyTorch',
+      'updraft env make --image                  # an image of what is here',
     ],
-  });
-  command
+  )
     .argument('[source]', 'requirements.txt, environment.yml or pyproject.toml')
     .option('-e, --environment <name>', 'cpu or gpu, where the software has PyTorch')
     .option('--image', 'build an image with Apptainer instead of a pack')
@@ -370,14 +347,14 @@ interface ImageOptions extends Choice {
 const names = { docker: 'Dockerfile', apptainer: 'apptainer.def' } as const;
 
 function configureImage(command: Command, cli: Cli): void {
-  addHelp(command, {
-    what: 'write the recipe of an image with an environment, and build it',
-    page: 'guides/pixi-container.md',
-    examples: [
-      ['updraft env image -e gpu > apptainer.def', 'print the recipe'],
-      ['updraft env image -e gpu --build', 'build the image with Apptainer'],
+  addHelp(
+    describe(command, 'write the recipe of an image with an environment, and build it'),
+    'guides/pixi-container.md',
+    [
+      'updraft env image -e gpu > apptainer.def  # print the recipe',
+      'updraft env image -e gpu --build          # build the image with Apptainer',
     ],
-  });
+  );
   addChoiceOptions(command)
     .option('--write', `write ${names.docker} and ${names.apptainer}`)
     .option('--force', 'replace recipes that differ')

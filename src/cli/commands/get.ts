@@ -27,13 +27,10 @@ interface Options extends ObjectFlags, ProofOptions, CacheOptions {
 }
 
 export function configure(command: Command, cli: Cli): void {
-  addHelp(command, {
-    page: 'objects.md',
-    examples: [
-      ['updraft get osdf:///demo/a.tar osdf:///demo/b.tar data/', 'two objects, into data/'],
-      ['updraft get --unpack osdf:///demo/set.tar.gz --into data', 'unpack while it arrives'],
-    ],
-  });
+  addHelp(command, 'objects.md', [
+    'updraft get osdf:///demo/a.tar osdf:///demo/b.tar data/   # two objects, into data/',
+    'updraft get --unpack osdf:///demo/set.tar.gz --into data  # unpack while it arrives',
+  ]);
   const swallowed: string[] = [];
   cacheOptions(command)
     // `--unpack URL` takes the URL as the mode, so the list of URLs may be empty.
@@ -145,13 +142,10 @@ interface CatOptions extends ProofOptions, CacheOptions {
 
 /** `updraft cat`. */
 export function configureCat(command: Command, cli: Cli): void {
-  addHelp(command, {
-    page: 'objects.md',
-    examples: [
-      ['updraft cat osdf:///demo/labels.csv | head', 'the first lines'],
-      ['updraft cat --staged osdf:///demo/a-1a2b3c4d.tar | tar t', 'verified chunk by chunk'],
-    ],
-  });
+  addHelp(command, 'objects.md', [
+    'updraft cat osdf:///demo/labels.csv | head                # the first lines',
+    'updraft cat --staged osdf:///demo/a-1a2b3c4d.tar | tar t  # verified chunk by chunk',
+  ]);
   cacheOptions(command)
     .argument('<url...>', 'objects')
     .option('--manifest <file|url>', 'verify every chunk with this manifest first')

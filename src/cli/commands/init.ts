@@ -49,15 +49,11 @@ interface InitOptions {
 }
 
 export function configure(command: Command, cli: Cli): void {
-  addHelp(command, {
-    page: 'job-file.md',
-    examples: [
-      ['updraft init train.py', 'read a training script, write updraft.toml for it'],
-      ['updraft init train.py --pool condor', 'for an HTCondor pool'],
-      ['updraft init --template cifar10 my-experiment', 'CIFAR-10, in its own folder'],
-    ],
-  });
-  command
+  addHelp(command, 'job-file.md', [
+    'updraft init train.py                          # read a training script, write updraft.toml for it',
+    'updraft init train.py --pool condor            # for an HTCondor pool',
+    'updraft init --template cifar10 my-experiment  # CIFAR-10, in its own folder',
+  ])
     .argument('[script|folder]', 'a training script to read, or where to write', '.')
     .argument('[files...]', 'more files and folders that the script needs')
     .addOption(new Option('--pool <name>', 'where it will run').choices(pools))

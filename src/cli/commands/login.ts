@@ -26,14 +26,10 @@ interface Options {
 }
 
 export function configure(command: Command, cli: Cli): void {
-  addHelp(command, {
-    page: 'login.md',
-    examples: [
-      ['updraft login osdf:///chtc/staging/me', 'for reading'],
-      ['updraft login --write osdf:///inbox/me', 'for uploads too'],
-    ],
-  });
-  command
+  addHelp(command, 'login.md', [
+    'updraft login osdf:///chtc/staging/me   # for reading',
+    'updraft login --write osdf:///inbox/me  # for uploads too',
+  ])
     .argument('[url]', 'a namespace or a folder in it, as osdf:///PATH')
     .option('--write', 'ask for a token that may also upload and replace')
     .option('--federation <host>', 'confirm the federation of the URL; without a URL, only confirm it')

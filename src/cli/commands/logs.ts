@@ -24,14 +24,10 @@ interface Options {
 }
 
 export function configure(command: Command, cli: Cli): void {
-  addHelp(command, {
-    page: 'run-folder.md',
-    examples: [
-      ['updraft logs cifar10 3 -f', 'job 0003, as it prints'],
-      ['updraft logs 0003 --err', 'stderr of a job of the latest run'],
-    ],
-  });
-  command
+  addHelp(command, 'run-folder.md', [
+    'updraft logs cifar10 3 -f  # job 0003, as it prints',
+    'updraft logs 0003 --err    # stderr of a job of the latest run',
+  ])
     .argument('[run]', 'folder, id or name of a run (default: the latest)')
     .argument('[job]', 'a job of the run, as 0003 or 3 (default: its only job)')
     .option('-f, --follow', 'follow the log, through later attempts, until the job ends')

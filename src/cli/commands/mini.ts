@@ -15,7 +15,7 @@ import {
   stopPool,
 } from '@updraft/mini/pool';
 import type { Cli } from '../cli.ts';
-import { addHelp } from '../help.ts';
+import { addHelp, describe, subcommand } from '../help.ts';
 import { collect } from '../job-file-argument.ts';
 import {
   federationApprove,
@@ -29,13 +29,10 @@ import { miniFolder, poolFolder } from '../mini/state-folder.ts';
 import { printJson, nextCommands, progressLine } from '../text/phrases.ts';
 
 export function configure(command: Command, cli: Cli): void {
-  addHelp(command, {
-    page: 'mini-federation.md',
-    examples: [
-      ['updraft mini pool up', 'a real HTCondor pool of three sites'],
-      ['updraft mini federation up --publish /demo=data', 'a Pelican federation'],
-    ],
-  });
+  addHelp(command, 'mini-federation.md', [
+    'updraft mini pool up                             # a real HTCondor pool of three sites',
+    'updraft mini federation up --publish /demo=data  # a Pelican federation',
+  ]);
   configureFederation(command.command('federation'), cli);
   configurePool(command.command('pool'), cli);
 }
@@ -59,44 +56,30 @@ function modelConfig(like: string | undefined): string[] {
 
 /** `updraft mini pool up | status | down`. */
 function configurePool(command: Command, cli: Cli): void {
-  addHelp(command, {
-    what: 'run a real HTCondor pool of three sites on this machine',
-    page: 'mini-pool.md',
-    examples: [
-      ['updraft mini pool up', 'start it; the first time it is built'],
-      ['updraft mini pool down', 'stop it'],
-    ],
-  });
+  addHelp(describe(command, 'run a real HTCondor pool of three sites on this machine'), 'mini-pool.md', [
+    'updraft mini pool up    # start it; the first time it is built',
+    'updraft mini pool down  # stop it',
+  ]);
   common(
-    addHelp(command.command('up'), {
-      what: 'start the pool; the first time it is built',
-      page: 'mini-pool.md',
-      examples: [
-        ['updraft mini pool up', 'then: updraft run --pool condor'],
-        ['eval "$(updraft mini pool up)"', "HTCondor's commands in this shell"],
-        ['updraft mini pool up --like ospool', "with the OSPool's limits"],
-      ],
-    }),
+    subcommand(command, 'up', 'start the pool; the first time it is built', [
+      'updraft mini pool up                # then: updraft run --pool condor',
+      'eval "$(updraft mini pool up)"      # HTCondor\'s commands in this shell',
+      "updraft mini pool up --like ospool  # with the OSPool's limits",
+    ]),
   )
     .option('--like <pool>', `with the limits of a real pool: ${Object.keys(poolModels).join(', ')}`)
     .action((options: UpPoolOptions) => up(cli, options));
   common(
-    addHelp(command.command('status'), {
-      what: 'show whether the pool runs, and where',
-      examples: [
-        ['updraft mini pool status', 'sites, and how to use the pool'],
-        ['updraft mini pool status --json', 'for a program'],
-      ],
-    }),
+    subcommand(command, 'status', 'show whether the pool runs, and where', [
+      'updraft mini pool status         # sites, and how to use the pool',
+      'updraft mini pool status --json  # for a program',
+    ]),
   ).action((options: Options) => status(cli, options));
   common(
-    addHelp(command.command('down'), {
-      what: 'stop every process of the pool',
-      examples: [
-        ['updraft mini pool down', 'its files stay'],
-        ['updraft mini pool down --json', 'for a program'],
-      ],
-    }),
+    subcommand(command, 'down', 'stop every process of the pool', [
+      'updraft mini pool down         # its files stay',
+      'updraft mini pool down --json  # for a program',
+    ]),
   ).action((options: Options) => down(cli, options));
 }
 
@@ -187,35 +170,23 @@ const homeOf = (cli: Cli, { state }: Options): string => miniFolder(cli, poolFol
 
 /** The commands of `updraft mini federation`. */
 function configureFederation(command: Command, cli: Cli): void {
-  addHelp(command, {
-    what: 'run a small Pelican federation on this machine',
-    page: 'mini-federation.md',
-    examples: [
-      ['updraft mini federation up --publish /demo=data --detach', 'start it'],
-      ['updraft mini federation down', 'stop it'],
-    ],
-  });
-  configureUp(command.command('up'), cli);
+  addHelp(describe(command, 'run a small Pelican federation on this machine'), undefined, [
+    'updraft mini federation up --publish /demo=data --detach  # start it',
+    'updraft mini federation down                              # stop it',
+  ]);
+  configureUp(command, cli);
   common(
-    addHelp(command.command('status'), {
-      what: 'show addresses, what was served, and active trouble',
-      page: 'mini-federation.md',
-      examples: [
-        ['updraft mini federation status', 'the one started by `up --detach`'],
-        ['updraft mini federation status --json', 'for a program'],
-      ],
-    }),
+    subcommand(command, 'status', 'show addresses, what was served, and active trouble', [
+      'updraft mini federation status         # the one started by `up --detach`',
+      'updraft mini federation status --json  # for a program',
+    ]),
   ).action((options: Options) => federationStatus(cli, options));
   configureTokens(command, cli);
   common(
-    addHelp(command.command('trouble'), {
-      what: 'make servers misbehave; without rules, list active ones',
-      page: 'mini-federation.md',
-      examples: [
-        ["updraft mini federation trouble 'cache-1: stall after 1MB'", 'the first cache stalls'],
-        ['updraft mini federation trouble --clear', 'back to normal'],
-      ],
-    }),
+    subcommand(command, 'trouble', 'make servers misbehave; without rules, list active ones', [
+      "updraft mini federation trouble 'cache-1: stall after 1MB'  # the first cache stalls",
+      'updraft mini federation trouble --clear                     # back to normal',
+    ]),
   )
     .argument('[rule...]', "as in 'cache-1: stall after 1MB on *.tar first 2'")
     .option('--clear', 'remove all rules first')
@@ -224,27 +195,19 @@ function configureFederation(command: Command, cli: Cli): void {
       federationTrouble(cli, rules, options),
     );
   common(
-    addHelp(command.command('down'), {
-      what: 'stop the federation',
-      page: 'mini-federation.md',
-      examples: [
-        ['updraft mini federation down', 'the one started by `up --detach`'],
-        ['updraft mini federation down --state /tmp/fed', 'one that keeps its state there'],
-      ],
-    }),
+    subcommand(command, 'down', 'stop the federation', [
+      'updraft mini federation down                   # the one started by `up --detach`',
+      'updraft mini federation down --state /tmp/fed  # one that keeps its state there',
+    ]),
   ).action((options: Options) => federationDown(cli, options));
 }
 
 function configureTokens(command: Command, cli: Cli): void {
   common(
-    addHelp(command.command('token'), {
-      what: 'print a new token for a protected namespace',
-      page: 'mini-federation.md',
-      examples: [
-        ['updraft mini federation token > token', 'for the first namespace that needs one'],
-        ['updraft mini federation token /demo --expires 60', 'valid for a minute'],
-      ],
-    }),
+    subcommand(command, 'token', 'print a new token for a protected namespace', [
+      'updraft mini federation token > token             # for the first namespace that needs one',
+      'updraft mini federation token /demo --expires 60  # valid for a minute',
+    ]),
   )
     .argument('[prefix]', 'a namespace (default: the first that needs tokens)')
     .option('--scope <scopes>', 'WLCG scopes, with paths relative to the namespace')
@@ -253,14 +216,14 @@ function configureTokens(command: Command, cli: Cli): void {
       federationToken(cli, prefix, options),
     );
   common(
-    addHelp(command.command('approve'), {
-      what: 'approve a pending login, as its web page would',
-      page: 'login.md',
-      examples: [
-        ['updraft mini federation approve ABCD-EFGH', 'the code that login shows'],
-        ['updraft mini federation approve ABCD-EFGH --deny', 'refuse it'],
+    addHelp(
+      describe(command.command('approve'), 'approve a pending login, as its web page would'),
+      'login.md',
+      [
+        'updraft mini federation approve ABCD-EFGH         # the code that login shows',
+        'updraft mini federation approve ABCD-EFGH --deny  # refuse it',
       ],
-    }),
+    ),
   )
     .argument('<code>', 'the code that `updraft login` shows')
     .option('--deny', 'deny it')
@@ -270,18 +233,12 @@ function configureTokens(command: Command, cli: Cli): void {
 }
 
 function configureUp(command: Command, cli: Cli): void {
-  addHelp(command, {
-    what: 'start the federation; Ctrl-C stops it',
-    page: 'mini-federation.md',
-    examples: [
-      ['updraft mini federation up --publish /demo=data --like xrootd', 'behave like XRootD servers'],
-      [
-        'updraft mini federation up --publish /demo=data --token-for /demo --detach',
-        'in the background; reading needs a token',
-      ],
-    ],
-  });
-  common(command)
+  common(
+    subcommand(command, 'up', 'start the federation; Ctrl-C stops it', [
+      'updraft mini federation up --publish /demo=data --like xrootd               # behave like XRootD servers',
+      'updraft mini federation up --publish /demo=data --token-for /demo --detach  # in the background',
+    ]),
+  )
     .option('--publish <prefix=folder>', 'serve a folder (repeatable)', collect)
     .option('--token-for <prefix>', 'need a token to read it (repeatable)', collect)
     .option('--writable <prefix>', 'allow uploads with a token (repeatable)', collect)

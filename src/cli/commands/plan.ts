@@ -21,13 +21,10 @@ import { planPage } from '../submit/plan-text.ts';
 import { printPage } from '../text/phrases.ts';
 
 export function configure(command: Command, cli: Cli): void {
-  addHelp(command, {
-    page: 'job-file.md',
-    examples: [
-      ['updraft plan', 'jobs, files, data, disk, success rule'],
-      ['updraft plan experiments/resnet --json', 'every job, for a program'],
-    ],
-  });
+  addHelp(command, 'job-file.md', [
+    'updraft plan                            # jobs, files, data, disk, success rule',
+    'updraft plan experiments/resnet --json  # every job, for a program',
+  ]);
   jobFileOptions(command)
     .option('--json', 'print the whole plan as JSON, with every job')
     .option('--submit-file', 'print what the scheduler would get: a submit file or batch script')

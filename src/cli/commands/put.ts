@@ -26,14 +26,10 @@ interface Options extends ObjectFlags {
 }
 
 export function configure(command: Command, cli: Cli): void {
-  addHelp(command, {
-    page: 'objects.md',
-    examples: [
-      ['updraft put model.pt osdf:///inbox/me/model.pt', 'one file'],
-      ['updraft put --recursive results osdf:///inbox/me/results', 'a folder'],
-    ],
-  });
-  command
+  addHelp(command, 'objects.md', [
+    'updraft put model.pt osdf:///inbox/me/model.pt            # one file',
+    'updraft put --recursive results osdf:///inbox/me/results  # a folder',
+  ])
     .argument('<file...>', 'files, then the URL (a folder if it ends with / or there are several files)')
     .option('-r, --recursive', 'upload folders: what is not there yet')
     .option('-p, --parallel <number>', 'number of parallel transfers', integerOption(99), 2)

@@ -25,13 +25,10 @@ interface Options extends JobFileOptions {
 }
 
 export function configure(command: Command, cli: Cli): void {
-  addHelp(command, {
-    page: 'checkpoints.md',
-    examples: [
-      ['updraft rehearse', 'one job of the job file here'],
-      ['updraft rehearse --pool local --set resources.gpus=0', 'on this machine, without a GPU'],
-    ],
-  });
+  addHelp(command, 'checkpoints.md', [
+    'updraft rehearse                                      # one job of the job file here',
+    'updraft rehearse --pool local --set resources.gpus=0  # on this machine, without a GPU',
+  ]);
   jobFileOptions(command)
     .option('--json', 'print JSON')
     .action((where: string, options: Options) => run(cli, where, options));

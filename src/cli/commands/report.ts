@@ -19,15 +19,11 @@ interface Flags extends ReportForm {
 }
 
 export function configure(command: Command, cli: Cli): void {
-  addHelp(command, {
-    page: 'report.md',
-    examples: [
-      ['updraft report', 'the latest run'],
-      ['updraft report my.log --html report.html', 'any HTCondor event log, with charts'],
-      ['updraft report my.log --by site', 'which site, owner, log, machine, GPU or parameter lost most'],
-    ],
-  });
-  command
+  addHelp(command, 'report.md', [
+    'updraft report                            # the latest run',
+    'updraft report my.log --html report.html  # any HTCondor event log, with charts',
+    'updraft report my.log --by site           # which site, owner, log, machine, GPU or parameter lost most',
+  ])
     .argument(
       '[run | log...]',
       'folders, ids or names of runs (default: the latest), HTCondor event logs (- for stdin), or a DAG file',

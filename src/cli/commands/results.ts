@@ -29,14 +29,10 @@ interface Options {
 }
 
 export function configure(command: Command, cli: Cli): void {
-  addHelp(command, {
-    page: 'progress.md',
-    examples: [
-      ['updraft results --sort -accuracy --top 10', 'the ten best jobs of the latest run'],
-      ['updraft results cifar10 --csv > results.csv', 'all of it, for a spreadsheet'],
-    ],
-  });
-  command
+  addHelp(command, 'progress.md', [
+    'updraft results --sort -accuracy --top 10    # the ten best jobs of the latest run',
+    'updraft results cifar10 --csv > results.csv  # all of it, for a spreadsheet',
+  ])
     .argument('[run]', 'folder, id or name of a run (default: the latest)')
     .option('--sort <column>', 'sort by a parameter or metric; -COLUMN: the largest first')
     .option('--top <n>', 'show only the first n jobs', readCount)

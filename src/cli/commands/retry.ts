@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
-import { counted, defined, firstFew, printable } from '@updraft/base';
+import { counted, defined, firstFew, printable, given } from '@updraft/base';
 import { type Document, documentText } from '@updraft/view/document';
 import { Fault } from '@updraft/account/fault';
 import { describeParameters } from '@updraft/account/parameters';
@@ -46,16 +46,12 @@ interface Options {
 }
 
 export function configure(command: Command, cli: Cli): void {
-  addHelp(command, {
-    page: 'retry.md',
-    examples: [
-      ['updraft retry --dry-run', 'what would run again, and what must change'],
-      ['updraft retry cifar10 3 7 --memory "8 GB"', 'two jobs, with more memory'],
-      ['updraft retry tune --trials +50', 'fifty trials more of a search'],
-      ['updraft retry tune --top 5 --budget 4x', 'its best five go on, four times as long'],
-    ],
-  });
-  command
+  addHelp(command, 'retry.md', [
+    'updraft retry --dry-run                    # what would run again, and what must change',
+    'updraft retry cifar10 3 7 --memory "8 GB"  # two jobs, with more memory',
+    'updraft retry tune --trials +50            # fifty trials more of a search',
+    'updraft retry tune --top 5 --budget 4x     # its best five go on, four times as long',
+  ])
     .argument('[run]', 'folder, id or name of a run (default: the latest)')
     .argument('[job...]', 'jobs to retry (default: all without a valid result)')
     .option('--memory <size>', 'new memory request, as in "16 GB"', sizeOption)
@@ -176,10 +172,10 @@ function selectionOf(jobs: string[], { memory, disk, time, withNewFiles }: Optio
 }
 
 function describeDone({ queued, released }: RetryResult): string {
-  const parts = [
-    ...(queued.length > 0 ? [`queued ${counted(queued.length, 'job')} again`] : []),
-    ...(released.length > 0 ? [`released ${counted(released.length, 'job')} that the scheduler held`] : []),
-  ];
+  const parts = given(
+    queued.length > 0 && `queued ${counted(queued.length, 'job')} again`,
+    released.length > 0 && `released ${counted(released.length, 'job')} that the scheduler held`,
+  );
   return parts.length === 0 ? 'nothing left to try again' : parts.join(', ');
 }
 
@@ -255,7 +251,7 @@ async function planRetry(
     return { loaded: undefined, correction: { changes: [], files: [], notUsed: [] } };
   });
   const { changes: keys, files } = correction;
-  const changed = [...(keys.length > 0 ? [path.basename(first.file)] : []), ...files];
+  const changed = given(keys.length > 0 && path.basename(first.file), ...files);
   const { memoryBytes, diskBytes, timeSeconds } = selection.change;
   const changes = {
     memory: memoryBytes !== undefined,
@@ -323,11 +319,11 @@ function groupPage(group: readonly PlannedRetry[]): Document {
   const { lack, explanation, what, isMet } = first;
   const labels = group.map((one) => explainedLabel(one.explanation));
   const isGone = lack === 'missing';
-  return [
+  return given(
     '',
     `${firstFew(labels, maxLabels)} ${lack}: ${isGone ? 'its results are gone' : explanation.title}`,
     ...(isGone ? [] : explanation.because.slice(0, 1)).map((sentence) => `  ${printable(sentence)}`),
     `  what must change: ${printable(what)}`,
-    ...(isMet === false ? ['  Without a change it will probably fail the same way.'] : []),
-  ];
+    isMet === false && '  Without a change it will probably fail the same way.',
+  );
 }

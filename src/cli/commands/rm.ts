@@ -40,14 +40,10 @@ interface RmResult {
 const maxParallel = 4;
 
 export function configure(command: Command, cli: Cli): void {
-  addHelp(command, {
-    page: 'objects.md',
-    examples: [
-      ['updraft rm osdf:///inbox/me/model.pt', 'one object'],
-      ['updraft rm --recursive --dry-run osdf:///inbox/me/old', 'what deleting a folder removes'],
-    ],
-  });
-  command
+  addHelp(command, 'objects.md', [
+    'updraft rm osdf:///inbox/me/model.pt                   # one object',
+    'updraft rm --recursive --dry-run osdf:///inbox/me/old  # what deleting a folder removes',
+  ])
     .argument('<url...>', 'objects of a federation')
     .option('-r, --recursive', 'delete folders with all they hold')
     .option('-y, --yes', 'delete folders without confirmation')

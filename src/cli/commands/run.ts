@@ -24,13 +24,10 @@ interface Options extends SubmitCliOptions {
 }
 
 export function configure(command: Command, cli: Cli): void {
-  addHelp(command, {
-    page: 'run-folder.md',
-    examples: [
-      ['updraft run examples/cifar10', 'Ctrl-C leaves the view, not the run'],
-      ['updraft run --pool condor --set run.jobs=2', 'two jobs on HTCondor'],
-    ],
-  });
+  addHelp(command, 'run-folder.md', [
+    'updraft run examples/cifar10                # Ctrl-C leaves the view, not the run',
+    'updraft run --pool condor --set run.jobs=2  # two jobs on HTCondor',
+  ]);
   submitOptions(command)
     .option('--detach', 'do not watch, like `updraft submit`')
     .option('--json', 'print a line of JSON for each change')
@@ -59,13 +56,10 @@ async function run(cli: Cli, where: string, options: Options): Promise<void> {
 
 /** `updraft submit`. */
 export function configureSubmit(command: Command, cli: Cli): void {
-  addHelp(command, {
-    page: 'run-folder.md',
-    examples: [
-      ['updraft submit examples/cifar10', 'the same command later resumes the run'],
-      ['updraft submit --canary 1,10', 'one job, then ten, then the rest'],
-    ],
-  });
+  addHelp(command, 'run-folder.md', [
+    'updraft submit examples/cifar10  # the same command later resumes the run',
+    'updraft submit --canary 1,10     # one job, then ten, then the rest',
+  ]);
   submitOptions(command)
     .option('--json', 'print JSON')
     .action(async (where: string, options: SubmitCliOptions & { json?: true }) => {
@@ -76,14 +70,10 @@ export function configureSubmit(command: Command, cli: Cli): void {
 
 /** `updraft watch`. */
 export function configureWatch(command: Command, cli: Cli): void {
-  addHelp(command, {
-    page: 'progress.md',
-    examples: [
-      ['updraft watch', 'the latest run; q leaves the view'],
-      ['updraft watch cifar10 --json', 'a line of JSON for each change'],
-    ],
-  });
-  command
+  addHelp(command, 'progress.md', [
+    'updraft watch                 # the latest run; q leaves the view',
+    'updraft watch cifar10 --json  # a line of JSON for each change',
+  ])
     .argument('[run]', 'folder, id or name of a run (default: the latest)')
     .option('--json', 'print a line of JSON for each change')
     .action(async (word: string | undefined, { json = false }: { json?: boolean }) => {

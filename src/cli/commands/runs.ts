@@ -5,30 +5,23 @@ import { Fault } from '@updraft/account/fault';
 import { formatMillis } from '@updraft/view/format';
 import { listRuns, type RunSummary, assertRemovable, removeRun } from '../../run/run-states.ts';
 import type { Cli } from '../cli.ts';
-import { addHelp } from '../help.ts';
+import { addHelp, subcommand } from '../help.ts';
 import { findRunsFolder } from '../find-run.ts';
 import { confirmDeletion } from '../object/confirm-deletion.ts';
 import { type NextCommand, printPage } from '../text/phrases.ts';
 
 export function configure(command: Command, cli: Cli): void {
-  addHelp(command, {
-    page: 'run-folder.md',
-    examples: [
-      ['updraft runs', 'name, pool, state, jobs and when each was started'],
-      ['updraft runs --json | jq -r ".[].run"', 'the names, for a script'],
-    ],
-  });
+  addHelp(command, 'run-folder.md', [
+    'updraft runs                           # name, pool, state, jobs and when each was started',
+    'updraft runs --json | jq -r ".[].run"  # the names, for a script',
+  ]);
   command
     .option('--json', 'print a JSON array of the runs')
     .action(({ json = false }: { json?: boolean }) => list(cli, json));
-  addHelp(command.command('rm'), {
-    what: 'remove runs that have ended, with their results',
-    page: 'run-folder.md',
-    examples: [
-      ['updraft runs rm cifar10-20261116T093000_1a2b', 'shows it, and asks'],
-      ['updraft runs rm --yes RUN OTHER-RUN', 'without asking'],
-    ],
-  })
+  subcommand(command, 'rm', 'remove runs that have ended, with their results', [
+    'updraft runs rm cifar10-20261116T093000_1a2b  # shows it, and asks',
+    'updraft runs rm --yes RUN OTHER-RUN           # without asking',
+  ])
     .argument('<run...>', 'names of runs that have ended')
     .option('-y, --yes', 'do not ask for confirmation')
     .option('--json', 'print JSON')

@@ -7,13 +7,10 @@ import { addHelp } from '../help.ts';
 import { jobFileOptions, type JobFileOptions, loadOptions } from '../job-file-argument.ts';
 
 export function configure(command: Command, cli: Cli): void {
-  addHelp(command, {
-    page: 'guides/interactive.md',
-    examples: [
-      ['updraft shell', 'with the files of the job file here'],
-      ['updraft shell --set resources.gpus=1', 'on a machine with a GPU'],
-    ],
-  });
+  addHelp(command, 'guides/interactive.md', [
+    'updraft shell                         # with the files of the job file here',
+    'updraft shell --set resources.gpus=1  # on a machine with a GPU',
+  ]);
   jobFileOptions(command).action(async (where: string, options: JobFileOptions) => {
     const plan = await loadPlan(where, loadOptions(cli, options));
     const pool = openPool(plan.spec.run.pool, cli);

@@ -1,7 +1,7 @@
 import { realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
-import { counted, formatSize, parseSize, shardListEnding } from '@updraft/base';
+import { counted, formatSize, parseSize, shardListEnding, given } from '@updraft/base';
 import { Fault } from '@updraft/account/fault';
 import {
   countFiles,
@@ -40,14 +40,10 @@ interface DataSet {
 const shardSizes = { plain: '1GB', shuffled: '64MB' };
 
 export function configure(command: Command, cli: Cli): void {
-  addHelp(command, {
-    page: 'objects.md',
-    examples: [
-      ['updraft stage train osdf:///inbox/me/imagenet --dry-run', 'what would be made'],
-      ['updraft stage train osdf:///inbox/me/imagenet >> updraft.toml', 'upload it, add it to the job file'],
-    ],
-  });
-  command
+  addHelp(command, 'objects.md', [
+    'updraft stage train osdf:///inbox/me/imagenet --dry-run        # what would be made',
+    'updraft stage train osdf:///inbox/me/imagenet >> updraft.toml  # upload it, add it to the job file',
+  ])
     .argument('<dataset>', 'a folder or a file')
     .argument('<url>', 'the folder to upload to')
     .option(
@@ -196,15 +192,15 @@ function tomlTable({ data, url, manifest, sha256, bytes, files }: DataTable, int
   const expect = files === undefined ? `bytes = ${bytes}` : `files = ${files}, bytes = ${bytes}`;
   const proof =
     manifest === undefined ? `sha256 = "${sha256 ?? ''}"` : `manifest = ${JSON.stringify(manifest)}`;
-  return [
+  return given(
     `[data.${data}]`,
     `url = ${JSON.stringify(url)}`,
     proof,
     `into = ${JSON.stringify(into)}`,
     // An empty object has nothing to expect.
-    ...(bytes === 0 ? [] : [`expect = { ${expect} }`]),
+    bytes !== 0 && `expect = { ${expect} }`,
     '',
-  ].join('\n');
+  ).join('\n');
 }
 
 /** The names of a data set's objects, and of its table in the job file. */

@@ -25,13 +25,10 @@ interface Options extends CacheOptions {
 }
 
 export function configure(command: Command, cli: Cli): void {
-  addHelp(command, {
-    page: 'objects.md',
-    examples: [
-      ['updraft stat osdf:///demo/train.tar', 'size, time, and the servers that have it'],
-      ['updraft stat --digest --json osdf:///demo/train.tar', 'with its digests, as JSON'],
-    ],
-  });
+  addHelp(command, 'objects.md', [
+    'updraft stat osdf:///demo/train.tar                  # size, time, and the servers that have it',
+    'updraft stat --digest --json osdf:///demo/train.tar  # with its digests, as JSON',
+  ]);
   cacheOptions(command)
     .argument('<url>', 'an object or a folder')
     .option('--digest', 'ask for digests (a server may have to read it all)')
@@ -106,14 +103,10 @@ interface ListOptions {
 
 /** `updraft ls`. */
 export function configureList(command: Command, cli: Cli): void {
-  addHelp(command, {
-    page: 'objects.md',
-    examples: [
-      ['updraft ls osdf:///demo', 'names only'],
-      ['updraft ls -l --recursive osdf:///demo/images', 'sizes and times, with subfolders'],
-    ],
-  });
-  command
+  addHelp(command, 'objects.md', [
+    'updraft ls osdf:///demo                        # names only',
+    'updraft ls -l --recursive osdf:///demo/images  # sizes and times, with subfolders',
+  ])
     .argument('<url>', 'a folder (collection) or an object')
     .option('-l, --long', 'show size and time')
     .option('-r, --recursive', 'list subfolders too')

@@ -11,14 +11,10 @@ import { jobListing } from '../run-view/describe-job.ts';
 import { nextCommands, printPage } from '../text/phrases.ts';
 
 export function configure(command: Command, cli: Cli): void {
-  addHelp(command, {
-    page: 'run-folder.md',
-    examples: [
-      ['updraft status', 'the latest run'],
-      ['updraft status cifar10 --json | jq .tally', 'counts of the latest run called cifar10'],
-    ],
-  });
-  command
+  addHelp(command, 'run-folder.md', [
+    'updraft status                             # the latest run',
+    'updraft status cifar10 --json | jq .tally  # counts of the latest run called cifar10',
+  ])
     .argument('[run]', 'folder, id or name of a run (default: the latest)')
     .option('--json', 'print everything in the journals as JSON')
     .action(async (word: string | undefined, { json = false }: { json?: boolean }) => {

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import type { Command } from 'commander';
-import { counted, printable } from '@updraft/base';
+import { counted, printable, given } from '@updraft/base';
 import { jobLabel } from '@updraft/account/parameters';
 import { isOpen, type JobState, type RunState } from '@updraft/account/journal';
 import { openPool } from '../../pool/open-pool.ts';
@@ -19,14 +19,10 @@ interface Options {
 }
 
 export function configure(command: Command, cli: Cli): void {
-  addHelp(command, {
-    page: 'checkpoints.md',
-    examples: [
-      ['updraft stop', 'the latest run'],
-      ['updraft stop cifar10 0003', 'one job of the latest run called cifar10'],
-    ],
-  });
-  command
+  addHelp(command, 'checkpoints.md', [
+    'updraft stop               # the latest run',
+    'updraft stop cifar10 0003  # one job of the latest run called cifar10',
+  ])
     .argument('[run]', 'folder, id or name of a run (default: the latest)')
     .argument('[job...]', 'jobs to stop (default: all)')
     .option('-y, --yes', 'do not ask for confirmation')
@@ -173,12 +169,12 @@ function printStopped(
     const cleaning = selected.filter(isCleaning).length;
     const open = selected.filter(isOpen).length - cleaning;
     const others = selected.length - stopped.length - open - cleaning;
-    const also = [
-      ...(others > 0 ? [`; ${others} ended by ${others === 1 ? 'itself' : 'themselves'}`] : []),
-      ...(open > 0 ? [`; ${open} ${open === 1 ? 'was' : 'were'} asked to end`] : []),
-      ...(cleaning > 0 ? [`; ${cleaning} still removing files in the background`] : []),
-      ...(queued === undefined ? [] : [`; ${describeQueue(queued)}`]),
-    ];
+    const also = given(
+      others > 0 && `; ${others} ended by ${others === 1 ? 'itself' : 'themselves'}`,
+      open > 0 && `; ${open} ${open === 1 ? 'was' : 'were'} asked to end`,
+      cleaning > 0 && `; ${cleaning} still removing files in the background`,
+      queued !== undefined && `; ${describeQueue(queued)}`,
+    );
     const ofThem = held > 0 ? ` (${held} of them held)` : '';
     cli.out(`stopped ${counted(stopped.length + cleaning, 'job')} of ${run}${ofThem}${also.join('')}\n`);
   }

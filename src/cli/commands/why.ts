@@ -48,14 +48,10 @@ import { type DagLogs, readDagLogs } from '../report/dag-source.ts';
 import { noEventsFault } from '@updraft/account/report';
 
 export function configure(command: Command, cli: Cli): void {
-  addHelp(command, {
-    page: 'why.md',
-    examples: [
-      ['updraft why cifar10 3', 'job 0003 of the latest run called cifar10'],
-      ['updraft why my.log 12.3', 'a job of any HTCondor event log'],
-    ],
-  });
-  command
+  addHelp(command, 'why.md', [
+    'updraft why cifar10 3    # job 0003 of the latest run called cifar10',
+    'updraft why my.log 12.3  # a job of any HTCondor event log',
+  ])
     .argument(
       '[run | log]',
       'a run (default: the latest), or an HTCondor event log: a file, a folder of logs, - for stdin; or a DAG file',

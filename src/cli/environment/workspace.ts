@@ -4,7 +4,15 @@ import { copyFile, mkdir, mkdtemp, readFile, rename, stat, writeFile } from 'nod
 import os from 'node:os';
 import path from 'node:path';
 import type { Command } from 'commander';
-import { counted, type Env, findProgram, formatSize, informativeLine, shellQuote } from '@updraft/base';
+import {
+  counted,
+  type Env,
+  findProgram,
+  formatSize,
+  informativeLine,
+  shellQuote,
+  given,
+} from '@updraft/base';
 import { removeTree, replaceFile, sha256Of } from '@updraft/base/disk';
 import {
   describeLocked,
@@ -24,7 +32,7 @@ import {
 import { hashName, needProgram, onePlatformLock, refuseSources } from '../../environment/pixi-tools.ts';
 import { Fault } from '@updraft/account/fault';
 import type { Cli } from '../cli.ts';
-import { addHelp } from '../help.ts';
+import { addHelp, describe } from '../help.ts';
 import { printJson, nextCommands } from '../text/phrases.ts';
 import { describeSize } from './facts-text.ts';
 
@@ -80,11 +88,11 @@ export function environmentLines(
   more: string[],
 ): string {
   const manifest = path.relative(cli.cwd, manifestFile);
-  const named = [
+  const named = given(
     `pixi = ${JSON.stringify(manifest)}`,
-    ...(choice.environment === 'default' ? [] : [`pixi_environment = ${JSON.stringify(choice.environment)}`]),
-    ...(choice.platform === defaultPlatform ? [] : [`platform = ${JSON.stringify(choice.platform)}`]),
-  ];
+    choice.environment !== 'default' && `pixi_environment = ${JSON.stringify(choice.environment)}`,
+    choice.platform !== defaultPlatform && `platform = ${JSON.stringify(choice.platform)}`,
+  );
   return ['[environment]', ...(manifest.startsWith('..') ? [] : named), ...more, ''].join('\n');
 }
 
@@ -143,14 +151,14 @@ interface PackOptions extends Choice {
 }
 
 export function configurePack(command: Command, cli: Cli): void {
-  addHelp(command, {
-    what: 'pack an environment for workers without Pixi or containers',
-    page: 'guides/pixi-pack.md',
-    examples: [
-      ['updraft env pack -e gpu', 'a self-extracting script'],
-      ['updraft env pack -e gpu --tar', 'a tar for pixi-unpack'],
+  addHelp(
+    describe(command, 'pack an environment for workers without Pixi or containers'),
+    'guides/pixi-pack.md',
+    [
+      'updraft env pack -e gpu        # a self-extracting script',
+      'updraft env pack -e gpu --tar  # a tar for pixi-unpack',
     ],
-  });
+  );
   addChoiceOptions(command)
     .option('-o, --output-folder <folder>', 'where to write the archive', '.')
     .option('--tar', 'write a tar for pixi-unpack, not a script')
