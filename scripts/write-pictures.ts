@@ -16,7 +16,7 @@ import { systemClock } from '@updraft/base';
 import { serveDashboard } from '../src/dashboard/serve-dashboard.ts';
 import { findChromium, startChromium, type Tab } from '../test/browser/chromium.ts';
 import { imagenetRun } from '../test/dashboard/imagenet-run.ts';
-import { folderRun, describeJob } from '../test/dashboard/served.ts';
+import { folderRun } from '../test/dashboard/served.ts';
 import { sweepRun } from '../test/dashboard/sweep-run.ts';
 import { osgLog } from './osg-log.ts';
 
@@ -53,7 +53,6 @@ async function pictureDashboard(tab: Tab): Promise<void> {
   const clock = { ...systemClock, now: () => now };
   await using dashboard = await serveDashboard({
     runs: [{ ...folderRun(run), place: 'runs/imagenet-k3v9q1' }],
-    describe: describeJob,
     clock,
     version: '0.1.0',
   });
@@ -70,7 +69,6 @@ async function pictureSweep(tab: Tab): Promise<void> {
   const clock = { ...systemClock, now: () => now };
   await using dashboard = await serveDashboard({
     runs: [run],
-    describe: describeJob,
     clock,
     version: '0.1.0',
   });

@@ -1,4 +1,4 @@
-import { clip, counted } from '@updraft/base';
+import { clip, counted, given } from '@updraft/base';
 import { byImportance, isLowerBetter } from '@updraft/base/training';
 import { type Cause, causeTitle, sentence } from '@updraft/account/codes';
 import { type FaultKind, kinds } from '@updraft/account/fault';
@@ -159,13 +159,11 @@ function troublesNow({ jobs }: RunState, now: number): Problem[] {
     if (status !== 'running' || last === undefined || last.pool?.disconnected !== undefined) return [];
     const setback = openSetbacks(last).at(-1)?.fault;
     const idle = last.phase === 'training' ? idleSeconds(last.agent) : undefined;
-    return [
-      ...(idle === undefined
-        ? []
-        : [{ id, cause: 'idle-gpu' as const, reason: `idle for ${formatSeconds(idle)}` }]),
-      ...(silence(last, now) === undefined ? [] : [{ id, cause: 'silent' as const, reason: '' }]),
-      ...(setback === undefined ? [] : [{ id, cause: setback.kind, reason: setback.message }]),
-    ];
+    return given(
+      idle !== undefined && { id, cause: 'idle-gpu' as const, reason: `idle for ${formatSeconds(idle)}` },
+      silence(last, now) !== undefined && { id, cause: 'silent' as const, reason: '' },
+      setback !== undefined && { id, cause: setback.kind, reason: setback.message },
+    );
   });
   return [...Map.groupBy(found, ({ cause }) => cause)].map(([cause, same]) => troubleOf(cause, same));
 }

@@ -1,4 +1,4 @@
-import { clip, printable } from '@updraft/base';
+import { clip, printable, given } from '@updraft/base';
 import { attemptSentences, explainRunJob, type Explanation, standingWords } from '@updraft/account/why';
 import {
   type AttemptState,
@@ -45,11 +45,11 @@ export async function jobDetail(
       };
     }),
     lanes: await jobLanes(source.folder, job),
-    commands: [
+    commands: given(
       { what: 'what it printed', command: `updraft logs ${argument} ${job.id}` },
       { what: 'what it printed on stderr', command: `updraft logs ${argument} ${job.id} --err` },
-      ...(endedBadly(job) ? [{ what: 'why it failed', command: `updraft why ${argument} ${job.id}` }] : []),
-    ],
+      endedBadly(job) && { what: 'why it failed', command: `updraft why ${argument} ${job.id}` },
+    ),
     stop: !isOpen(job) || job.stopRequested ? null : actionOn(source, 'stop', [job.id]),
     retry: endedBadly(job) ? actionOn(source, 'retry', [job.id]) : null,
   };

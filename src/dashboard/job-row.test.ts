@@ -29,8 +29,7 @@ test('the bar of an attempt begins with its set-up, so that the rest is at the r
     agent(176, { kind: 'agent-ended', outcome: 'failed', exit: 1 }),
     { ...at(176), kind: 'attempt-ended', job, attempt: 1, outcome: 'failed', exit: 1 },
   ]);
-  const words = { word: '', where: '', figures: [], notes: [] };
-  const [bar] = jobRow(state.jobs[0]!, () => words, 0).bars;
+  const [bar] = jobRow(state.jobs[0]!, 0).bars;
   assert.deepEqual(bar?.parts, [
     ['preparing', 60_000],
     ['fetching', 10_000],
@@ -55,11 +54,10 @@ test('a loss that ended in NaN is known as such, with its best value', () => {
 
 test('whole commands that differ at their ends stay different on the page', () => {
   const command = `python train.py ${'--flag '.repeat(20)}--lr `;
-  const words = { word: '', where: '', figures: [], notes: [] };
   const shown = [0.1, 0.2].map((lr) => {
     const waiting = { id: '0', status: 'waiting' as const, stopRequested: false, attempts: [] };
     const planned = { parameters: { command: `${command}${lr}` } };
-    return jobRow(completeJob(waiting, { planned }), () => words, 0).parameters;
+    return jobRow(completeJob(waiting, { planned }), 0).parameters;
   });
   assert.notDeepEqual(shown[0], shown[1]);
   assert.equal(String(shown[0]?.['command']).length, 60);

@@ -1,34 +1,25 @@
-import { clip, defined } from '@updraft/base';
+import { clip, defined, printable } from '@updraft/base';
 import { startAndEnd } from '@updraft/view/tables';
 import type { JobState } from '@updraft/account/journal';
 import { activities, type AttemptHistory, type JobOutcome } from '@updraft/account/history';
+import { describeState, jobFigures, jobNotes, placeOf } from '../run/describe-job.ts';
 import type { AttemptBar, BoardRow, ParameterValue, Tone } from './page-data.ts';
-
-/** A job in one line, in the words of the command line. */
-export interface JobDescription {
-  word: string;
-  where: string;
-  figures: string[];
-  notes: string[];
-}
-export type DescribeJob = (job: JobState, now: number) => JobDescription;
 
 /** Notes from logs may be of any length. */
 const maxNoteChars = 300;
 
-/** Pure. */
-export function jobRow(job: JobState, describe: DescribeJob, now: number): BoardRow {
-  const { word, where, figures, notes } = describe(job, now);
+/** A job in one line, in the words of the command line. Pure. */
+export function jobRow(job: JobState, now: number): BoardRow {
   return {
     id: job.id,
     parameters: shortParameters(job),
     ...defined({ name: job.name }),
     ...measurementsOf(job),
-    state: word,
+    state: describeState(job),
     tone: toneOf(job),
-    where: clip(where, 80),
-    figures: clip(figures.join(' · '), 80),
-    note: clip(notes.join(' · '), maxNoteChars),
+    where: clip(printable(placeOf(job)), 80),
+    figures: clip(jobFigures(job).join(' · '), 80),
+    note: clip(jobNotes(job, now).join(' · '), maxNoteChars),
     bars: attemptBars(job),
   };
 }

@@ -9,7 +9,7 @@ import { boardOf, boardMetrics } from './board.ts';
 import { CurveBook } from './curve-book.ts';
 import { curveChart, inColour } from './curve-chart.ts';
 import { explainJobs, jobDetail } from './job-detail.ts';
-import { jobRow, slotPhases, type DescribeJob } from './job-row.ts';
+import { jobRow, slotPhases } from './job-row.ts';
 import type { Board, JobDetail, Opening } from './page-data.ts';
 import { rankedRepetitions } from './repetitions.ts';
 import { measuredBy } from './row-order.ts';
@@ -94,7 +94,7 @@ const maxDetails = 300;
 export async function staticPage(
   source: RunSource,
   state: RunState,
-  { describe, clock, version }: { describe: DescribeJob; clock: Clock; version: string },
+  { clock, version }: { clock: Clock; version: string },
 ): Promise<string> {
   const now = clock.now();
   const details: Record<string, JobDetail> = {};
@@ -104,7 +104,7 @@ export async function staticPage(
     const explanation = explanations.get(job.id);
     if (explanation) details[job.id] = await jobDetail(source, job, explanation);
   }
-  const rows = state.jobs.map((job) => jobRow(job, describe, now));
+  const rows = state.jobs.map((job) => jobRow(job, now));
   const board = boardOf(state, { place: source.place, trouble: null, stop: null, retry: null }, now);
   const makePage = await pageMaker();
   const { html } = makePage({
@@ -144,8 +144,7 @@ const maxCharts = 4;
 
 /** The curves of what most likely decides, as the page draws them, for a report. */
 export async function metricCharts(folder: string, state: RunState): Promise<Chart[]> {
-  const words = { word: '', where: '', figures: [], notes: [] };
-  const rows = state.jobs.map((job) => jobRow(job, () => words, 0));
+  const rows = state.jobs.map((job) => jobRow(job, 0));
   const book = new CurveBook(folder);
   const charts: Chart[] = [];
   for (const metric of boardMetrics(state).slice(0, maxCharts)) {

@@ -10,6 +10,7 @@ import { explainJobs, jobDetail } from './job-detail.ts';
 import { type PageMaker, plainPage } from './page.ts';
 import { downloadHeaders, listResults, openResult } from './result-files.ts';
 import type { RunHub } from './run-hub.ts';
+import { readEnd } from './run-source.ts';
 
 /** More pages that follow a run at once are a mistake or an attack. */
 const maxStreams = 16;
@@ -108,7 +109,7 @@ async function sendLog(hub: RunHub, url: URL, response: ServerResponse): Promise
     sendText(response, 404, 'The job has no such attempt.');
     return;
   }
-  const part = await hub.source.readEnd(file, logBytes);
+  const part = await readEnd(path.join(hub.source.folder, file), logBytes);
   sendJson(response, { ...part, text: printableLines(part.text) });
 }
 

@@ -7,7 +7,7 @@ import { runFiles } from '@updraft/account/run-folder';
 import { endedBadly, type JobState, type RunState } from '@updraft/account/journal';
 import { boardOf } from './board.ts';
 import { CurveBook } from './curve-book.ts';
-import { jobRow, type DescribeJob } from './job-row.ts';
+import { jobRow } from './job-row.ts';
 import type { Board, BoardUpdate, BoardRow, MetricCurves } from './page-data.ts';
 import { actionOn, type RunSource } from './run-source.ts';
 
@@ -33,7 +33,6 @@ export interface MarkedChange extends BoardUpdate {
 export class RunHub {
   readonly source: RunSource;
   readonly #curves: CurveBook;
-  readonly #describe: DescribeJob;
   readonly #clock: Clock;
   readonly #rows = new Map<string, CachedRow>();
   readonly #listeners = new Set<() => void>();
@@ -45,10 +44,9 @@ export class RunHub {
   /** Why the run cannot be read now. */
   trouble: string | null = null;
 
-  constructor(source: RunSource, describe: DescribeJob, clock: Clock) {
+  constructor(source: RunSource, clock: Clock) {
     this.source = source;
     this.#curves = new CurveBook(source.folder);
-    this.#describe = describe;
     this.#clock = clock;
   }
 
@@ -114,7 +112,7 @@ export class RunHub {
   #updateJob(job: JobState, now: number): void {
     const known = this.#rows.get(job.id);
     if (known?.job === job && job.status !== 'running') return;
-    const row = jobRow(job, this.#describe, now);
+    const row = jobRow(job, now);
     const text = JSON.stringify(row);
     const version = known?.text === text ? known.version : this.#version;
     this.#rows.set(job.id, { job, row, text, version });

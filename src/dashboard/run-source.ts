@@ -13,8 +13,6 @@ export interface RunSource {
   follow(signal: AbortSignal): AsyncIterable<RunState>;
   /** Explains jobs by everything in the run's folder. */
   explain?: ((state: RunState, jobs: readonly JobState[]) => Promise<Explanation[]>) | undefined;
-  /** The end of a file, by its path in the run's folder. */
-  readEnd(file: string, maxBytes: number): Promise<LogPart>;
   /** The run as a command-line argument, quoted for a shell. */
   readonly argument: string;
   /** Stops jobs; an empty list means all. */

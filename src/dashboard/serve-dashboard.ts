@@ -3,7 +3,6 @@ import type { AddressInfo } from 'node:net';
 import type { Clock } from '@updraft/base';
 import { Fault } from '@updraft/account/fault';
 import { Gatekeeper, isLoopback } from './gatekeeper.ts';
-import type { DescribeJob } from './job-row.ts';
 import { pageMaker, plainPage } from './page.ts';
 import { handleRequest, keepAlive, sendHtml, sendText, type ServedRuns } from './routes.ts';
 import { RunHub } from './run-hub.ts';
@@ -11,7 +10,6 @@ import type { RunSource } from './run-source.ts';
 
 export interface DashboardOptions {
   runs: readonly RunSource[];
-  describe: DescribeJob;
   clock: Clock;
   version: string;
   /** Default: 0, any free port. */
@@ -29,7 +27,7 @@ export interface Dashboard {
 export async function serveDashboard(options: DashboardOptions): Promise<Dashboard> {
   const { clock, version, port = 0 } = options;
   const done = new AbortController();
-  const hubs = options.runs.map((run) => new RunHub(run, options.describe, clock));
+  const hubs = options.runs.map((run) => new RunHub(run, clock));
   const site: ServedRuns = { hubs, makePage: await pageMaker(), streams: new Set(), clock, version };
   const server = createServer();
   const address = await listen(server, port);

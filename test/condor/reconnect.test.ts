@@ -4,7 +4,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { systemClock } from '@updraft/base';
 import * as why from '../../src/cli/commands/why.ts';
-import { describeState } from '../../src/cli/run-view/describe-job.ts';
+import { describeState } from '../../src/run/describe-job.ts';
 import type { Explanation } from '@updraft/account/why';
 import { readRunState } from '../../src/run/run-states.ts';
 import { runCommand } from '../cli/run-command.ts';

@@ -14,7 +14,7 @@ import { openChromium } from '../browser/shared-chromium.ts';
 import { sweptRun } from '../cli/swept-run.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { imagenetRun, rememberedImagenet, type WrittenRun } from './imagenet-run.ts';
-import { folderRun, served, describeJob } from './served.ts';
+import { folderRun, served } from './served.ts';
 
 interface Opened {
   tab: Tab;
@@ -48,7 +48,7 @@ async function opened(t: TestContext, { width, height, message }: Wish = {}): Pr
 }
 
 const fileOf = (folder: string, state: RunState): Promise<string> =>
-  staticPage(folderRun(folder), state, { describe: describeJob, clock: systemClock, version: '0.0.0' });
+  staticPage(folderRun(folder), state, { clock: systemClock, version: '0.0.0' });
 
 for (const [device, width, height] of [
   ['a desktop', 1280, 900],

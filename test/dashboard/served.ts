@@ -1,19 +1,9 @@
 import path from 'node:path';
 import type { TestContext } from 'node:test';
 import { systemClock } from '@updraft/base';
-import { jobFigures, jobNotes, describeState, placeOf } from '../../src/cli/run-view/describe-job.ts';
-import type { JobDescription } from '../../src/dashboard/job-row.ts';
-import { readEnd, type RunSource } from '../../src/dashboard/run-source.ts';
+import type { RunSource } from '../../src/dashboard/run-source.ts';
 import { type Dashboard, serveDashboard } from '../../src/dashboard/serve-dashboard.ts';
-import { followRun, type JobState } from '@updraft/account/journal';
-
-/** A job in the words of the command line. */
-export const describeJob = (job: JobState, now: number): JobDescription => ({
-  word: describeState(job),
-  where: placeOf(job),
-  figures: jobFigures(job),
-  notes: jobNotes(job, now),
-});
+import { followRun } from '@updraft/account/journal';
 
 /** A local run; `stopped` and `retried` collect the jobs of these actions. */
 export const folderRun = (folder: string, stopped: string[][] = [], retried: string[][] = []): RunSource => ({
@@ -21,7 +11,6 @@ export const folderRun = (folder: string, stopped: string[][] = [], retried: str
   folder,
   argument: path.basename(folder),
   follow: (signal) => followRun(folder, { clock: systemClock, signal }),
-  readEnd: (file, maxBytes) => readEnd(path.join(folder, file), maxBytes),
   stop: (jobs) => {
     stopped.push(jobs);
     return Promise.resolve();
@@ -34,7 +23,7 @@ export const folderRun = (folder: string, stopped: string[][] = [], retried: str
 
 /** The dashboard of a run, closed after the test. */
 export async function served(t: TestContext, run: RunSource, clock = systemClock): Promise<Dashboard> {
-  const dashboard = await serveDashboard({ runs: [run], describe: describeJob, clock, version: '0.0.0' });
+  const dashboard = await serveDashboard({ runs: [run], clock, version: '0.0.0' });
   t.after(() => dashboard[Symbol.asyncDispose]());
   return dashboard;
 }

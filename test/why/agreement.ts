@@ -4,7 +4,7 @@ import { type JobHistory, LogFold } from '@updraft/account/history';
 import { siteOrMachine } from '@updraft/account/testing';
 import { fold, type JobState, type RunState } from '@updraft/account/journal';
 import { EventEntries } from '../../src/pool/condor/follow/event-log-source.ts';
-import { placeOf } from '../../src/cli/run-view/describe-job.ts';
+import { placeOf } from '../../src/run/describe-job.ts';
 
 /** What all commands must say alike about a job. */
 interface Account {

@@ -2,14 +2,12 @@ import { once } from 'node:events';
 import os from 'node:os';
 import path from 'node:path';
 import type { Command } from 'commander';
-import { printable, safeOutput, shellQuote } from '@updraft/base';
+import { safeOutput, shellQuote } from '@updraft/base';
 import { accessPointReason, machineFacts, openBrowser } from '../../dashboard/host.ts';
-import type { JobDescription } from '../../dashboard/job-row.ts';
 import { staticPage } from '../../dashboard/page.ts';
-import { readEnd, type RunSource } from '../../dashboard/run-source.ts';
+import type { RunSource } from '../../dashboard/run-source.ts';
 import { serveDashboard } from '../../dashboard/serve-dashboard.ts';
 import { Fault } from '@updraft/account/fault';
-import type { JobState } from '@updraft/account/journal';
 import { openPool } from '../../pool/open-pool.ts';
 import { requestStop, followRunStates, readRunState } from '../../run/run-states.ts';
 import { retryRun } from '../../run/rounds.ts';
@@ -18,7 +16,6 @@ import { type Cli, drawErr } from '../cli.ts';
 import { addHelp } from '../help.ts';
 import { findRun, type FoundRun } from '../find-run.ts';
 import { whileRefreshing } from '../run-view/current-state.ts';
-import { jobFigures, jobNotes, describeState, placeOf } from '../run-view/describe-job.ts';
 import { integerOption } from '../submit/options.ts';
 import { errWidth, nextCommands } from '../text/phrases.ts';
 import { explainRun } from '../why/explain-run.ts';
@@ -86,7 +83,6 @@ function localRun(cli: Cli, { folder, argument }: FoundRun): RunSource {
     argument,
     follow: (signal) => followRunStates(folder, { clock: cli.clock, signal }),
     explain: (state, jobs) => explainRun(folder, state, jobs, cli.clock.now()),
-    readEnd: (file, maxBytes) => readEnd(path.resolve(folder, file), maxBytes),
     async stop(jobs) {
       const state = await readRunState(folder);
       const stopping = await requestStop(folder, state, jobs, cli.clock);
@@ -100,18 +96,9 @@ function localRun(cli: Cli, { folder, argument }: FoundRun): RunSource {
   };
 }
 
-function describeJob(job: JobState, now: number): JobDescription {
-  return {
-    word: describeState(job),
-    where: printable(placeOf(job)),
-    figures: jobFigures(job),
-    notes: jobNotes(job, now),
-  };
-}
-
 async function serve(cli: Cli, runs: RunSource[], { port = 0, open }: Options): Promise<void> {
   const { clock, version, signal } = cli;
-  await using page = await serveDashboard({ runs, describe: describeJob, clock, version, port });
+  await using page = await serveDashboard({ runs, clock, version, port });
   cli.out(`${page.url}\n`);
   cli.err('The link works once, on this machine. Ctrl-C ends the dashboard; the run continues.\n');
   await using opened = new AsyncDisposableStack();
@@ -125,11 +112,7 @@ async function writeStatic(cli: Cli, runs: RunSource[], file: string): Promise<v
     throw new Fault('usage', '--static takes one run', { fix: 'write a file for each run' });
   const to = path.resolve(cli.cwd, file);
   const { clock, version } = cli;
-  const html = await staticPage(run, await readRunState(run.folder), {
-    describe: describeJob,
-    clock,
-    version,
-  });
+  const html = await staticPage(run, await readRunState(run.folder), { clock, version });
   await writeNamed(to, html);
   cli.out(`${to}\n`);
   nextCommands(cli, [[`scp ${shellQuote(`${os.hostname()}:${to}`)} .`, 'copy it to another machine']]);

@@ -7,7 +7,7 @@ import { addHelp } from '../help.ts';
 import { findRun } from '../find-run.ts';
 import { failureCommands } from '../run-view/after-failure.ts';
 import { currentState, printTrouble, printUnsupervised } from '../run-view/current-state.ts';
-import { jobListing } from '../run-view/describe-job.ts';
+import { jobListing } from '../../run/describe-job.ts';
 import { nextCommands, printPage } from '../text/phrases.ts';
 
 export function configure(command: Command, cli: Cli): void {

@@ -6,7 +6,7 @@ import { isOpen, type JobState, type RunState } from '@updraft/account/journal';
 import { openPool } from '../../pool/open-pool.ts';
 import type { Pool } from '../../pool/pool.ts';
 import { findJob, followRunStates, readRunState, requestStop } from '../../run/run-states.ts';
-import { describeState } from '../run-view/describe-job.ts';
+import { describeState } from '../../run/describe-job.ts';
 import type { Cli } from '../cli.ts';
 import { addHelp } from '../help.ts';
 import { findRun, runAndJobs } from '../find-run.ts';

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { printable, clip, pad } from '@updraft/base';
+import { printable, clip, pad, given } from '@updraft/base';
 import { asFault, Fault } from '@updraft/account/fault';
 import { jobLabel } from '@updraft/account/parameters';
 import type { JobState, RunState } from '@updraft/account/journal';
@@ -20,7 +20,7 @@ import {
   placeOf,
   jobListing,
   shareDone,
-} from './describe-job.ts';
+} from '../../run/describe-job.ts';
 import { styleText } from 'node:util';
 import { fitTable, type FittedTable } from '@updraft/view/tables';
 import { formatMillis } from '@updraft/view/format';
@@ -171,14 +171,14 @@ function textLine(job: JobState, at: number): string {
   const place = placeOf(job);
   const time = new Date(at).toISOString().slice(0, 19);
   const detail = [...jobFigures(job), ...jobNotes(job, at)].join(', ');
-  return [
+  return given(
     `${time}Z`,
     printable(jobLabel(job.id, job.name)),
-    ...(attempt === undefined ? [] : [`try ${attempt.number}`]),
+    attempt !== undefined && `try ${attempt.number}`,
     describeState(job),
-    ...(place === '' ? [] : [`at ${printable(place)}`]),
-    ...(detail === '' ? [] : [`(${detail})`]),
-  ].join(' ');
+    place !== '' && `at ${printable(place)}`,
+    detail !== '' && `(${detail})`,
+  ).join(' ');
 }
 
 /** Watches until the end and keeps the run going; leaving is not a failure of the run. */
@@ -280,12 +280,12 @@ export function liveView(state: RunState, frame: Frame): string[] {
 function heading(state: RunState, { columns, now, hint }: Frame): string[] {
   const from = state.createdAt === undefined ? now : Date.parse(state.createdAt);
   const to = state.endedAt === undefined ? now : Date.parse(state.endedAt);
-  const left = [
+  const left = given(
     printable(state.run),
     `pool ${printable(state.pool)}`,
     formatMillis(Math.max(0, to - from)),
-    ...(state.stopRequested && state.endedAt === undefined ? ['stopping'] : []),
-  ].join(' · ');
+    state.stopRequested && state.endedAt === undefined && 'stopping',
+  ).join(' · ');
   const right = state.endedAt === undefined ? hint : 'ended';
   return [clip(`${pad(clip(left, columns - right.length - 1), columns - right.length)}${right}`, columns)];
 }

@@ -6,6 +6,7 @@ import {
   memoryToRequest,
   printable,
   timeToRequest,
+  given,
 } from '@updraft/base';
 import type { FitColumn } from '@updraft/view/tables';
 import { byImportance } from '@updraft/base/training';
@@ -55,11 +56,11 @@ export function jobListing(
     ...{ title, rank, of, align: 'right' as const },
   });
   const fetchesOf = (job: JobState) => latestAttempt(job)?.agent?.fetches ?? [];
-  const columns: (FitColumn & { of: (job: JobState) => string })[] = [
+  const columns: (FitColumn & { of: (job: JobState) => string })[] = given(
     nameColumn(jobs),
     right('TRY', 4, (job) => String(latestAttempt(job)?.number ?? '')),
     { title: 'STATE', rank: 0, of: describeState },
-    ...(barOf === undefined ? [] : [{ title: '', of: barOf }]),
+    barOf !== undefined && { title: '', of: barOf },
     { title: 'WHERE', rank: 5, of: (job) => printable(placeOf(job)) },
     ...(barOf === undefined
       ? [
@@ -81,7 +82,7 @@ export function jobListing(
       rank: 1,
       of: (job) => (barOf === undefined ? jobNotes(job, now) : liveNotes(job, now)).join(', '),
     },
-  ];
+  );
   return { columns, rows: jobs.map((job) => columns.map(({ of }) => of(job))) };
 }
 
@@ -135,14 +136,14 @@ export function jobNotes(job: JobState, now: number): string[] {
   const stalled = stallNotes(attempt, now);
   // Without bytes, the time left at the pace so far would be wrong.
   const left = stalled.length === 0 ? estimate(attempt) : [];
-  return [
-    ...(job.stopRequested ? ['stopping'] : []),
+  return given(
+    job.stopRequested && 'stopping',
     ...(quiet === undefined ? left : [`no report for ${formatMillis(quiet)}`]),
     ...requestNotes(attempt.agent),
     ...idleNotes(attempt),
     ...stalled,
     ...(isMovingData(attempt) ? serverNotes(attempt) : resumeNotes(attempt)),
-  ];
+  );
 }
 
 function estimate(attempt: AttemptState): string[] {
@@ -154,20 +155,14 @@ function estimate(attempt: AttemptState): string[] {
 /** Which requests are too small, and what to write instead. */
 function requestNotes(agent: AgentState | undefined): string[] {
   const { time, memory } = agent?.short ?? {};
-  return [
-    ...(time === undefined
-      ? []
-      : [
-          `needs ${formatDuration(time.needed)}, limit ${formatDuration(time.asked)}: write time = ` +
-            `"${timeToRequest(time.needed)}"`,
-        ]),
-    ...(memory === undefined
-      ? []
-      : [
-          `uses ${formatSize(memory.needed)}, requested ${formatSize(memory.asked)}: write memory = ` +
-            `"${memoryToRequest(memory.needed)}"`,
-        ]),
-  ];
+  return given(
+    time !== undefined &&
+      `needs ${formatDuration(time.needed)}, limit ${formatDuration(time.asked)}: write time = ` +
+        `"${timeToRequest(time.needed)}"`,
+    memory !== undefined &&
+      `uses ${formatSize(memory.needed)}, requested ${formatSize(memory.asked)}: write memory = ` +
+        `"${memoryToRequest(memory.needed)}"`,
+  );
 }
 
 function idleNotes({ phase, agent }: AttemptState): string[] {
@@ -188,10 +183,11 @@ function stallNotes({ phase, agent, heardAt = Infinity }: AttemptState, now: num
   return quiet < stallMillis ? [] : [`no bytes for ${formatMillis(quiet)}`];
 }
 
-const resumeNotes = ({ agent }: AttemptState): string[] => [
-  ...(agent?.training?.rungs ?? []).slice(-1).map((last) => printable(describeRung(last))),
-  ...(agent?.resumed === undefined ? [] : [describeResume(agent.resumed)]),
-];
+const resumeNotes = ({ agent }: AttemptState): string[] =>
+  given(
+    ...(agent?.training?.rungs ?? []).slice(-1).map((last) => printable(describeRung(last))),
+    agent?.resumed !== undefined && describeResume(agent.resumed),
+  );
 
 function endNotes(job: JobState, attempt: AttemptState): string[] {
   const stopped = stoppedEarly(job);
@@ -219,10 +215,10 @@ function serverNotes({ agent }: AttemptState): string[] {
   const setbacks = fetches.flatMap((fetch) => fetch.setbacks);
   const last = setbacks.at(-1);
   const count = counted(setbacks.length, 'setback');
-  return [
+  return given(
     ...(current === undefined || current.server === '' ? [] : [printable(current.server)]),
-    ...(last === undefined ? [] : [`${count}, last ${last.fault.kind} at ${printable(last.server)}`]),
-  ];
+    last !== undefined && `${count}, last ${last.fault.kind} at ${printable(last.server)}`,
+  );
 }
 
 /** `85/170 MB`; each with its unit where they differ. */
@@ -239,17 +235,17 @@ function trainingFigures(training: TrainingState | undefined): string[] {
   if (training === undefined) return [];
   const { step, steps, loss, accuracy, metrics = {}, waited = 0 } = training;
   const epoch = formatEpoch(training);
-  return [
-    ...(epoch === '' ? [] : [`epoch ${epoch}`]),
+  return given(
+    epoch !== '' && `epoch ${epoch}`,
     ...(step === undefined || epoch !== '' ? [] : [`step ${step}${steps === undefined ? '' : `/${steps}`}`]),
-    ...(loss === undefined ? [] : [`loss ${formatLoss(loss)}`]),
-    ...(accuracy === undefined ? [] : [`acc ${(accuracy * 100).toFixed(1)} %`]),
+    loss !== undefined && `loss ${formatLoss(loss)}`,
+    accuracy !== undefined && `acc ${(accuracy * 100).toFixed(1)} %`,
     ...byImportance(Object.keys(metrics))
       .filter((name) => /^(?:val|test|eval)/i.test(name))
       .slice(0, 2)
       .map((name) => `${name} ${formatLoss(metrics[name] ?? NaN)}`),
     ...(waited < shownWaitSeconds ? [] : [`waited ${formatDuration(Math.round(waited))} for data`]),
-  ];
+  );
 }
 
 /** `3/5`, `3`, or nothing. */
