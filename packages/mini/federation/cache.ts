@@ -181,7 +181,7 @@ function asUpstreamError(error: unknown): never {
 /** A client says how long it waits for headers: the cache gives up a second earlier, but its fill continues. */
 async function inTime<T>({ context, request, path, signal }: Exchange, work: Promise<T>): Promise<T> {
   const reported = request.headers['x-pelican-timeout'];
-  const timeoutMs = typeof reported === 'string' ? goDurationMs(reported) : undefined;
+  const timeoutMs = typeof reported === 'string' ? durationMs(reported) : undefined;
   if (timeoutMs === undefined) return work;
   work.catch(() => undefined);
   const done = new AbortController();
@@ -198,12 +198,10 @@ async function inTime<T>({ context, request, path, signal }: Exchange, work: Pro
   }
 }
 
-/** Milliseconds of a Go duration such as `9.5s`, `1m30s` or `500ms`; undefined if malformed. */
-function goDurationMs(text: string): number | undefined {
-  if (!/^(\d+(\.\d+)?(ms|h|m|s))+$/.test(text)) return undefined;
-  const units: Record<string, number> = { h: 3_600_000, m: 60_000, s: 1000, ms: 1 };
-  const parts = [...text.matchAll(/([\d.]+)(ms|h|m|s)/g)];
-  return parts.reduce((sum, [, digits, unit]) => sum + Number(digits) * (units[unit ?? ''] ?? 0), 0);
+/** Milliseconds of a duration as clients send it: `9.5s`; undefined if malformed. */
+function durationMs(text: string): number | undefined {
+  const seconds = /^(\d+(?:\.\d+)?)s$/.exec(text)?.[1];
+  return seconds === undefined ? undefined : Number(seconds) * 1000;
 }
 
 /** Whole seconds. Rounded up in plain mode and for XRootD: an Age of 0 means a miss. */

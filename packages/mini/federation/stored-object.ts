@@ -1,4 +1,3 @@
-import { DigestThread } from './digest-thread.ts';
 import { type DigestName, Digester, isDigestName } from './digests.ts';
 
 /** An object on a server, open for reading. */
@@ -56,8 +55,6 @@ function facade(object: StoredObject): StoredObject {
 }
 
 const pieceBytes = 1 << 20;
-/** From this size on, a thread pays off. */
-const bigBytes = 8 << 20;
 
 /** The supported algorithms of a Want-Digest header such as `md5,crc32c;q=0.5,sha`. */
 export function wantedDigests(header: string | string[] | undefined): DigestName[] {
@@ -67,33 +64,13 @@ export function wantedDigests(header: string | string[] | undefined): DigestName
 
 /** Reads the complete object and returns the value of its Digest header. */
 export async function digestOf(object: StoredObject, algorithms: DigestName[]): Promise<string> {
-  return await (object.size > bigBytes ? digestOfBig : digestOfSmall)(object, algorithms);
-}
-
-async function digestOfSmall(object: StoredObject, algorithms: DigestName[]): Promise<string> {
   const digests = new Digester(algorithms);
   const buffer = Buffer.allocUnsafe(pieceBytes);
   for (let position = 0; position < object.size;) {
-    const length = await read(object, buffer, position);
+    const length = await object.read(buffer, position);
+    if (length === 0) throw new Error('the object ended early');
     digests.update(buffer.subarray(0, length));
     position += length;
   }
   return digests.value();
-}
-
-async function digestOfBig(object: StoredObject, algorithms: DigestName[]): Promise<string> {
-  await using thread = new DigestThread(algorithms, pieceBytes);
-  let buffer = new ArrayBuffer(pieceBytes);
-  for (let position = 0; position < object.size;) {
-    const length = await read(object, Buffer.from(buffer), position);
-    buffer = await thread.add({ buffer, length });
-    position += length;
-  }
-  return await thread.value();
-}
-
-async function read(object: StoredObject, buffer: Buffer, position: number): Promise<number> {
-  const length = await object.read(buffer, position);
-  if (length === 0) throw new Error('the object ended early');
-  return length;
 }
