@@ -18,3 +18,4 @@ export { searchCharts } from './report/search-report.ts';
 export { type SectionChoice, maxJobs, sections, timeSummary } from './report/sections.ts';
 export { readValid } from './report/validity.ts';
 export { remedyFor } from './report/verdict.ts';
+export { heightAt, meanLine, smoothed } from './statistics/line-values.ts';

@@ -1,5 +1,4 @@
 export { type DrawnLines, type Line, lineChart, pathOf } from './charts/line-chart.ts';
-export { meanLine, smoothed, heightAt } from './charts/line-values.ts';
 export { type ChartPart } from './charts/palette.ts';
 export { type BarRow, barChart, stacked, type Strip, stripChart } from './charts/row-chart.ts';
 export {

@@ -1,3 +1,4 @@
+import { meanLine, smoothed } from '@updraft/account/report';
 import { counted } from '@updraft/base';
 import type { CurveX, MetricCurves } from './page-data.ts';
 import { type Measured, directionOf } from './row-order.ts';
@@ -7,9 +8,7 @@ import {
   lineChart,
   linearScale,
   logScale,
-  meanLine,
   shortNumber,
-  smoothed,
   timeUnit,
 } from '@updraft/view/charts';
 

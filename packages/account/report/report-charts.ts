@@ -33,7 +33,7 @@ export function reportCharts(jobs: readonly JobHistory[], { rows }: Ledger, repo
     ...compute(sure),
     ...losses(wasteful),
     ...timeline(jobs, wasteful),
-    ...dotChart('sites', rates, 'rates', 'Input transfer rate per site', strips(sure, transferRate)),
+    ...dotChart('sites', rates, 'Input transfer rate per site', strips(sure, transferRate)),
     ...cacheRates(jobs),
     ...searchCharts(report),
   ];
@@ -44,8 +44,8 @@ function slotTimeChart({ slotSeconds, slotTotalSeconds }: LogReport): Chart[] {
   if (slotTotalSeconds === 0) return [];
   const bars = stacked(slotColumns.map((column) => [column, slotSeconds[column]]));
   const words = bars.map(({ part, from, to }) => `${formatSeconds(to - from)} ${columnParts[part].label}`);
-  const named = { id: 'whole', title, axis: 'on slots', description: words.join('; ') };
-  return [{ section: 'top', title, svg: barChart([{ name: 'all jobs', bars }], columnParts, named) }];
+  const plot = { axis: 'on slots', description: words.join('; ') };
+  return [{ section: 'top', title, svg: barChart([{ name: 'all jobs', bars }], columnParts, plot) }];
 }
 
 /** The jobs that lost most, without those too small to be visible beside the worst. */
@@ -63,7 +63,7 @@ function completions(rows: readonly JobRow[]): Chart[] {
     row.completionMillis === undefined ? [] : [{ name: rowLabel(row), value: row.completionMillis / 1000 }],
   );
   const found = values.length === 0 ? [] : [strip('all jobs', values)];
-  return dotChart('summary', times, 'completion', 'From first match to completion (one dot per job)', found);
+  return dotChart('summary', times, 'From first match to completion (one dot per job)', found);
 }
 
 /** A strip per site, with a value of each job's last attempt. */
@@ -82,7 +82,7 @@ function strips(jobs: readonly JobHistory[], value: (attempt: AttemptHistory) =>
 
 function compute(jobs: readonly JobHistory[]): Chart[] {
   const found = strips(jobs, (attempt) => [secondsOf(attempt, 'training')]);
-  return dotChart('sites', times, 'compute', 'Compute time per site (one dot per job)', found);
+  return dotChart('sites', times, 'Compute time per site (one dot per job)', found);
 }
 
 export function strip(name: string, values: Strip['values']): Strip {
@@ -97,8 +97,8 @@ const rates = {
   show: (value: number) => `${(value / 1e6).toFixed(1)} MB/s`,
 };
 
-function dotChart(section: string, of: typeof rates, id: string, title: string, found: Strip[]): Chart[] {
-  return found.length === 0 ? [] : [{ section, title, svg: stripChart(found, { id, title, ...of }) }];
+function dotChart(section: string, of: typeof rates, title: string, found: Strip[]): Chart[] {
+  return found.length === 0 ? [] : [{ section, title, svg: stripChart(found, of) }];
 }
 
 function cacheRates(jobs: readonly JobHistory[]): Chart[] {
@@ -115,7 +115,7 @@ function cacheRates(jobs: readonly JobHistory[]): Chart[] {
       values.map(({ job, bytes, seconds }) => ({ name: job, value: bytes / seconds })),
     ),
   );
-  return dotChart('caches', rates, 'cache-rates', 'Transfer rate per cache', found);
+  return dotChart('caches', rates, 'Transfer rate per cache', found);
 }
 
 function losses(wasteful: readonly JobRow[]): Chart[] {
@@ -125,9 +125,7 @@ function losses(wasteful: readonly JobRow[]): Chart[] {
     name: rowLabel(row),
     bars: stacked(lossColumns.map((column) => [column, row.millis[column] / 1000])),
   }));
-  return [
-    { section: 'waste', title, svg: barChart(bars, columnParts, { id: 'losses', title, axis: 'lost' }) },
-  ];
+  return [{ section: 'waste', title, svg: barChart(bars, columnParts, { axis: 'lost' }) }];
 }
 
 function timeline(jobs: readonly JobHistory[], wasteful: readonly JobRow[]): Chart[] {
@@ -140,8 +138,8 @@ function timeline(jobs: readonly JobHistory[], wasteful: readonly JobRow[]): Cha
   const description = shown
     .map((job) => `${historyLabel(job)}: ${counted(job.attempts.length, 'attempt')}, ${job.outcome}`)
     .join('; ');
-  const named = { id: 'timeline', title, description, axis: 'since the job was submitted' };
-  return [{ section: 'waste', title, svg: barChart(shown.map(timelineOf), columnParts, named) }];
+  const plot = { description, axis: 'since the job was submitted' };
+  return [{ section: 'waste', title, svg: barChart(shown.map(timelineOf), columnParts, plot) }];
 }
 
 /** From the job's first event; thin bars are waits. A tick at each start: consecutive attempts would look like one. */

@@ -83,10 +83,10 @@ export function searchCharts({ search }: Searched): Chart[] {
   const points = best.flatMap((one, at) => [one.slotSeconds, one.value, ends[at] ?? slotSeconds, one.value]);
   const values = best.map(({ value }) => value);
   const plot = {
-    ...{ id: 'best-so-far', title: `Best ${metric} so far`, description: best.map(bestSentence).join(' ') },
-    ...{ width: 720, height: 200, coloured: 1 },
+    ...{ description: best.map(bestSentence).join(' '), width: 720, height: 200, coloured: 1 },
     x: { scale: linearScale(0, slotSeconds, timeUnit(slotSeconds)), name: 'on slots' },
     y: { scale: linearScale(Math.min(...values), Math.max(...values)), name: metric },
   };
-  return [{ section: 'search', title: plot.title, svg: lineChart([{ id: 'best', points }], plot).svg }];
+  const { svg } = lineChart([{ id: 'best', points }], plot);
+  return [{ section: 'search', title: `Best ${metric} so far`, svg }];
 }

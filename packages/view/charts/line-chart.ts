@@ -17,9 +17,6 @@ export interface Line {
 }
 
 interface LinePlot {
-  /** If it has a title. */
-  id?: string;
-  title?: string;
   description: string;
   width: number;
   height: number;
@@ -41,7 +38,7 @@ const legendRow = 18;
 
 /** Lines over each other, with bands around them. */
 export function lineChart(all: readonly Line[], plot: LinePlot): DrawnLines {
-  const { width, x, y, coloured, hasLegend = false, ...named } = plot;
+  const { width, x, y, coloured, hasLegend = false, description } = plot;
   const front = all.slice(0, coloured);
   const legend = hasLegend ? legendOf(front, all.length - front.length) : [];
   const top = 28 + legend.length * legendRow;
@@ -64,7 +61,7 @@ export function lineChart(all: readonly Line[], plot: LinePlot): DrawnLines {
   });
   const rest = pixels.slice(coloured).map((line) => pathOf(line));
   const svg = picture(
-    { ...named, width, height },
+    { description, width, height },
     ...legend,
     horizontalAxis(x.scale, edges, x.name, false),
     verticalAxis(y.scale, edges, y.name),

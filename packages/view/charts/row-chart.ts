@@ -5,9 +5,6 @@ import { linearScale, type Scale, timeUnit, type Unit } from './scale.ts';
 import { dots, element, escapeMarkup, label, nameRoom, picture } from './svg.ts';
 
 interface RowPlot {
-  /** Unique on its page, if it has a title. */
-  id?: string;
-  title?: string;
   /** The name of the axis. */
   axis: string;
   description?: string;
@@ -21,7 +18,7 @@ function rowChart(
   names: readonly string[],
   scale: Scale,
   rowHeight: number,
-  { axis, description = '', width = 720, ...named }: RowPlot,
+  { axis, description = '', width = 720 }: RowPlot,
   draw: (row: number) => Drawing,
   { markup, height: top }: { markup: string; height: number },
 ): string {
@@ -34,7 +31,7 @@ function rowChart(
     return drawName(middle + 4, name) + draw(row)(middle, x);
   });
   return picture(
-    { ...named, description, width, height: edges.bottom + 44 },
+    { description, width, height: edges.bottom + 44 },
     markup,
     horizontalAxis(scale, edges, axis),
     ...rows,

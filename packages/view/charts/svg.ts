@@ -41,28 +41,18 @@ export function nameLabels(width: number, names: readonly string[]) {
 }
 
 interface Picture {
-  /** Unique on its page, if the picture has a title; else the page says what it is. */
-  id?: string;
-  title?: string;
-  /** For screen readers. */
+  /** For screen readers: what is drawn. The page says what it is about. */
   description: string;
   width: number;
   height: number;
 }
 
 /** Labelled for screen readers; takes its text colour from the page. */
-export function picture({ id, title, description, width, height }: Picture, ...content: string[]): string {
-  const size = { viewBox: `0 0 ${width} ${height}`, width, height, role: 'img' };
+export function picture({ description, width, height }: Picture, ...content: string[]): string {
+  const size = { viewBox: `0 0 ${width} ${height}`, width, height };
+  const named = { role: 'img', 'aria-label': description };
   const font = { 'font-family': 'system-ui, sans-serif', 'font-size': 12 };
-  const named =
-    id === undefined ? { 'aria-label': description } : { 'aria-labelledby': `${id}-title ${id}-text` };
-  return element(
-    'svg',
-    { xmlns: 'http://www.w3.org/2000/svg', ...size, ...named, ...font },
-    id === undefined ? '' : element('title', { id: `${id}-title` }, escapeMarkup(title ?? '')),
-    id === undefined ? '' : element('desc', { id: `${id}-text` }, escapeMarkup(description)),
-    ...content,
-  );
+  return element('svg', { xmlns: 'http://www.w3.org/2000/svg', ...size, ...named, ...font }, ...content);
 }
 
 interface Dot {

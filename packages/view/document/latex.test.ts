@@ -40,15 +40,6 @@ test('columns without any value are in no table for a paper', () => {
   assert.match(sectionsMarkdown('r', [section]), /\| site \| n \|\n\| --- \| --- \|\n\| a \| 1 \|/);
 });
 
-test('characters that pdfLaTeX cannot print are named, those of comments and accents are not', () => {
-  const latexOf = (cell: string) =>
-    sectionsLatex([
-      { id: 't', title: 't', columns: [{ title: 'x' }], rows: [[cell]], after: ['Kruskal–Wallis 中'] },
-    ]);
-  assert.doesNotMatch(latexOf('Größe ł ñ ą ð → 5 € “x” «y»'), /pdfLaTeX/);
-  assert.match(latexOf('α = 中 α ħ 🙂'), /^% pdfLaTeX lacks .*: α 中 ħ 🙂$/m);
-});
-
 test('a heading with line breaks or control characters stays one line of text', () => {
   const head = [{ title: '' }, { title: 'a\nb\t\u001b[31mc', align: 'right' as const }];
   const glyphs = { done: '', running: '', failed: '', idle: '' };

@@ -3,18 +3,8 @@ import { type Section, withoutEmptyColumns } from './document.ts';
 
 /** Tables for a paper, with the packages that it needs; sentences become comments. Without a final newline. */
 export function sectionsLatex(parts: readonly Section[]): string {
-  const tables = parts.map(sectionLatex);
-  const lacking = new Set(tables.join('\n').replaceAll(/^%.*/gm, '').match(unknownToPdf));
-  const note = '% pdfLaTeX lacks some characters; use XeLaTeX or LuaLaTeX, and a font that has them: ';
-  return [
-    '% \\usepackage[T1]{fontenc}\n% \\usepackage{booktabs}',
-    ...(lacking.size === 0 ? [] : [note + [...lacking].join(' ')]),
-    ...tables,
-  ].join('\n\n');
+  return ['% \\usepackage[T1]{fontenc}\n% \\usepackage{booktabs}', ...parts.map(sectionLatex)].join('\n\n');
 }
-
-/** With these packages only; found by trial. */
-const unknownToPdf = /[ĦħĸĿŀŉŦŧſ]|[^\p{ASCII}\u00a0-\u017f‘’“”•…€™→]/gu;
 
 function sectionLatex(section: Section): string {
   const { id, title, columns, rows, after = [] } = withoutEmptyColumns(section);

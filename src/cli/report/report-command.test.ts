@@ -153,9 +153,14 @@ test('the HTML page has every chart, is reproducible, and fetches nothing', asyn
   }
   const [html = '', again] = pages;
   assert.equal(html, again);
-  for (const id of ['whole', 'completion', 'compute', 'losses', 'timeline'])
-    assert.match(html, new RegExp(`aria-labelledby="${id}-title ${id}-text"`));
-  assert.equal(html.match(/role="img"/g)?.length, html.match(/<desc/g)?.length);
+  for (const title of [
+    'Where the time on slots went',
+    'Compute time per site',
+    'Slot time lost',
+    'Attempts over',
+  ])
+    assert.match(html, new RegExp(`<figcaption>${title}`));
+  assert.equal(html.match(/role="img" aria-label="[^"]/g)?.length, html.match(/<figure/g)?.length);
   assert.doesNotMatch(html, /<script[^>]|<link|<img|@import|url\(|(?:src|href)="(?!#)/);
 });
 

@@ -1,4 +1,5 @@
-import { type DrawnLines, element, pathOf, heightAt } from '@updraft/view/charts';
+import { heightAt } from '@updraft/account/report';
+import { type DrawnLines, element, pathOf } from '@updraft/view/charts';
 import { fromMarkup } from '@updraft/view/dom';
 
 /** Farther away, the pointer means no line. */

@@ -38,10 +38,9 @@ function valuesChart({ name, title, groups }: MeasuredGroups, by: string): FileC
   const max = values.reduce((most, value) => Math.max(most, value));
   // Metrics such as an accuracy between 0.91 and 0.93 would be one dot on an axis from 0.
   const from = min < 0 || (min > max / 2 && unit(max).name === '') ? min : 0;
-  const id = `strip-${slug(name)}`;
   const heading = `${title}, by ${by}`;
   const axis = title.toLowerCase();
-  const svg = stripChart(strips, { id, title: heading, axis, unit, show, from, max: maxStrips });
+  const svg = stripChart(strips, { axis, unit, show, from, max: maxStrips });
   return [{ file: `${slug(name)}.svg`, section: `measure-${name}`, title: heading, svg }];
 }
 
@@ -71,9 +70,8 @@ export function completionCurves(all: readonly GroupCurve[], axis: string): stri
       ticks: censoredSeconds.flatMap((time) => [time, shareAt(time)]),
     };
   });
-  const named = { id: 'completion-curves', title: 'Valid results over time' };
   return lineChart(lines, {
-    ...{ ...named, description: all.map(describeCurve).join('; '), width: 720, height: 310 },
+    ...{ description: all.map(describeCurve).join('; '), width: 720, height: 310 },
     x: { scale: linearScale(0, max, timeUnit(max), true), name: axis },
     y: { scale: linearScale(0, 1, { name: '%', size: 0.01 }, true), name: 'with a valid result' },
     ...{ coloured: maxCurves, hasLegend: true },
