@@ -188,7 +188,7 @@ function answerFor(answer: DirectorAnswer, from: string, to: string): DirectorAn
 }
 
 function serverUrls(headers: Record<string, string>): string[] {
-  const linked = parseLinkHeader(headers['link'] ?? '').map((link) => httpUrl(link.target));
+  const linked = linkTargets(headers['link'] ?? '').map(httpUrl);
   const named = linked.some((url) => url !== undefined) ? linked : [httpUrl(headers['location'])];
   return [...new Set(named.filter((url) => url !== undefined))];
 }
@@ -224,49 +224,15 @@ function pairs(header: string | undefined): Map<string, string[]> {
   return found;
 }
 
-interface Link {
-  target: string;
-  /** Names in lower case; a parameter without a value is the empty string. */
-  parameters: Record<string, string>;
-}
-
 /**
- * Reads a Link header (RFC 8288): targets may contain commas and semicolons, parameter values may be quoted. Skips what
- * it cannot parse. Sorted by `pri`, lowest first; links without one come last, in their order.
+ * The targets of a Link header (RFC 8288), which may contain commas and semicolons, as quoted values may. Sorted by
+ * `pri`, lowest first; those without one come last, in their order.
  */
-export function parseLinkHeader(header: string): Link[] {
-  const links: Link[] = [];
-  let at = 0;
-  while ((at = header.indexOf('<', at)) >= 0) {
-    const end = header.indexOf('>', at);
-    if (end < 0) break;
-    const target = header.slice(at + 1, end).trim();
-    const read = readParameters(header, end + 1);
-    links.push({ target, parameters: read.parameters });
-    at = read.end;
-  }
-  return links.sort((a, b) => priority(a) - priority(b));
-}
-
-const parameter = /\s*;\s*([^\s=;,"<>]*)\s*(?:=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;,"]*)))?/sy;
-
-function readParameters(header: string, from: number): { parameters: Record<string, string>; end: number } {
-  const parameters: Record<string, string> = {};
-  let end = from;
-  for (;;) {
-    parameter.lastIndex = end;
-    const match = parameter.exec(header);
-    if (match === null) return { parameters, end };
-    end = parameter.lastIndex;
-    const [, name = '', quoted, token] = match;
-    // The first of several parameters of one name counts (RFC 8288, 3.3).
-    if (name !== '') parameters[name.toLowerCase()] ??= quoted?.replace(/\\(.)/gs, '$1') ?? token ?? '';
-  }
-}
-
-function priority(link: Link): number {
-  const pri = Number.parseInt(link.parameters['pri'] ?? '', 10);
-  return Number.isNaN(pri) ? Number.MAX_SAFE_INTEGER : pri;
+export function linkTargets(header: string): string[] {
+  const links = [...header.matchAll(/<([^>]*)>((?:"(?:[^"\\]|\\.)*"|[^<"])*)/gs)];
+  const priority = ([, , rest = '']: RegExpExecArray): number =>
+    Number(/;\s*pri\s*=\s*"?(\d+)/i.exec(rest)?.[1] ?? Number.MAX_SAFE_INTEGER);
+  return links.sort((a, b) => priority(a) - priority(b)).map(([, target = '']) => target.trim());
 }
 
 /** A question to a director. */

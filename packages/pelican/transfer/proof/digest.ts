@@ -26,48 +26,30 @@ declare const WebAssembly: {
   Instance: new (module: object) => { exports: object };
 };
 
-interface LoopText {
-  /** The bytes that each iteration advances. */
-  step: number;
-  /** How many 128-bit locals the body has; they start at zero and are numbered from 2. Local 0 is `at`. */
-  vectors: number;
-  /** The instructions of one iteration, and those after the last. */
-  body: number[];
-  end?: number[];
-}
-
 const pageBytes = 1 << 16;
 
 /** The opcodes used here, by their names in the specification. */
 const op = {
   localGet: 0x20,
-  localSet: 0x21,
   i32Const: 0x41,
   v128Load: [0xfd, 0x00, 0],
   v128Store: [0xfd, 0x0b, 0],
   v128Xor: [0xfd, 0x51],
-  i16x8ExtendLow: [0xfd, 0x89, 0x01],
-  i16x8ExtendHigh: [0xfd, 0x8a, 0x01],
-  i16x8Add: [0xfd, 0x8e, 0x01],
-  i32x4Add: [0xfd, 0xae, 0x01],
-  i32x4AddPairs: [0xfd, 0x7f],
 };
 
-/** A number in WebAssembly's encoding (LEB128); the spare bit keeps a signed one positive. */
-function leb(value: number, isSigned = false): number[] {
+/** A number in WebAssembly's encoding (LEB128). */
+function leb(value: number): number[] {
   const bytes: number[] = [];
-  for (; value >= (isSigned ? 64 : 128); value >>>= 7) bytes.push((value & 127) | 128);
+  for (; value >= 128; value >>>= 7) bytes.push((value & 127) | 128);
   return [...bytes, value];
 }
 
-/** The compiled loop; undefined where the machine cannot run it (128-bit words under Bun need AVX). */
-function wasmLoop({ step, vectors, body, end = [] }: LoopText): WasmLoop | undefined {
-  const [i32, v128] = [0x7f, 0x7b];
-  const next = [op.localGet, 0, op.i32Const, ...leb(step, true), 0x6a /* add */, 0x22 /* tee */, 0];
+/** The loop with this body, compiled; undefined where the machine cannot run it (128-bit words under Bun need AVX). */
+function wasmLoop(body: readonly number[]): WasmLoop | undefined {
+  const i32 = 0x7f;
+  const next = [op.localGet, 0, op.i32Const, ...leb(step), 0x6a /* add */, 0x22 /* tee */, 0];
   const again = [op.localGet, 1, 0x49 /* less */, 0x0d /* br_if */, 0];
-  const loop = [0x03, 0x40, ...body, ...next, ...again, 0x0b];
-  const locals = vectors === 0 ? [0] : [1, vectors, v128];
-  const text = [...locals, ...loop, ...end, 0x0b];
+  const text = [0 /* locals */, 0x03, 0x40, ...body, ...next, ...again, 0x0b, 0x0b];
   const section = (id: number, bytes: number[]): number[] => [id, ...leb(bytes.length), ...bytes];
   const module = [
     ...[0, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
@@ -111,7 +93,7 @@ export function crcFolding(): WasmLoop | undefined {
     const sum = [...get(degree), ...[...terms, 0].flatMap((term) => [...get(term), ...op.v128Xor])];
     body.push(op.localGet, 0, ...sum, ...op.v128Store, ...leb((degree + word) * wordBytes));
   }
-  return wasmLoop({ step, vectors: 0, body });
+  return wasmLoop(body);
 }
 
 /** One page serves all digests: each keeps its own history. Undefined where 128-bit words are not supported. */
@@ -319,87 +301,23 @@ export function bestDigest(field: string | undefined): { algorithm: Algorithm; h
 }
 
 const modulus = 65521;
-const stepBytes = 64;
-/** The largest number of bytes for which no 16-bit lane overflows: each gets two bytes of every 16. */
+/** So many bytes keep the sums exact. */
 const blockBytes = 2048;
-/** Where a block's sums are stored: sixteen of 16 bits, one for each place in a word, then four of 32 bits. */
-const sumsAt = pageBytes - 48;
 
-/** Sums of a block: of the bytes by their place in the word, and of those sums before each word. */
-function summing(): WasmLoop | undefined {
-  const [low, high, before] = [2, 3, 4];
-  const get = (local: number): number[] => [op.localGet, local];
-  const add = (local: number, term: number[], how: number[]): number[] => [
-    ...get(local),
-    ...term,
-    ...how,
-    op.localSet,
-    local,
-  ];
-  const body = [0, 16, 32, 48].flatMap((offset) => {
-    const word = [op.localGet, 0, ...op.v128Load, offset];
-    return [
-      ...add(before, [...get(low), ...get(high), ...op.i16x8Add, ...op.i32x4AddPairs], op.i32x4Add),
-      ...add(low, [...word, ...op.i16x8ExtendLow], op.i16x8Add),
-      ...add(high, [...word, ...op.i16x8ExtendHigh], op.i16x8Add),
-    ];
-  });
-  const end = [low, high, before].flatMap((local, index) => [
-    ...[op.i32Const, ...leb(0, true), ...get(local), ...op.v128Store, ...leb(sumsAt + index * 16)],
-  ]);
-  return wasmLoop({ step: stepBytes, vectors: 3, body, end });
-}
-
-/** Undefined where 128-bit words are not supported. */
-let sharedSum: { sum: WasmLoop | undefined } | undefined;
-
+/** Few servers have nothing better: it is not worth instructions of its own. */
 export function adler32Hasher(): Hasher {
-  const { sum } = (sharedSum ??= { sum: summing() });
-  let state = { a: 1, b: 0 };
+  let [a, b] = [1, 0];
   return {
     update(chunk) {
-      const whole = sum === undefined ? 0 : chunk.length - (chunk.length % stepBytes);
-      if (sum !== undefined) state = byWords(sum, state, chunk.subarray(0, whole));
-      state = byBytes(state, chunk.subarray(whole));
+      for (let at = 0; at < chunk.length;) {
+        for (const end = Math.min(at + blockBytes, chunk.length); at < end; at++) {
+          a += chunk[at] ?? 0;
+          b += a;
+        }
+        a %= modulus;
+        b %= modulus;
+      }
     },
-    hex: () => (state.b * 65536 + state.a).toString(16).padStart(8, '0'),
+    hex: () => (b * 65536 + a).toString(16).padStart(8, '0'),
   };
-}
-
-interface State {
-  a: number;
-  b: number;
-}
-
-function byWords({ page, run }: WasmLoop, { a, b }: State, bytes: Uint8Array): State {
-  const places = new Uint16Array(page.buffer, sumsAt, 16);
-  const before = new Uint32Array(page.buffer, sumsAt + 32, 4);
-  for (let at = 0; at < bytes.length; at += blockBytes) {
-    const block = bytes.subarray(at, at + blockBytes);
-    page.set(block);
-    run(0, block.length);
-    b += block.length * a;
-    for (let lane = 0; lane < 4; lane++) b += 16 * (before[lane] ?? 0);
-    for (let place = 0; place < 16; place++) {
-      const sum = places[place] ?? 0;
-      a += sum;
-      b += (16 - place) * sum;
-    }
-    a %= modulus;
-    b %= modulus;
-  }
-  return { a, b };
-}
-
-/** In blocks short enough that the sums stay exact. */
-function byBytes({ a, b }: State, bytes: Uint8Array): State {
-  for (let at = 0; at < bytes.length; at += blockBytes) {
-    for (const byte of bytes.subarray(at, at + blockBytes)) {
-      a += byte;
-      b += a;
-    }
-    a %= modulus;
-    b %= modulus;
-  }
-  return { a, b };
 }
