@@ -9,9 +9,9 @@ export interface CacheOptions {
 }
 
 /** The options of commands that fetch objects of a federation. */
-export const cacheOptions = (command: Command, does = 'try this cache first'): Command =>
+export const cacheOptions = (command: Command): Command =>
   command
-    .option('--cache <host>', `${does} (repeatable)`, cacheName)
+    .option('--cache <host>', 'try this cache first (repeatable)', cacheName)
     .option('--avoid-cache <host>', 'never use this cache (repeatable)', cacheName);
 
 function cacheName(text: string, before: string[] = []): string[] {

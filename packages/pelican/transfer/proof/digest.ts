@@ -301,7 +301,7 @@ export function bestDigest(field: string | undefined): { algorithm: Algorithm; h
 }
 
 const modulus = 65521;
-/** So many bytes keep the sums exact. */
+/** The sums of this many bytes are exact. */
 const blockBytes = 2048;
 
 /** Few servers have nothing better: it is not worth instructions of its own. */
