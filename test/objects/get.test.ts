@@ -258,7 +258,7 @@ test('after the user stops it, what arrived is kept for the next time', async (t
   await harness.federation.trouble.clear();
   const again = await harness.updraft(['get', 'osdf:///demo/x']);
   assert.equal(again.exit, 0, again.err);
-  assert.match(again.out, /^x: 4 MB in .*; \d.*MB of it from an earlier download; from /);
+  assert.match(again.out, /^x: 4 MB in .*; \d.*B of it from an earlier download; from /);
   assert.deepEqual(await readFile(harness.at('x')), bytes);
 });
 
