@@ -119,7 +119,7 @@ async function check(t: TestContext, run: string, { jobs }: RunState): Promise<v
       if (alone !== undefined && alone[rung] !== table.get(job.id)) differing += 1;
     }
     for (const { seen, better, goesOn, rung } of reports)
-      assert.equal(goesOn, rung === budgets.length || seen < eta || better < Math.floor(seen / eta), job.id);
+      assert.equal(goesOn, rung === budgets.length || better < Math.max(1, Math.floor(seen / eta)), job.id);
     const stop = stoppedEarly(job);
     assert.equal(
       stop === undefined,

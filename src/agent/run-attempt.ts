@@ -225,7 +225,9 @@ async function startFresh(soFar: AttemptSoFar, base: Attempt): Promise<ReadyAtte
   await abortIfTooManyJobsFailed(order, shared);
   const tests = (soFar.tests = new SelfTests(base));
   const equipped = await setUpEnvironment(tests.attempt);
-  const code = await prepare(equipped);
+  equipped.context.signal.throwIfAborted();
+  await checkResultsFolder(order);
+  const code = await stageFiles(equipped);
   if (await returnKept(equipped, code)) return undefined;
   soFar.software = await SoftwareCheck.start(equipped, tests);
   await shareCheckpoint(equipped);
@@ -264,13 +266,6 @@ async function resume(soFar: AttemptSoFar, base: Attempt, paused: Paused): Promi
   // Shards on demand are there as they were, and more may be asked for.
   soFar.arriving = await startArrivingData(equipped, Promise.resolve(), base.order.data.filter(isOnDemand));
   return { equipped, attempt: soFar.arriving.attempt, before, code };
-}
-
-/** Returns the version of the code. */
-async function prepare(attempt: Attempt): Promise<string> {
-  attempt.context.signal.throwIfAborted();
-  await checkResultsFolder(attempt.order);
-  return await stageFiles(attempt);
 }
 
 /** Returns the results only if they are valid. */

@@ -32,15 +32,17 @@ export interface RungVerdict {
 }
 
 /**
- * Whether a trial goes on from a rung: if it is among the best `seen / eta` there, or equal to one of them. With fewer
- * than `eta` results it does: no trial stops for want of news.
+ * Whether a trial goes on from a rung: if it is among the best `seen / eta` there, or equal to one of them. The best
+ * always does: no trial stops for want of news.
  */
 export function judge(value: number, others: readonly number[], { eta, isLowerBetter }: Rungs): RungVerdict {
-  const isBetter = (one: number): boolean =>
-    Number.isNaN(value) ? !Number.isNaN(one) : isLowerBetter ? one < value : one > value;
-  const [seen, better] = [others.length + 1, others.filter(isBetter).length];
-  return { goesOn: seen < eta || better < Math.floor(seen / eta), seen, better };
+  const rank = (one: number): number => (Number.isNaN(one) ? -Infinity : isLowerBetter ? -one : one);
+  const seen = others.length + 1;
+  const better = others.filter((one) => rank(one) > rank(value)).length;
+  return { goesOn: better < kept(seen, eta), seen, better };
 }
+
+const kept = (seen: number, eta: number): number => Math.max(1, Math.floor(seen / eta));
 
 /** One result for each trial: that of its first attempt that reported, whatever the order of the notes. */
 export function mergeResults(results: readonly RungResult[]): Map<string, number> {
@@ -69,8 +71,8 @@ export function expectedTrials(trials: number, { budgets, eta, until }: Rungs): 
   for (let rung = 1; rung < budgets.length; rung++) {
     const before = Math.round(reached.at(-1) ?? 0);
     let on = 0;
-    for (let n = 1; n <= before; n++) on += n < eta ? 1 : Math.floor(n / eta) / n;
-    reached.push(until === undefined || before < eta ? on : Math.floor(before / eta));
+    for (let n = 1; n <= before; n++) on += kept(n, eta) / n;
+    reached.push(until === undefined ? on : kept(before, eta));
   }
   return reached;
 }

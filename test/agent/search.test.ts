@@ -44,7 +44,7 @@ const notesIn = (harness: AgentHarness, folder: string): Promise<string[]> =>
 test('a trial that is not among the best third of its rung leaves, as a success without its outputs', async (t) => {
   const harness = await AgentHarness.open(t);
   const notesFolder = await others(harness, {
-    'rung-1': ['0001_1_0.5'],
+    'rung-1': ['0001_1_0.05'],
     'rung-2': ['0001_1_0.9', '0002_1_0.8'],
   });
   const { exit, stderr } = await harness.run({ train: trial(3), rungs, notesFolder });
@@ -54,11 +54,11 @@ test('a trial that is not among the best third of its rung leaves, as a success 
       .entries('rung')
       .map(({ rung, at, value, seen, better, goesOn }) => [rung, at, value, seen, better, goesOn]),
     [
-      [1, 1, 0.1, 2, 1, true],
+      [1, 1, 0.1, 2, 0, true],
       [2, 3, 0.3, 3, 2, false],
     ],
   );
-  assert.deepEqual(await notesIn(harness, 'rung-1'), ['0000_1_0.1', '0001_1_0.5']);
+  assert.deepEqual(await notesIn(harness, 'rung-1'), ['0000_1_0.1', '0001_1_0.05']);
   assert.deepEqual(await notesIn(harness, 'rung-2'), ['0000_1_0.3', '0001_1_0.9', '0002_1_0.8']);
   assert.deepEqual(await notesIn(harness, 'stopped-early'), ['0000']);
   assert.equal(harness.entries('agent-ended')[0]?.outcome, 'success');
@@ -100,7 +100,7 @@ test('an output that is there already is returned with a trial that was stopped 
 test('the next attempt of a trial that lost its slot while it was stopped stops there, and reports nothing', async (t) => {
   const harness = await AgentHarness.open(t);
   const notesFolder = await others(harness, {
-    'rung-1': ['0001_1_0.5'],
+    'rung-1': ['0001_1_0.05'],
     'rung-2': ['0001_1_0.9', '0002_1_0.8'],
   });
   assert.equal((await harness.run({ train: trial(3), rungs, notesFolder })).exit, 0);
@@ -112,14 +112,14 @@ test('the next attempt of a trial that lost its slot while it was stopped stops 
 
 test('a rung that an earlier attempt has reported is not reported again', async (t) => {
   const harness = await AgentHarness.open(t);
-  const earlier = { 'rung-1': ['0000_1_0.1', '0001_1_0.5'], 'rung-2': ['0000_1_0.3'] };
+  const earlier = { 'rung-1': ['0000_1_0.1', '0001_1_0.05'], 'rung-2': ['0000_1_0.3'] };
   const notesFolder = await others(harness, earlier);
   assert.equal((await harness.run({ attempt: 2, train: trial(-1), rungs, notesFolder })).exit, 0);
   assert.deepEqual(
     harness.entries('rung', 2).map(({ rung, goesOn }) => [rung, goesOn]),
     [[3, true]],
   );
-  assert.deepEqual(await notesIn(harness, 'rung-1'), ['0000_1_0.1', '0001_1_0.5']);
+  assert.deepEqual(await notesIn(harness, 'rung-1'), ['0000_1_0.1', '0001_1_0.05']);
   assert.equal(harness.result('model.pt'), '4\n');
 });
 

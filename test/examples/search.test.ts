@@ -14,5 +14,5 @@ test('a search: the commands in its README stop the worse trials early', async (
   assert.equal(state.tally.success, 9);
   const stopped = state.jobs.flatMap((job) => stoppedEarly(job) ?? []);
   assert.ok(stopped.length > 0 && stopped.length < 9, `${stopped.length} were stopped`);
-  for (const { seen, better } of stopped) assert.ok(seen >= 3 && better >= Math.floor(seen / 3));
+  for (const { seen, better } of stopped) assert.ok(better >= Math.max(1, Math.floor(seen / 3)));
 });

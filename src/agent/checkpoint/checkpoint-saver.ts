@@ -111,9 +111,8 @@ export class CheckpointSaver {
   /** Keeps the training's folder after a pause in the same sandbox. */
   async resume(standstills: number): Promise<void> {
     this.standstills = standstills;
-    const latest = (await this.#store.generations()).find(isIntact);
-    this.#latest = latest?.record;
-    this.#began = latest?.record.began;
+    this.#latest = (await this.#store.generations()).find(isIntact)?.record;
+    this.#began = this.#latest?.began;
   }
 
   /** The training is about to start, for the first time or again. */
@@ -272,7 +271,8 @@ export class CheckpointSaver {
       this.#latest = saved;
       const { sha256, files, position } = saved;
       this.#savedMs = context.clock.monotonic();
-      this.#nextPollMs = this.#savedMs + pauseAfter(this.#savedMs - began, checkpointBytes(saved));
+      // The first poll after it only notices what is new.
+      this.#nextPollMs = this.#savedMs - pollMs + pauseAfter(this.#savedMs - began, checkpointBytes(saved));
       const seconds = (this.#savedMs - began) / 1000;
       const figures = { files: files.length, bytes: checkpointBytes(saved), sha256, seconds };
       record({ kind: 'checkpoint-saved', ...figures, ...positionIn(position) });

@@ -112,7 +112,7 @@ test('who went on is judged again with what is reported since, once in the time 
     [1, 0.5, 1, true],
     [1, 0.5, 3, false],
   ]);
-  assert.deepEqual([watch.isStopped, names.has('stopped-early/0000')], [true, true]);
+  assert.deepEqual([watch.stop.aborted, names.has('stopped-early/0000')], [true, true]);
 });
 
 test('whose own note was lost is not judged again, nor is anyone after the last rung', async () => {
@@ -126,6 +126,6 @@ test('whose own note was lost is not judged again, nor is anyone after the last 
   ended.names.add('rung-3/0001_1_0.6').add('rung-3/0002_1_0.6');
   ended.watch.onProgress(at(10, 0.1));
   await ended.watch.settled;
-  assert.deepEqual([lost.found, lost.watch.isStopped], [[], false]);
-  assert.deepEqual([ended.found, ended.watch.isStopped], [[[9, 0.1, 1, true]], false]);
+  assert.deepEqual([lost.found, lost.watch.stop.aborted], [[], false]);
+  assert.deepEqual([ended.found, ended.watch.stop.aborted], [[[9, 0.1, 1, true]], false]);
 });

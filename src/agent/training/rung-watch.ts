@@ -17,8 +17,9 @@ export class RungWatch {
   #next = 0;
   /** Whether all that was reported is judged. */
   settled: Promise<void>;
-  /** The trial ends here: its training is to leave. */
-  isStopped = false;
+  readonly #stop = new AbortController();
+  /** Aborted when the trial ends here: its training is to leave. */
+  readonly stop = this.#stop.signal;
 
   /** `isFresh`: the training starts from scratch, and has passed no rung before. */
   constructor(attempt: Attempt, rungs: Rungs, isFresh: boolean) {
@@ -28,7 +29,7 @@ export class RungWatch {
     const { shared, order } = attempt;
     // An earlier attempt may have decided, and lost its slot before it could end.
     this.settled = shared.list(isFresh ? '' : noteFolders.stopped).then((names) => {
-      this.isStopped = rungs.eta > 1 && names.includes(order.job.id);
+      if (rungs.eta > 1 && names.includes(order.job.id)) this.#stop.abort();
     });
   }
 
@@ -50,7 +51,7 @@ export class RungWatch {
       .then(() => this.#judge(past, own))
       .catch(() => undefined)
       // Only a later round can judge it, whatever it has reported.
-      .then(() => void (this.isStopped ||= until < budgets.length && past === until - 1));
+      .then(() => void (until < budgets.length && past === until - 1 && this.#stop.abort()));
   }
 
   /** A report without a step is of a whole epoch. */
@@ -71,18 +72,18 @@ export class RungWatch {
       mergeResults(until === undefined ? (await shared.list(folder)).flatMap(parseNoteName) : []);
     const first = (await table()).get(trial);
     const own = first ?? value;
-    if (this.isStopped || own === undefined) return;
+    if (this.stop.aborted || own === undefined) return;
     const note = noteName({ trial, attempt: order.attempt, value: own });
     const isHeard = (first ?? until) !== undefined || (await shared.put(`${folder}/${note}`, note));
     const others = await table();
     others.delete(trial);
     const verdict = judge(own, [...others.values()], this.#rungs);
     const goesOn = verdict.goesOn || rung === budgets.length - 1;
-    const place = { rung: rung + 1, at: budgets[rung] ?? 0, ...verdict, goesOn };
+    const place = { ...verdict, goesOn, rung: rung + 1, at: budgets[rung] ?? 0 };
     if (first === undefined || !goesOn)
       record({ kind: 'rung', metric, value: own, unit, ...place, ...(!isHeard && { unheard: true }) });
     if (goesOn) return;
     await shared.put(`${noteFolders.stopped}/${trial}`, `${rung + 1}`);
-    this.isStopped = true;
+    this.#stop.abort();
   }
 }

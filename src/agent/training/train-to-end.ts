@@ -42,7 +42,7 @@ export async function trainToEnd(
       },
     );
     if (trained === undefined) return 'paused';
-    if (trained.isStopped) return 'stopped-early';
+    if (trained.asked && rungs?.stop.aborted) return 'stopped-early';
     // It may have been about to end when it was asked; one that our own signal killed has not ended.
     const hasEnded = !wantsRestart(trained) || (trained.status === 0 && (await isDone()));
     if (saver === undefined || hasEnded) return trained;
@@ -85,22 +85,16 @@ async function trainOnce(watches: Watches, saveRequestMs: number): Promise<Train
     try {
       // Even a finished trial may go on, with a larger budget.
       if (isOver && trained?.status === 0 && rungs === undefined) await saver?.stop();
-      else if (saver !== undefined)
-        await save(attempt, saver, trained?.isStopped === true || (isOver && !isTimeUp(attempt)));
+      else if (saver !== undefined) {
+        attempt.record({ kind: 'phase', phase: 'saving' });
+        const { signal, done } = withGrace(attempt.context);
+        const isLast = rungs?.stop.aborted || (isOver && !isTimeUp(attempt));
+        await saver.saveLast(signal, isLast).finally(done);
+      }
     } finally {
       await watch?.finished;
       await rungs?.settled;
     }
-  }
-}
-
-async function save(attempt: Attempt, saver: CheckpointSaver, isLast: boolean): Promise<void> {
-  attempt.record({ kind: 'phase', phase: 'saving' });
-  const grace = withGrace(attempt.context);
-  try {
-    await saver.saveLast(grace.signal, isLast);
-  } finally {
-    grace.done();
   }
 }
 
@@ -119,11 +113,13 @@ function nothingSaved({ order }: Attempt, { hasNew }: CheckpointSaver): Fault {
 }
 
 const pollMs = 500;
+/** Where a report may be the last. */
+const trialMs = 100;
 /** How long a training may take to save and exit when there is no hurry. */
 const saveTimeoutMs = 300_000;
 
 /** How a training ended, and whether it was asked to: so that its checkpoint can leave the machine, or for good. */
-type Trained = CommandEnd & { asked: boolean; isStopped: boolean };
+type Trained = CommandEnd & { asked: boolean };
 
 /** A training, and what observes it. */
 interface Watches {
@@ -155,17 +151,18 @@ async function train(
 
   const over = new AbortController();
   void shell.ended.then(() => over.abort());
-  const wake = AbortSignal.any([over.signal, context.signal]);
+  const { stop = over.signal } = rungs ?? {};
+  const wake = AbortSignal.any([over.signal, context.signal, stop]);
   let fault: Fault | undefined;
   let asked = false;
   while (!over.signal.aborted && fault === undefined && !asked) {
-    await context.clock.sleep(pollMs, wake).catch(() => undefined);
+    await context.clock.sleep(rungs === undefined ? pollMs : trialMs, wake).catch(() => undefined);
     memory.poll(...pids);
     disks.poll();
     watch.poll();
     saver?.poll();
     fault = context.signal.aborted ? (context.signal.reason as Fault) : watch.verdict(memory.residentBytes);
-    if (fault === undefined) asked = rungs?.isStopped === true || saver?.isDue(saveRequestMs) === true;
+    if (fault === undefined) asked = stop.aborted || saver?.isDue(saveRequestMs) === true;
   }
   asked &&= !over.signal.aborted;
   if (asked) await requestSave(shell, context, saveTimeoutMs);
@@ -185,5 +182,5 @@ async function train(
   record({ kind: 'training-ended', ...end });
   if (endedEarlyBy !== undefined) throw endedEarlyBy;
   // Of another node, its own.
-  return { ...readings, ...ended, asked, isStopped: asked && rungs?.isStopped === true };
+  return { ...readings, ...ended, asked };
 }

@@ -78,7 +78,7 @@ test('plan says whether a search decides by notes or in rounds, what that costs,
     /\s+/g,
     ' ',
   );
-  assert.match(notes, /about 206 epochs are expected, 13 % of the 1620 of all trials in full/);
+  assert.match(notes, /about 193 epochs are expected, 12 % of the 1620 of all trials in full/);
   assert.match(notes, /each trial decides at its rung/);
   assert.match(notes, /in slot hours: once a run of this name/);
   const rounds = (await runCommand(plan, ['--set', 'run.profile=silent'], { cwd, env })).out.replaceAll(

@@ -147,8 +147,7 @@ function searchLines({ jobs, spec, epochTime }: Plan): string[] {
     ...(unit === 'epochs' ? hourLines({ most, expected }, epochTime) : []),
     ...(until === undefined
       ? [
-          `each trial decides at its rung by what the others have reported there: of ${eta}, the best goes on; one ` +
-            'that hears of fewer, or of nobody, goes on',
+          `each trial decides at its rung by what the others have reported there: of ${eta} or fewer, the best goes on`,
         ]
       : roundLines(spec, reached)),
   ];
