@@ -97,6 +97,16 @@ test('an output that is there already is returned with a trial that was stopped 
   assert.equal(harness.result('model.pt'), '1\n');
 });
 
+test('a trial that cannot be asked to leave may save what it has reported', async (t) => {
+  const harness = await AgentHarness.open(t);
+  const notesFolder = await others(harness, { 'rung-1': ['0001_1_0.5'] });
+  const isDecided = `[ -e '${notesFolder}/stopped-early/0000' ]`;
+  const command = `echo "epoch 1 val_accuracy 0.1"; until ${isDecided}; do sleep 0.01; done; echo 1 > ckpt/n; exec sleep 60`;
+  const train = { command, checkpoint: 'ckpt' };
+  assert.equal((await harness.run({ train, rungs, notesFolder })).exit, 0);
+  assert.deepEqual(harness.checkpoint(), { n: '1\n' });
+});
+
 test('the next attempt of a trial that lost its slot while it was stopped stops there, and reports nothing', async (t) => {
   const harness = await AgentHarness.open(t);
   const notesFolder = await others(harness, {

@@ -230,13 +230,17 @@ export class CheckpointSaver {
    * starting, and could only start over, unless it handles SIGTERM by now.
    */
   isDue(everyMs: number): boolean {
-    const { scratch, context } = this.#attempt;
-    const now = context.clock.monotonic();
+    const now = this.#attempt.context.clock.monotonic();
     const due = this.#startedMs + everyMs;
     if (now < due || this.#saving !== undefined) return false;
-    if (!this.hasNew && !this.#hasReported)
-      return wouldSurviveTerm(attemptProcesses(scratch.root).filter((pid) => pid !== context.pid));
+    if (!this.hasNew && !this.#hasReported) return this.canBeAsked();
     return this.#savedMs === undefined || this.#savedMs >= due || now >= due + everyMs;
+  }
+
+  /** Whether the training would survive the request to save and leave. */
+  canBeAsked(): boolean {
+    const { scratch, context } = this.#attempt;
+    return wouldSurviveTerm(attemptProcesses(scratch.root).filter((pid) => pid !== context.pid));
   }
 
   /** The job has a valid result: nothing will resume from here. */

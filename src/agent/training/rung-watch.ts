@@ -50,8 +50,10 @@ export class RungWatch {
     this.settled = this.settled
       .then(() => this.#judge(past, own))
       .catch(() => undefined)
-      // Only a later round can judge it, whatever it has reported.
-      .then(() => void (until < budgets.length && past === until - 1 && this.#stop.abort()));
+      .then(() => {
+        // Only a later round can judge it, whatever it has reported.
+        if (until < budgets.length && past === until - 1) this.#stop.abort();
+      });
   }
 
   /** A report without a step is of a whole epoch. */

@@ -115,6 +115,8 @@ function nothingSaved({ order }: Attempt, { hasNew }: CheckpointSaver): Fault {
 const pollMs = 500;
 /** Where a report may be the last. */
 const trialMs = 100;
+/** For a training that cannot be asked to save: it may be saving what it has just reported. */
+const ownSaveMs = 2000;
 /** How long a training may take to save and exit when there is no hurry. */
 const saveTimeoutMs = 300_000;
 
@@ -152,7 +154,8 @@ async function train(
   const over = new AbortController();
   void shell.ended.then(() => over.abort());
   const { stop = over.signal } = rungs ?? {};
-  const wake = AbortSignal.any([over.signal, context.signal, stop]);
+  const ending = AbortSignal.any([over.signal, context.signal]);
+  const wake = AbortSignal.any([ending, stop]);
   let fault: Fault | undefined;
   let asked = false;
   while (!over.signal.aborted && fault === undefined && !asked) {
@@ -164,6 +167,8 @@ async function train(
     fault = context.signal.aborted ? (context.signal.reason as Fault) : watch.verdict(memory.residentBytes);
     if (fault === undefined) asked = stop.aborted || saver?.isDue(saveRequestMs) === true;
   }
+  if (asked && stop.aborted && saver?.canBeAsked() === false)
+    await context.clock.sleep(ownSaveMs, ending).catch(() => undefined);
   asked &&= !over.signal.aborted;
   if (asked) await requestSave(shell, context, saveTimeoutMs);
   if (asked && context.signal.aborted) fault = context.signal.reason as Fault;
