@@ -332,7 +332,7 @@ function checkNumber(file: FileProblems, matrix: Matrix): boolean {
 
 function checkNames(file: FileProblems, matrix: Matrix, hasRepeat: boolean): void {
   const variables = new Map<string, string>();
-  for (const { name, at } of placesOfNames(matrix)) {
+  for (const { name, at } of placesOfNames(file, matrix)) {
     const variable = parameterVariable(name);
     const same = variables.get(variable);
     const reserved = isReserved(name)
@@ -348,10 +348,11 @@ function checkNames(file: FileProblems, matrix: Matrix, hasRepeat: boolean): voi
 }
 
 /** Every parameter, and the key that introduces it. */
-const placesOfNames = (matrix: Matrix): { name: string; at: KeyPath }[] =>
+const placesOfNames = (file: FileProblems, matrix: Matrix): { name: string; at: KeyPath }[] =>
   Object.entries(matrix).flatMap(([group, entries]) =>
     parametersOf(group, entries).map((name) => {
       const first = entries.findIndex((entry) => isGroupEntry(entry) && Object.hasOwn(entry, name));
+      if (file.has('search', 'ranges', name)) return { name, at: ['search', 'ranges', name] };
       return { name, at: ['run', 'matrix', group, ...(first < 0 ? [] : [first, name])] };
     }),
   );

@@ -112,6 +112,19 @@ const refused: [search: string, problem: RegExp, run?: string][] = [
   ],
   ['trials = 3\nranges = { lr = { int = [1, 2.5] }, layers = [1] }\n', /ranges\.lr: is no range/],
   ['trials = 3\nranges = { lr = {}, layers = [1] }\n', /ranges\.lr: is no range/],
+  // Nothing else is wrong with them.
+  [
+    'trials = 3\nranges = { lr = { int = [1, 1] }, layers = [1] }\n',
+    /^search\.ranges\.lr: is no range[^\n]*$/,
+  ],
+  [
+    'trials = 3\nranges = { lr = { log = [1e-300, 1e300] }, layers = [1] }\n',
+    /^search\.ranges\.lr: is no range[^\n]*$/,
+  ],
+  [
+    'trials = 1\nranges = { lr = [1], layers = [1], index = [1] }\n',
+    /^search\.ranges\.index: this name is reserved/,
+  ],
   [
     'trials = 3\nranges = { lr = 3, layers = [1] }\n',
     /ranges\.lr: is 3; expected a list of values, or one of/,

@@ -194,6 +194,8 @@ export function checkSearch(
     const problem = rangeProblem(range);
     if (problem !== undefined) say(problem, 'ranges', name);
   }
+  // What is no range has no size.
+  if (Object.values(ranges).some(rangeProblem)) return;
   const size = spaceSize(ranges);
   const [open] = Object.entries(ranges).find(([, one]) => spaceSize({ one }) === Infinity) ?? [];
   if (method === 'grid' && open !== undefined)
@@ -220,7 +222,8 @@ function rangeProblem(range: Search['ranges'][string]): string | undefined {
   if (high > low && high - low < 1e-10 * Math.max(-low, high))
     return `has ends that differ by ${high - low} only; expected a wider range`;
   const isWhole = kind !== 'int' || [low, high].every(Number.isSafeInteger);
-  return low < high && Number.isFinite(high - low) && isWhole && others.length === 0
+  const isFinite = Number.isFinite(kind === 'log' ? high / low : high - low);
+  return low < high && isFinite && isWhole && others.length === 0
     ? undefined
     : `is no range; expected ${rangeForms}`;
 }

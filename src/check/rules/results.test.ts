@@ -4,6 +4,7 @@ import { makeCode, someFacts } from '../../../test/check/facts.ts';
 import { applyRules } from '@updraft/base';
 import type { PlanLimits } from '../facts.ts';
 import { resultRules, scriptFindings, timeRules } from './results.ts';
+import { parameterRules } from './scripts.ts';
 
 const ospool: PlanLimits = {
   title: 'the OSPool',
@@ -82,6 +83,18 @@ test('a metric of a search that nothing mentions is named, with the line to writ
   for (const code of ['print("epoch", e, "val_acc", a)', 'print(f"Val: {a}")', 'import updraft'])
     assert.deepEqual(said(code), [], code);
   assert.match(said('print("epoch", e, loss)').join(), /^print\(f'epoch \{epoch\} val_acc \{value\}'\)/);
+});
+
+test('a range that nothing uses is named, though the trials differ in another', () => {
+  const said = (code: string): string[] => {
+    const search =
+      '[search]\nmetric = "acc"\ntrials = 2\nranges = { lr = { log = [0.1, 1] }, width = [1, 2] }\n';
+    return applyRules(parameterRules, someFacts(search, { 'train.py': code })).map(({ message }) => message);
+  };
+  assert.deepEqual(said('UPDRAFT_PARAM_LR UPDRAFT_PARAM_WIDTH'), []);
+  const [only = '', ...others] = said('UPDRAFT_PARAM_LR');
+  assert.match(only, /use the parameter "width": trials that differ in nothing else are identical/);
+  assert.deepEqual(others, []);
 });
 
 test('a pattern is no output, and what is written is named', () => {

@@ -322,21 +322,31 @@ function unusedParameters({ plan, code, where }: PlanFacts & CodeFacts): Found[]
     plan.variedBy?.includes(name) === true ||
     templates.some((text) => text.includes(`{${name}}`)) ||
     mentions(code, parameterVariable(name));
-  return Object.entries(plan.spec.run.matrix)
-    .filter(([, values]) => values.length > 1)
-    .filter(([name, values]) => !parametersOf(name, values).some(isUsed))
-    .map(([group, values]) => {
-      const names = parametersOf(group, values);
-      const [name = group] = names;
+  const { search, run } = plan.spec;
+  const drawn = Object.keys(search?.ranges ?? {}).map((name) => ({
+    names: [name],
+    result: 'trials that differ in nothing else are identical',
+    place: where('search', 'ranges', name),
+  }));
+  const listed = Object.entries(run.matrix)
+    .filter(([, values]) => search === undefined && values.length > 1)
+    .map(([group, values]) => ({
+      names: parametersOf(group, values),
+      result: `${counted(values.length, 'identical job')}${plan.jobs.length > values.length ? ' of each kind' : ''}`,
+      place: where('run', 'matrix', group),
+    }));
+  return [...drawn, ...listed]
+    .filter(({ names }) => !names.some(isUsed))
+    .map(({ names, result, place }) => {
+      const [name = ''] = names;
       return {
         message:
           'neither the command nor the files sent use the parameter ' +
-          `${names.map((one) => `"${one}"`).join(' or ')}: ` +
-          `${counted(values.length, 'identical job')}${plan.jobs.length > values.length ? ' of each kind' : ''}`,
+          `${names.map((one) => `"${one}"`).join(' or ')}: ${result}`,
         fix:
           `pass it in the command, as in \`${name.includes('.') ? `${name}=` : `--${name} `}{${name}}\`, ` +
           `or read $${parameterVariable(name)}`,
-        place: where('run', 'matrix', group),
+        place,
       };
     });
 }
