@@ -4,6 +4,7 @@ import path from 'node:path';
 import type { JobHistory } from '@updraft/account/history';
 import { ledgerOf, logReport, noFacts } from '@updraft/account/testing';
 import { median } from '../interleave.ts';
+import { startPauseSeconds } from '../start-pause.ts';
 import type { Setting, Stage } from './stage.ts';
 
 /** What is left of a way after its end. */
@@ -12,9 +13,11 @@ export interface Finished {
   modelOf: (job: Pick<JobHistory, 'id'>) => number;
   /** The model after its last epoch. */
   file: (model: number) => string;
+  /** HTCondor's event log of the jobs. */
+  log: string;
 }
 
-/** Of all time on slots, in METL's time where it is hours. */
+/** Of all time on slots but HTCondor's own pauses, which are not scaled; in METL's time where it is hours. */
 export interface Account {
   valid: number;
   attempts: number;
@@ -32,10 +35,15 @@ export interface Account {
 const stepsPerEpoch = 20;
 
 export async function accountFor(setting: Setting, stage: Stage, finished: Finished): Promise<Account> {
-  const { jobs, modelOf, file } = finished;
+  const { jobs, modelOf, file, log } = finished;
   const { models, epochs, scale } = setting;
   const ledger = ledgerOf(jobs, noFacts);
-  const { slotSeconds, slotTotalSeconds, attempts, usefulShare } = logReport(jobs, ledger, {
+  const pauses = await startPauseSeconds(log);
+  const {
+    slotSeconds,
+    slotTotalSeconds: withPauses,
+    attempts,
+  } = logReport(jobs, ledger, {
     ...{ logs: [], notes: [] },
   });
   const data = await readFile(path.join(stage.folder, 'published/data.bin'));
@@ -48,10 +56,11 @@ export async function accountFor(setting: Setting, stage: Stage, finished: Finis
     const compute = rows.reduce((sum, { millis }) => sum + millis.usefulCompute, 0);
     return (Math.max(...own.map(({ to }) => to)) - Math.min(...own.map(({ from }) => from))) / compute;
   });
+  const slotTotalSeconds = withPauses - pauses;
   const share = (seconds: number): number => seconds / slotTotalSeconds;
   const moving = share(slotSeconds.usefulTransfer);
-  const overhead = share(slotSeconds.overhead + slotSeconds.saving + slotSeconds.returning);
-  const useful = usefulShare ?? 0;
+  const overhead = share(slotSeconds.overhead + slotSeconds.saving + slotSeconds.returning - pauses);
+  const useful = share(slotSeconds.usefulCompute);
   return {
     ...{ valid: right.filter(Boolean).length, attempts, useful, moving, overhead },
     lost: 1 - useful - moving - overhead,

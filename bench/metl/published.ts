@@ -34,6 +34,7 @@ export async function runPublished(setting: Setting, stage: Stage): Promise<Fini
     const modelOf = new Map(owned.flatMap((ids, model) => ids.map((id) => [id, model] as const)));
     return {
       jobs: [...jobs.values()],
+      log,
       modelOf: ({ id }) => modelOf.get(id) ?? -1,
       file: (model) => path.join(stage.folder, String(model), 'state.json'),
     };

@@ -1,6 +1,7 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { calibratedScale } from '../calibrated-scale.ts';
 import { markdownTable } from '../markdown-table.ts';
 import { cacheFolder, openPool } from '../osg/replay-pool.ts';
 import { type Account, accountFor, type Finished } from './account.ts';
@@ -30,7 +31,6 @@ const sites = Object.entries(slots).map(([name, cpus]) => {
   return { name, hostname, cpus, memoryMegabytes: 512 * cpus };
 });
 
-/** Starting and ending may take this share of an attempt of mean life; slower machines replay more slowly. */
 const maxOverhead = 0.03;
 const scales = { min: 300, max: 1500 };
 const maxMs = 60 * 60_000;
@@ -76,12 +76,8 @@ async function attemptCost(): Promise<number> {
 
 async function chosenScale(): Promise<number> {
   if (values.scale !== undefined) return Number(values.scale);
-  const cost = await attemptCost();
-  const scale = Math.min(scales.max, Math.floor((maxOverhead * scenario.meanLifeSeconds) / cost));
-  say(`an attempt costs ${cost.toFixed(2)} s here, so time passes ${scale} times as fast as METL's`);
-  if (scale < scales.min)
-    throw new Error(`this machine is too slow, or too busy, for a scale of ${scales.min}`);
-  return scale;
+  const attemptSeconds = scenario.meanLifeSeconds;
+  return calibratedScale({ cost: attemptCost, attemptSeconds, maxOverhead, scales, say });
 }
 
 const ways: Record<string, Way> = { [publishedName]: runPublished, updraft: runWithUpdraft };

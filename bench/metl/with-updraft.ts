@@ -40,6 +40,7 @@ export async function runWithUpdraft(setting: Setting, stage: Stage): Promise<Fi
     return {
       jobs,
       modelOf: ({ id }) => Number(id),
+      log: path.join(run, 'events.log'),
       file: (model) => path.join(run, 'results', String(model).padStart(4, '0'), 'model.json'),
     };
   } finally {

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { asWrongOutput, ledgerOf, logReport, noFacts } from '@updraft/account/testing';
 import type { LogReport } from '@updraft/account/report';
+import { startPauseSeconds } from '../start-pause.ts';
 import type { Setting } from './replay.ts';
 import { numberOf, type Finished } from './seed-leg.ts';
 
@@ -16,10 +17,12 @@ export interface Account {
   /** Seconds on slots: useful compute, and the one transfer that each successful job needs. */
   usefulCompute: number;
   usefulTransfer: number;
+  /** HTCondor's own pauses before starts, which do not become shorter as time passes faster. */
+  pauses: number;
 }
 
 /** Checks every model, whatever the job's exit code, and accounts for the time of the jobs. */
-export async function accountFor(setting: Setting, { jobs, model }: Finished): Promise<Account> {
+export async function accountFor(setting: Setting, { jobs, model, log }: Finished): Promise<Account> {
   const done = jobs.filter(({ outcome }) => outcome === 'success').map(({ id }) => numberOf(id));
   const valid = await validModels(
     setting,
@@ -35,7 +38,8 @@ export async function accountFor(setting: Setting, { jobs, model }: Finished): P
     const needed = (setting.scenario.jobs[numberOf(job)]?.transferSeconds ?? 0) / setting.scale;
     return sum + (outcome === 'success' ? Math.min(needed, millis.usefulTransfer / 1000) : 0);
   }, 0);
-  return { report, valid, usefulCompute: report.slotSeconds.usefulCompute, usefulTransfer };
+  const { usefulCompute } = report.slotSeconds;
+  return { report, valid, usefulCompute, usefulTransfer, pauses: await startPauseSeconds(log) };
 }
 
 /** Numbers of the jobs with a valid model; `lines` has `NUMBER FILE` for each candidate. */

@@ -7,7 +7,8 @@ import { cacheFolder, openPool } from './replay-pool.ts';
 import type { Setting } from './replay.ts';
 import { runSeedLeg, type Finished } from './seed-leg.ts';
 import { runUpdraftLeg } from './updraft-leg.ts';
-import { osgScenario } from './scenario.ts';
+import { limitSeconds, osgScenario, type Scenario } from './scenario.ts';
+import { calibratedScale } from '../calibrated-scale.ts';
 
 interface Way {
   name: string;
@@ -25,8 +26,8 @@ export interface ReplayOptions {
   jobs: number;
   /** Seed for what the table leaves open. */
   seed: number;
-  /** Seconds of the table per second of the replay. */
-  scale: number;
+  /** Seconds of the table per second of the replay; by default as many as this machine can carry. */
+  scale?: number | undefined;
   /** Names of variants. */
   only: string[];
   /** Keep all files. */
@@ -36,9 +37,15 @@ export interface ReplayOptions {
   signal: AbortSignal;
 }
 
-/** Runs the variants concurrently, each on its own pool, and returns their accounts by name. */
-export async function runReplay(options: ReplayOptions): Promise<Map<string, Account>> {
-  const { scale, seed, say } = options;
+export interface Replayed {
+  /** By the variants' names. */
+  accounts: Map<string, Account>;
+  scale: number;
+}
+
+/** Runs the variants concurrently, each on its own pool. */
+export async function runReplay(options: ReplayOptions): Promise<Replayed> {
+  const { seed, say } = options;
   const chosen = options.only.map((key) => {
     const way = ways[key];
     if (way === undefined) throw new Error(`there is no way "${key}": ${Object.keys(ways).join(' or ')}`);
@@ -52,11 +59,39 @@ export async function runReplay(options: ReplayOptions): Promise<Map<string, Acc
     const scenario = options.jobs < all.jobs.length ? cutScenario(all, options.jobs) : all;
     const dataset = makeDataset(path.join(folder, 'data'), seed);
     const { signal, agentFor } = options;
-    return await runWays(chosen, { scenario, dataset, scale, folder, say, signal, agentFor });
+    const common = { scenario, dataset, folder, say, signal, agentFor };
+    const scale = options.scale ?? (await chosenScale(all, common));
+    return { accounts: await runWays(chosen, { ...common, scale }), scale };
   } finally {
     if (options.keep) say(`kept in ${folder}`);
     else await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
   }
+}
+
+/** A run takes 22 minutes at the fastest, and under two hours at the slowest. */
+const scales = { min: 25, max: 110 };
+const maxOverhead = 0.015;
+
+/** As fast as starting and ending an attempt leaves time: measured with jobs that have nothing to do. */
+async function chosenScale(all: Scenario, common: Omit<Setting, 'pool' | 'scale'>): Promise<number> {
+  const mean = (values: number[]): number => values.reduce((sum, one) => sum + one, 0) / values.length;
+  const lengths = all.jobs.map(
+    ({ transferSeconds, slots }) =>
+      transferSeconds + Math.min(limitSeconds, slots.at(-1)?.computeSeconds ?? 0),
+  );
+  const nothing = { transferSeconds: 1, slots: [{ computeSeconds: 1 }], actions: [], releasedAfter: [] };
+  const good = all.jobs.filter(({ row: { outcome, stalls } }) => outcome === 'success' && stalls === 0);
+  const jobs = good.slice(0, 8).map((job) => ({ ...job, ...nothing, secondCacheToo: false }));
+  const cost = async (): Promise<number> => {
+    const way = { name: 'calibration', run: runUpdraftLeg };
+    const folder = path.join(common.folder, way.name);
+    await mkdir(folder);
+    const scenario = { ...all, jobs };
+    const { report, pauses } = await runWay(way, { ...common, folder, scenario, scale: scales.max });
+    return (report.slotTotalSeconds - pauses) / report.attempts;
+  };
+  const { say } = common;
+  return calibratedScale({ cost, attemptSeconds: mean(lengths), maxOverhead, scales, say });
 }
 
 /** If one variant fails, the other is stopped too. */

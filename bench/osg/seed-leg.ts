@@ -14,6 +14,8 @@ export interface Finished {
   jobs: JobHistory[];
   /** A job's model file, if it returned one. */
   model: (job: number) => string;
+  /** HTCondor's event log of the jobs. */
+  log: string;
 }
 
 /** Runs the jobs like the published ones: with their wrapper, one cache, and no policy for failures. */
@@ -33,7 +35,11 @@ export async function runSeedLeg(setting: Setting): Promise<Finished> {
       const { jobs } = await readLogs(await logSources([log]), { signal: setting.signal });
       await operator.check(jobs);
       if (jobs.every((job) => isOver(job) || operator.isLeftHeld(job)))
-        return { jobs, model: (job) => path.join(stage.folder, 'results', String(job), 'model.json') };
+        return {
+          jobs,
+          model: (job) => path.join(stage.folder, 'results', String(job), 'model.json'),
+          log: path.join(stage.folder, 'events.log'),
+        };
     }
   } finally {
     over.abort();

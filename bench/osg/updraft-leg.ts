@@ -25,7 +25,7 @@ export async function runUpdraftLeg(setting: Setting): Promise<Finished & { run:
     const state = await untilOver(runFolder, setting.scenario.jobs.length, setting.signal);
     const model = (job: number): string =>
       path.join(runFolder, 'results', String(job).padStart(4, '0'), 'model.json');
-    return { jobs: state.jobs, model, run: runFolder };
+    return { jobs: state.jobs, model, log: path.join(runFolder, 'events.log'), run: runFolder };
   } finally {
     over.abort();
     await condor(setting, 'condor_rm', String(cluster)).catch(() => undefined);

@@ -21,7 +21,7 @@ test('of ten published jobs, one per kind of trouble, the same succeed as in the
   if ((await testPool(t)) === undefined) return;
   const { jobs: replayed } = cutScenario(osgScenario(1), jobs);
   const good = [...replayed.keys()].filter((job) => replayed[job]?.row.outcome === 'success');
-  const accounts = await runReplay({
+  const { accounts } = await runReplay({
     jobs,
     seed: 1,
     // The published limit of 20 hours is 45 s, in which an attempt must also start and end, on busy cores too.
