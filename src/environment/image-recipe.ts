@@ -8,12 +8,16 @@ export interface RecipeInput {
   cuda?: string;
   /** Identifies the packages in the image. */
   hash: string;
+  /** The agent's file, beside the recipe. */
+  agent?: string | undefined;
 }
 
 const builder = 'ghcr.io/prefix-dev/pixi:noble';
 const base = 'ubuntu:24.04';
 /** A script in the image that activates the environment and executes the command it is given. */
 export const imageEntry = '/usr/local/bin/in-environment';
+/** Where an image has the agent. */
+export const agentFolder = '/usr/local/bin';
 const app = '/opt/environment';
 
 const prefixOf = ({ environment }: RecipeInput): string => `${app}/.pixi/envs/${environment}`;
@@ -62,6 +66,7 @@ export function dockerfile(input: RecipeInput): string {
     `LABEL updraft.environment=${input.hash}`,
     `COPY --from=build ${prefix} ${prefix}`,
     `COPY --from=build ${app}/entry.sh ${imageEntry}`,
+    ...(input.agent === undefined ? [] : [`COPY ${input.agent} ${agentFolder}/`]),
     '# Apptainer runs commands without the entry script, so the environment is on the PATH, too.',
     `ENV PATH=${prefix}/bin:$PATH CONDA_PREFIX=${prefix}`,
     `ENTRYPOINT ["${imageEntry}"]`,
@@ -94,6 +99,9 @@ export function apptainerDefinition(input: RecipeInput): string {
     '',
     '%files from build',
     ...indented([`${prefix} ${prefix}`, `${app}/entry.sh ${imageEntry}`]),
+    ...(input.agent === undefined
+      ? []
+      : ['', '%files', ...indented([`${input.agent} ${agentFolder}/${input.agent}`])]),
     '',
     '%environment',
     ...indented([`export CONDA_PREFIX=${prefix}`, `export PATH=${prefix}/bin:$PATH`]),

@@ -181,13 +181,16 @@ export const urlOrFile = () =>
     },
   );
 
-/** How the agent travels: `common`, or the URL of one whose name ends in its hash. */
+/** How the agent travels: `common`, or where one is whose name ends in its hash. */
 export const agentPlace = () => {
-  const what = '"common", or a URL from `updraft env agent`, whose name ends in the SHA-256 of the agent';
+  const what =
+    '"common", or what `updraft env agent` or `updraft env image --agent` printed, which ends in the ' +
+    'SHA-256 of the agent';
   return nonEmptyText(what).refine(
     (place) =>
       place === 'common' ||
-      (/^(osdf|pelican|stash|https?):\/\/[^\s,?#$]+$/.test(place) && agentHash(place) !== undefined),
+      (/^(?:(osdf|pelican|stash|https?):\/\/[^\s,?#$]+|image:\/[\w./-]+)$/.test(place) &&
+        agentHash(place) !== undefined),
     entry(what),
   );
 };

@@ -386,7 +386,8 @@ const pool = table('agent, or the table [pool.submit]', {
     .optional()
     .describe(
       'How the agent reaches the workers of an HTCondor pool: a URL that updraft env ' +
-        'agent printed, from which they fetch it through caches; or "common": once per machine, ' +
+        'agent printed, from which they fetch it through caches; the place in its image that updraft env ' +
+        'image --agent printed; or "common": once per machine, ' +
         'where HTCondor is 25.14 or newer. By default it is sent with every attempt.',
     ),
   submit: z

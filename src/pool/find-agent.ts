@@ -1,5 +1,17 @@
 import { type Env, shellQuote, succeeds, isThere, mapLimited } from '@updraft/base';
-import { access, constants, copyFile, link, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import {
+  access,
+  constants,
+  copyFile,
+  link,
+  mkdir,
+  open,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+} from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { sha256Of } from '@updraft/base/disk';
@@ -7,7 +19,7 @@ import { Fault } from '@updraft/account/fault';
 import { createHash, randomBytes } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
-import { createGzip } from 'node:zlib';
+import { createGzip, gunzipSync } from 'node:zlib';
 import { cacheFolder } from '@updraft/base/user-folders';
 import { agentName, build, type Build, type Installation, installationOf } from '../job/installation.ts';
 
@@ -130,6 +142,12 @@ export async function packAgent({ file, isPacked }: FoundAgent, env: Env): Promi
   await rename(draft, packed);
   await removeOld(cache);
   return packed;
+}
+
+/** The agent as it runs. */
+export async function unpackedAgent({ file, isPacked }: FoundAgent): Promise<Buffer> {
+  const bytes = await readFile(file);
+  return isPacked ? gunzipSync(bytes) : bytes;
 }
 
 /** The size of the packed agent; an estimate if it has not been packed yet. */

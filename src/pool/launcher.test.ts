@@ -82,3 +82,20 @@ test('a fetched agent is started only if a program of the machine finds its publ
   assert.deepEqual([bare.code, bare.out], [116, '']);
   assert.match(bare.said, /cannot be checked: .* neither sha256sum nor python3/);
 });
+
+test('the launcher starts the agent of its image, but one that was sent first, and names one that is not there', async (t) => {
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'image-'));
+  t.after(() => rm(folder, { recursive: true }));
+  const sha256 = 'ab'.repeat(32);
+  const file = path.join(folder, `updraft-agent-${sha256}`);
+  const script = launcherScript({ url: `image:${file}`, name: path.basename(file), sha256 });
+  const tools = ['mkdir', 'mv', 'chmod', 'gzip', 'ln'];
+  const missing = await runWith(t, script, tools);
+  assert.equal(missing.code, 116);
+  assert.match(missing.said, /updraft-agent-\S+ is not in the image; build it again/);
+  await writeFile(file, '#!/bin/sh\necho "of the image $*"\n', { mode: 0o755 });
+  const own = await runWith(t, script, tools);
+  assert.deepEqual([own.code, own.out.trim()], [0, 'of the image sandbox word'], own.said);
+  const sent = await runWith(t, script, tools, '#!/bin/sh\necho "sent $*"\n');
+  assert.deepEqual([sent.code, sent.out.trim()], [0, 'sent sandbox word'], sent.said);
+});

@@ -1,12 +1,18 @@
 import assert from 'node:assert/strict';
-import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { hash } from 'node:crypto';
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import os from 'node:os';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
+import packageJson from '../../package.json' with { type: 'json' };
 import { configure } from '../../src/cli/commands/env.ts';
 import { startFederation } from '@updraft/mini/federation';
 import { runCommand } from '../cli/run-command.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { condorHarness, onlyJob, result } from './condor-harness.ts';
+import { loadPlan } from '../../src/job/load-plan.ts';
+import { makeExecutable, makePack, unpackTiny } from '../environment/make-pack.ts';
+import { condorHarness, type CondorHarness, onlyJob, result } from './condor-harness.ts';
+import { makeImage, uncompressed } from './make-image.ts';
 import { federationEnv } from './published-cifar.ts';
 
 const job = (agent: string): string => `
@@ -36,7 +42,11 @@ async function published(t: TestContext) {
   );
   if (harness === undefined) return undefined;
   const asked = ['agent', 'osdf:///agents/v1', '--token-file', 'token', '--quiet'];
-  const { out } = await runCommand({ configure }, asked, { cwd: harness.folder, env: harness.env });
+  const { out } = await runCommand({ configure }, asked, {
+    cwd: harness.folder,
+    env: harness.env,
+    version: packageJson.version,
+  });
   const [, url = ''] = /^\[pool\]\nagent = "(osdf:\/\/\/agents\/v1\/\S+-[0-9a-f]{64}\.gz)"$/m.exec(out) ?? [];
   assert.notEqual(url, '', out);
   const cached = url.replace('osdf://', federation.caches[0]?.httpUrl ?? '');
@@ -59,6 +69,71 @@ test('jobs fetch the agent through a cache, and the access point sends none', as
   }
   // The second job's agent came from the cache alone.
   assert.equal(fromOrigin() - before, await stat(object).then(({ size }) => size));
+
+  const pack = makeExecutable(makePack(), { unpacker: unpackTiny() });
+  await writeFile(path.join(path.dirname(object), 'env.sh'), pack);
+  const toml = await readFile(path.join(harness.folder, 'updraft.toml'), 'utf8');
+  const packed = `[environment.pack]\nurl = "osdf:///agents/v1/env.sh"\nsha256 = "${hash('sha256', pack)}"\n`;
+  await writeFile(
+    path.join(harness.folder, 'updraft.toml'),
+    `${toml.replace('echo trained', 'tiny')}${packed}[resources]\nmemory = "500 MB"\n`,
+  );
+  const run = await harness.submit();
+  assert.equal(onlyJob(await harness.finish(run)).outcome, 'success');
+  assert.match(await result(run, 'out.txt'), /^tiny in /);
+  const sent = await sentTo(harness, run);
+  assert.ok(sent < 1e6, `${sent} bytes through the access point`);
+});
+
+/** Bytes that HTCondor itself sent to the only job's last attempt: not those that plugins fetched. */
+async function sentTo(harness: CondorHarness, run: string): Promise<number> {
+  const stats = 'TransferInputStats.CedarSizeBytesLastRun';
+  const [bytes] = await harness.ask(`UpdraftRun == "${path.basename(run)}"`, stats);
+  return Number(bytes);
+}
+
+test('jobs run the agent of their image, and none is sent, unless the image has that of another build', async (t) => {
+  const folder = await temporaryFolder(t);
+  const federation = await startFederation({
+    caches: 1,
+    namespaces: [{ prefix: '/images', folder, public: true }],
+  });
+  t.after(() => federation.stop());
+  const harness = await condorHarness(t, {}, { env: federationEnv(federation), sends: true });
+  if (harness === undefined) return;
+  const agent = await readFile(harness.env['UPDRAFT_AGENT'] ?? '');
+  const place = (bytes: string | Buffer): string =>
+    `/usr/local/bin/updraft-agent-${packageJson.version}-linux-${os.arch()}-${hash('sha256', bytes)}`;
+  const image = path.join(harness.folder, 'image');
+  await makeImage(image, undefined, ['ln']);
+  await mkdir(path.join(image, 'usr/local/bin'), { recursive: true });
+  await writeFile(path.join(image, place(agent)), agent, { mode: 0o755 });
+  await harness.tool('apptainer', 'build', ...uncompressed, path.join(folder, 'image.sif'), image);
+  const [cache] = federation.caches;
+  const figures: string[] = [];
+  for (const [named, isSent] of [
+    [agent, false],
+    ['another build', true],
+  ] as const) {
+    const boxed = `[environment]\nimage = "${cache?.httpUrl ?? ''}/images/image.sif"\n[resources]\ndisk = "1 GB"\n`;
+    await writeFile(path.join(harness.folder, 'updraft.toml'), `${job(`image:${place(named)}`)}${boxed}`);
+    const run = await harness.submit();
+    const state = onlyJob(await harness.finish(run));
+    assert.equal(state.outcome, 'success', JSON.stringify(state.attempts.at(-1)?.fault ?? state.held));
+    assert.equal(await result(run, 'out.txt'), 'trained\n');
+    const sent = await sentTo(harness, run);
+    figures.push(`${sent} bytes`);
+    assert.equal(sent > 1e6, isSent, figures.join());
+    const { sent: said } = await harness.pool.render(
+      await loadPlan(harness.folder, { cwd: harness.folder }),
+      'r',
+    );
+    assert.match(
+      said?.join() ?? '',
+      isSent ? /that is another version or build/ : /the agent is in the image/,
+    );
+  }
+  t.diagnostic(`through the access point: ${figures.join(' with the agent in the image, ')} without`);
 });
 
 test('an agent that is not the published one is refused, and the fault says so', async (t) => {

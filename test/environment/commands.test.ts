@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { chmod, cp, readdir, readFile, rename, symlink, writeFile } from 'node:fs/promises';
+import { chmod, cp, readdir, readFile, rename, stat, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import * as env from '../../src/cli/commands/env.ts';
@@ -69,6 +69,28 @@ for (const [what, words, message] of [
       (thrown: Error & { fix?: string }) => message.test(thrown.message) && /install/i.test(thrown.fix ?? ''),
     );
   });
+
+test('image --agent puts the agent where both recipes copy it, and prints the line of the job file', async (t) => {
+  const folder = await workspace(t);
+  await writeFile(path.join(folder, 'agent'), '#!/bin/sh\n', { mode: 0o755 });
+  const UPDRAFT_AGENT = path.join(folder, 'agent');
+  const { out } = await runCommand(env, ['image', '-e', 'gpu', '--agent'], {
+    cwd: folder,
+    env: { PATH: '/nowhere', HOME: folder, UPDRAFT_AGENT },
+    version: '1.2.3',
+  });
+  const sha256 = createHash('sha256').update('#!/bin/sh\n').digest('hex');
+  const name = `updraft-agent-1.2.3-linux-${process.arch}-${sha256}`;
+  assert.equal(out, `[pool]\nagent = "image:/usr/local/bin/${name}"\n`);
+  assert.equal(await readFile(path.join(folder, name), 'utf8'), '#!/bin/sh\n');
+  assert.equal((await stat(path.join(folder, name))).mode & 0o777, 0o755);
+  const recipe = (file: string) => readFile(path.join(folder, file), 'utf8');
+  assert.match(await recipe('Dockerfile'), new RegExp(`^COPY ${name} /usr/local/bin/$`, 'm'));
+  assert.match(
+    await recipe('apptainer.def'),
+    new RegExp(`^%files\\n    ${name} /usr/local/bin/${name}$`, 'm'),
+  );
+});
 
 test('lock has pixi write the lock', async (t) => {
   const folder = await workspace(t);

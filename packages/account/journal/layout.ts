@@ -89,5 +89,6 @@ export function deliveredName(url: string): string {
   return plain.slice(plain.lastIndexOf('/') + 1);
 }
 
-/** The SHA-256 in the URL of an agent, by which workers check what they fetched. */
-export const agentHash = (place: string): string | undefined => /-([0-9a-f]{64})\.gz$/.exec(place)?.[1];
+/** The SHA-256 in the name of an agent: packed, at a URL; or as it is, in an image. */
+export const agentHash = (place: string): string | undefined =>
+  /-([0-9a-f]{64})(?:\.gz|(?<=^image:.+))$/.exec(place)?.[1];

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { rename, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -5,7 +6,7 @@ import os from 'node:os';
 import type { Command } from 'commander';
 import { formatSize, shellQuote } from '@updraft/base';
 import type { Document } from '@updraft/view/document';
-import { sha256Of } from '@updraft/base/disk';
+import { replaceFile, sha256Of } from '@updraft/base/disk';
 import { countArchiveFiles } from '@updraft/archive';
 import type { EnvironmentFacts } from '../../environment/describe-environment.ts';
 import { describeLocked, lockName, type Workspace } from '../../environment/load-workspace.ts';
@@ -16,7 +17,7 @@ import { Fault } from '@updraft/account/fault';
 import { describeFile, singleFile } from '../../stage/shards.ts';
 import type { StagedObject } from '../../stage/staged-record.ts';
 import { agentName } from '../../job/installation.ts';
-import { findAgent, packAgent } from '../../pool/find-agent.ts';
+import { findAgent, packAgent, unpackedAgent } from '../../pool/find-agent.ts';
 import {
   environmentsOf,
   findSoftware,
@@ -25,7 +26,7 @@ import {
   type SoftwareSource,
   sourceOf,
 } from '../../environment/wanted-software.ts';
-import { apptainerDefinition, dockerfile } from '../../environment/image-recipe.ts';
+import { agentFolder, apptainerDefinition, dockerfile } from '../../environment/image-recipe.ts';
 import { lockedVirtual, selectLocked } from '../../environment/pixi-lock.ts';
 import { declaredCuda } from '../../environment/read-manifest.ts';
 import type { Cli } from '../cli.ts';
@@ -226,6 +227,8 @@ function packLines(pack: { url: string; sha256: string; bytes: number; manifest:
   ].join('\n');
 }
 
+const agentLines = (place: string): string => `[pool]\nagent = ${JSON.stringify(place)}\n`;
+
 interface AgentOptions extends ObjectFlags {
   arch: string;
 }
@@ -252,9 +255,7 @@ async function stageAgent(cli: Cli, url: string, options: AgentOptions): Promise
   const described = describeFile(file, name);
   const place = below(url, name);
   const report = (): string =>
-    options.json
-      ? JSON.stringify({ url: place, sha256, bytes: described.bytes })
-      : `[pool]\nagent = ${JSON.stringify(place)}\n`;
+    options.json ? JSON.stringify({ url: place, sha256, bytes: described.bytes }) : agentLines(place);
   const request = { source: file, url, tokenFile: options.tokenFile, nameOf: () => name, asItIs: true };
   const shards = [singleFile(described)];
   await stageAll(cli, request, shards, { ...options, report });
@@ -340,6 +341,7 @@ async function writeManifest(cli: Cli, source: SoftwareSource): Promise<string[]
 interface ImageOptions extends Choice {
   write?: true;
   build?: true;
+  agent?: true;
   docker?: true;
   force?: true;
 }
@@ -359,6 +361,7 @@ function configureImage(command: Command, cli: Cli): void {
     .option('--write', `write ${names.docker} and ${names.apptainer}`)
     .option('--force', 'replace recipes that differ')
     .option('--docker', 'print a Dockerfile, not an Apptainer definition')
+    .option('--agent', 'put the agent into it, so that jobs are not sent one; writes the recipes')
     .option('--build', 'build the image with Apptainer')
     .action((word: string, options: ImageOptions) => imageOf(cli, word, options));
 }
@@ -387,9 +390,11 @@ async function imageOf(cli: Cli, word: string, options: ImageOptions): Promise<v
     ...(facts.platform !== facts.subdir && { platform: facts.platform }),
     ...(cuda !== undefined && { cuda: cuda.replace(/\.0$/, '') }),
     hash: facts.hash,
+    agent: options.agent && (await placeAgent(cli, folder)),
   };
   const recipes = { docker: dockerfile(input), apptainer: apptainerDefinition(input) };
-  if (options.write || options.build) {
+  const areWritten = options.write ?? options.build ?? options.agent ?? false;
+  if (areWritten) {
     for (const kind of ['docker', 'apptainer'] as const)
       await writeNew(
         cli,
@@ -400,7 +405,8 @@ async function imageOf(cli: Cli, word: string, options: ImageOptions): Promise<v
     await writeIgnored(cli, path.join(folder, '.dockerignore'));
   } else cli.out(options.docker ? recipes.docker : recipes.apptainer);
   if (options.build) await build(cli, workspace, options);
-  else printImageNext(cli, choiceArguments(word, facts), options.write === true);
+  else printImageNext(cli, choiceArguments(word, facts), areWritten);
+  if (input.agent !== undefined) cli.out(agentLines(`image:${agentFolder}/${input.agent}`));
 }
 
 /** Names become part of the recipe's commands. */
@@ -420,6 +426,14 @@ async function writeIgnored(cli: Cli, file: string): Promise<void> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
+}
+
+/** Copies the agent beside the recipe; returns its name, which says what it is. */
+async function placeAgent(cli: Cli, folder: string): Promise<string> {
+  const bytes = await unpackedAgent(await findAgent(cli));
+  const name = `${agentName}-${cli.version}-linux-${os.arch()}-${hash('sha256', bytes)}`;
+  await replaceFile(path.join(folder, name), bytes, { mode: 0o755 });
+  return name;
 }
 
 async function build(cli: Cli, workspace: Workspace, choice: Choice): Promise<void> {

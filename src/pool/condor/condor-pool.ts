@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { chmod, readdir, readlink, cp, mkdir, mkdtemp, symlink, writeFile } from 'node:fs/promises';
+import { chmod, readdir, readFile, readlink, cp, mkdir, mkdtemp, symlink, writeFile } from 'node:fs/promises';
 import { applyRules, counted, type Env, isThere } from '@updraft/base';
 import { identifyProcess } from '@updraft/base/processes';
 import { Fault } from '@updraft/account/fault';
@@ -18,7 +18,7 @@ import type { Plan } from '../../job/plan.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
 import { variantsOf } from '../../job/variants.ts';
 import { launcherScript, pluginScript, softwareScript } from '../launcher.ts';
-import { findAgent, packedBytes } from '../find-agent.ts';
+import { findAgent, type FoundAgent, packedBytes } from '../find-agent.ts';
 import {
   type Pool,
   type PoolKind,
@@ -38,6 +38,7 @@ import {
   requiredArch,
   prepareInputs,
   renderCondorOrders,
+  withOwnAgent,
 } from './submit/job-inputs.ts';
 import { condorRunPolicy, policyOfJob, rankExpression, writtenPolicy } from './submit/condor-policy.ts';
 import { findLimits, findProfile, type Profile } from './submit/profiles.ts';
@@ -81,7 +82,8 @@ function condorPool({ self, env, clock, pid }: PoolContext): Pool {
       ]);
       for (const one of variantsOf(plan)) assertAllowed(one, profile);
       const environment = userEnvironment(env);
-      const { submit, items } = renderSubmit({ plan, profile, version, run, environment, round });
+      const sends = await withOwnAgent(plan, () => sentAgent(plan, env, self));
+      const { submit, items } = renderSubmit({ plan: sends, profile, version, run, environment, round });
       const names = condorRoundFiles(round?.number ?? 1);
       return {
         summary: `for ${profile.title} (HTCondor ${version})${describeRank(plan)}`,
@@ -90,11 +92,11 @@ function condorPool({ self, env, clock, pid }: PoolContext): Pool {
           [names.items]: items,
           [condorFiles.launcher]: launcherScript(agentObject(plan)),
           [condorFiles.policy]: `${JSON.stringify(condorRunPolicy(plan, profile), undefined, 2)}\n`,
-          ...(anyNeedsPlugin(plan) ? { [condorFiles.plugin]: pluginScript } : {}),
+          ...(anyNeedsPlugin(sends) ? { [condorFiles.plugin]: pluginScript } : {}),
           ...renderCondorOrders(plan, run, profile, round),
         },
         shown: names.submit,
-        sent: await describeSent(plan, version, () => agentBytes(plan, env, self)),
+        sent: await describeSent(plan, version, () => agentBytes(plan, env, self), sends),
       };
     },
     submit: (runFolder) => submitRounds(runFolder, { self, env, clock, pid }),
@@ -130,8 +132,8 @@ function describeRank({ places = [] }: Plan): string {
   return `, slots ranked by ${counted(places.length, 'place')} of earlier attempts, ${where} first`;
 }
 
-const agentBytes = async (plan: Plan, env: Env, self: readonly string[]): Promise<number> =>
-  packedBytes(await findAgent({ env, self }, requiredArch(plan)), env);
+const sentAgent = (plan: Plan, env: Env, self: readonly string[]): Promise<FoundAgent> =>
+  findAgent({ env, self }, requiredArch(plan));
 
 async function examine(env: Env): Promise<string> {
   const tools = await CondorTools.find({ UPDRAFT_POOL_SECONDS: examineSeconds, ...env });
@@ -152,14 +154,18 @@ async function submitRounds(
   if (myself === undefined) throw new Fault('pool-unreachable', 'this machine has no /proc');
   const entries = await readRunJournal(runFolder);
   const rounds = entries.flatMap((entry) => (entry.kind === 'round-started' ? [entry.round] : []));
-  const plan = await roundPlan(runFolder, rounds.at(-1) ?? 1);
-  const agent =
-    agentObject(plan) === undefined ? await findAgent({ env, self }, requiredArch(plan)) : undefined;
+  const last = rounds.at(-1) ?? 1;
+  const plan = await roundPlan(runFolder, last);
+  const text = await readFile(path.join(runFolder, condorRoundFiles(last).submit), 'utf8');
+  const agent = text.includes(condorFiles.agent) ? await sentAgent(plan, env, self) : undefined;
   await prepareInputs(runFolder, plan, agent, env);
   for (const round of [1, ...rounds]) await submitOnce(runFolder, round, { tools, clock, self: myself });
   // HTCondor makes it readable by everyone, and it says why jobs were held.
   await chmod(path.join(runFolder, condorFiles.eventLog), 0o600).catch(() => undefined);
 }
+
+const agentBytes = async (plan: Plan, env: Env, self: readonly string[]): Promise<number> =>
+  packedBytes(await sentAgent(plan, env, self), env);
 
 /** The pool's limits, as far as this machine knows them. */
 async function likelyProfile({ spec }: Plan, env: Env): Promise<Profile> {

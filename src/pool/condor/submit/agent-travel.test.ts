@@ -1,7 +1,18 @@
 import assert from 'node:assert/strict';
+import { hash } from 'node:crypto';
+import path from 'node:path';
 import { test } from 'node:test';
+import packageJson from '../../../../package.json' with { type: 'json' };
 import { makePlanFrom } from '../../../../test/check/facts.ts';
-import { agentInput, agentObject, describeSent, requiredArch } from './job-inputs.ts';
+import { temporaryFolder } from '../../../../test/temporary-folder.ts';
+import {
+  agentInput,
+  agentObject,
+  anyNeedsPlugin,
+  describeSent,
+  requiredArch,
+  withOwnAgent,
+} from './job-inputs.ts';
 
 const sha256 = 'ab'.repeat(32);
 const url = `osdf:///me/agents/updraft-agent-0.1.0-linux-x64-${sha256}.gz`;
@@ -25,6 +36,35 @@ test('the agent is an input from the access point, a URL, or common to all jobs'
 test('workers fetch the agent under the name that says its hash, unless our plugin must be there first', () => {
   assert.deepEqual(agentObject(plan(url)), { url, sha256, name: url.slice(url.lastIndexOf('/') + 1) });
   assert.equal(agentObject(plan(url, fetched)), undefined);
+});
+
+test('an agent of the image is no input; without an image, or with data for the plugin, it is sent', () => {
+  const place = `image:/usr/local/bin/updraft-agent-0.1.0-linux-x64-${sha256}`;
+  const boxed = '[environment]\nimage = "osdf:///me/image.sif"\n';
+  assert.deepEqual(agentInput(plan(place, boxed), '24.0.1'), { common: [], input: [] });
+  assert.equal(anyNeedsPlugin(plan(place, boxed)), false);
+  assert.equal(anyNeedsPlugin(plan('', boxed)), true);
+  for (const more of ['', `${boxed}${fetched}`])
+    assert.deepEqual(agentInput(plan(place, more), '24.0.1').input, ['condor/updraft-agent.gz']);
+});
+
+test('an agent of another version, or of another build in the image, is not used', async (t) => {
+  const folder = await temporaryFolder(t, { agent: 'the agent' });
+  const find = () => Promise.resolve({ arch: 'x64', file: path.join(folder, 'agent'), isPacked: false });
+  const boxed = '[environment]\nimage = "a.sif"\n';
+  const name = `updraft-agent-${packageJson.version}-linux-x64`;
+  const named = async (agent: string, more = ''): Promise<string | undefined> =>
+    (await withOwnAgent(plan(agent, more), find)).spec.pool?.agent;
+  const own = `image:/usr/local/bin/${name}-${hash('sha256', 'the agent')}`;
+  assert.equal(await named(own, boxed), own);
+  assert.equal(await named(`image:/usr/local/bin/${name}-${sha256}`, boxed), undefined);
+  assert.equal(await named(`osdf:///a/${name}-${sha256}.gz`), `osdf:///a/${name}-${sha256}.gz`);
+  assert.equal(await named(`osdf:///a/updraft-agent-0.0.9-linux-x64-${sha256}.gz`), undefined);
+  const said = await describeSent(plan(own), '24.0.1', () => Promise.resolve(55e6), plan(''));
+  assert.match(
+    said.join('\n'),
+    /the agent is 55\S* MB of it\nnot from \[pool\] agent: that is another version/,
+  );
 });
 
 test('the bytes of an attempt and of the run include the agent, and say how to send fewer', async () => {

@@ -1,15 +1,18 @@
+import { hash } from 'node:crypto';
 import { mkdir, rm, symlink } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Env, fileSize, formatSize } from '@updraft/base';
+import { defined, type Env, fileSize, formatSize } from '@updraft/base';
 import { deliveredName, runFiles, sandboxFiles, agentHash } from '@updraft/account/run-folder';
 import { attemptRecovery, policyOf } from '@updraft/account/recovery';
+import packageJson from '../../../../package.json' with { type: 'json' };
+import { agentName } from '../../../job/installation.ts';
 import type { OrderedData } from '../../../job/job.ts';
 import { isOnDemand } from '../../../job/on-demand.ts';
 import { fetchedBy, orderEnvironment, type Plan, type PlannedData } from '../../../job/plan.ts';
 import { variantsOf } from '../../../job/variants.ts';
 import { hasSecrets, secretsFile } from '../../stored-secrets.ts';
-import { type FoundAgent, placePackedAgent } from '../../find-agent.ts';
+import { type FoundAgent, placePackedAgent, unpackedAgent } from '../../find-agent.ts';
 import { writeAuthorities } from '../../image-command.ts';
 import type { Round } from '../../pool.ts';
 import { condorFiles, condorRoundFiles } from '../condor-files.ts';
@@ -128,7 +131,7 @@ async function linkTo(file: string, name: string): Promise<void> {
   await symlink(file, name);
 }
 
-/** An agent that workers fetch themselves: where from, under which name it arrives, and what it must be. */
+/** An agent that workers fetch themselves, or have in their image: where, under which name, and what it must be. */
 export interface AgentObject {
   url: string;
   name: string;
@@ -148,18 +151,39 @@ export function requiredArch({ spec }: Plan): string | undefined {
 
 /** Whether HTCondor fetches data or the image with our plugin: that is the agent, so it must be there first. */
 const needsPlugin = (plan: Plan): boolean =>
-  fetchedBy(plan).some(({ method }) => method === 'https' || method === 'osdf') || isFederated(plan);
+  fetchedBy(plan).some(({ method }) => method === 'https' || method === 'osdf') ||
+  // Without a token, the machine's own plugin brings an image that has the agent.
+  (isFederated(plan) && !(isInImage(plan.spec.pool?.agent) && plan.imageTokenFile === undefined));
+
+const isInImage = (place: string | undefined): boolean => place?.startsWith('image:') === true;
 
 /** All jobs have one launcher: what one of them needs, all get. */
 export const anyNeedsPlugin = (plan: Plan): boolean => variantsOf(plan).some(needsPlugin);
 
-/** The agent's object, if the job file names one and the workers can fetch it before they need it. */
+/** The agent that the job file names, if the workers have or can fetch it before they need it. */
 export function agentObject(plan: Plan): AgentObject | undefined {
   const url = plan.spec.pool?.agent ?? '';
   const sha256 = agentHash(url);
   if (sha256 === undefined || anyNeedsPlugin(plan)) return undefined;
-  return { url, sha256, name: deliveredName(url) };
+  const isElsewhere =
+    isInImage(url) && variantsOf(plan).some(({ spec }) => spec.environment.image === undefined);
+  return isElsewhere ? undefined : { url, sha256, name: deliveredName(url) };
 }
+
+/** The plan without the agent that it names, if that is not the one of this installation: then it is sent. */
+export async function withOwnAgent(plan: Plan, find: () => Promise<FoundAgent>): Promise<Plan> {
+  const object = agentObject(plan);
+  if (object === undefined) return plan;
+  const [, version = packageJson.version] = agentVersion.exec(object.name) ?? [];
+  const isOwn =
+    version === packageJson.version &&
+    (!isInImage(object.url) || object.sha256 === hash('sha256', await unpackedAgent(await find())));
+  if (isOwn) return plan;
+  return { ...plan, spec: { ...plan.spec, pool: defined({ ...plan.spec.pool, agent: undefined }) } };
+}
+
+/** As `updraft env` names agents. */
+const agentVersion = new RegExp(`^${agentName}-(.+)-linux-`);
 
 /** Whether the agent is sent once per machine; otherwise with every attempt. */
 const isCommon = ({ spec }: Plan, version: CondorVersion): boolean =>
@@ -173,7 +197,8 @@ export interface AgentInput {
 
 export function agentInput(plan: Plan, version: CondorVersion): AgentInput {
   if (isCommon(plan, version)) return { common: [`transfer_common_input = ${condorFiles.agent}`], input: [] };
-  return { common: [], input: [agentObject(plan)?.url ?? condorFiles.agent] };
+  const place = agentObject(plan)?.url ?? condorFiles.agent;
+  return { common: [], input: isInImage(place) ? [] : [place] };
 }
 
 /** Bytes that the access point sends to each attempt, besides the agent. */
@@ -190,21 +215,31 @@ async function inputBytes(plan: Plan): Promise<number> {
   );
 }
 
-/** What the access point sends for a plan, in lines for people. `agentBytes` finds the size of the packed agent. */
+/**
+ * What the access point sends for a plan, in lines for people. `agentBytes` finds the size of the packed agent; `sends`
+ * is the plan with an agent that can be used.
+ */
 export async function describeSent(
   plan: Plan,
   version: CondorVersion,
   agentBytes: () => Promise<number>,
+  sends = plan,
 ): Promise<string[]> {
   const other = Math.max(...(await Promise.all(variantsOf(plan).map(inputBytes))));
-  const object = agentObject(plan);
-  if (object !== undefined) return [perAttempt(plan, other), `the agent comes from ${object.url}`];
+  const object = agentObject(sends);
+  if (object !== undefined) {
+    const place = object.url.replace(
+      /^(?:image:)?/,
+      isInImage(object.url) ? 'is in the image: ' : 'comes from ',
+    );
+    return [perAttempt(plan, other), `the agent ${place}`];
+  }
   const agent = await agentBytes();
   if (isCommon(plan, version))
     return [perAttempt(plan, other), `and the agent, ${formatSize(agent)}, at least once per machine`];
   return [
     `${perAttempt(plan, other + agent)}; the agent is ${formatSize(agent)} of it`,
-    ...lighter(plan, version),
+    ...lighter(sends, version, plan.spec.pool?.agent),
   ];
 }
 
@@ -214,9 +249,11 @@ const perAttempt = ({ jobs, variants }: Plan, bytes: number): string =>
   `one attempt of ${jobs.length === 1 ? 'the job' : `all ${jobs.length} jobs`}`;
 
 /** How the agent could travel with less load on the access point, or why it does not. */
-function lighter(plan: Plan, version: CondorVersion): string[] {
-  const asked = plan.spec.pool?.agent;
+function lighter(plan: Plan, version: CondorVersion, asked: string | undefined): string[] {
   if (asked === 'common') return [`HTCondor ${version} cannot send it once per machine: ${commonSince} can`];
+  if (asked !== plan.spec.pool?.agent)
+    return ['not from [pool] agent: that is another version or build; put this one there with updraft env'];
+  if (asked !== undefined && !anyNeedsPlugin(plan)) return ['not from [pool] agent: the jobs have no image'];
   if (asked !== undefined)
     return ['not from [pool] agent: the plugin that fetches the data is the agent; use method = "stream"'];
   if (plan.jobs.length === 1 || anyNeedsPlugin(plan)) return [];

@@ -83,7 +83,7 @@ function slotConditions(plan: Plan, where: Where, arch: string): SlotExpression[
 /** HTCondor sends a job whose input is a URL only to machines that can fetch it. */
 function agentConditions(plan: Plan, where: Where): SlotExpression[] {
   const scheme = /^\w+(?=:)/.exec(agentObject(plan)?.url ?? '')?.[0];
-  if (scheme === undefined) return [];
+  if (scheme === undefined || scheme === 'image') return [];
   const has = `stringListIMember("${scheme}", HasFileTransferPluginMethods)`;
   return [same(`a plugin of the machine for ${scheme}:// of agent`, where('pool', 'agent'), has)];
 }
