@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import pathlib
 import random
 import signal
 import tarfile
@@ -54,6 +55,14 @@ class Jittered:
 
     def __getitem__(self, index: int) -> list[float]:
         return [self.shared(), JITTER(), *jitter()]
+
+
+class Deep:
+    """Generators behind the paths of many samples, one of them by its method alone."""
+
+    def __init__(self) -> None:
+        self.images, self.masks = [[pathlib.Path(f"{kind}/{number}") for number in range(1500)] for kind in "im"]
+        self.transforms = {"all": [Jitter(), {"draw": random.Random(1).random}]}
 
 
 class Late:
@@ -207,6 +216,10 @@ class EachGenerator(AttemptTest):
             scores = ((counts - expected) ** 2 / expected).sum(1).tolist()
             found += [f"{name} and {other}: {one:.0f}" for other, one in zip(others, scores) if one > BOUND]
         return found
+
+    def test_generators_behind_many_samples_are_found(self) -> None:
+        found = updraft.generators.generators_in(updraft.generators.find_holders({"dataset": Deep()}, shared=False))
+        self.assertEqual([*found], ["dataset.transforms.all.0.rng", "dataset.transforms.all.1.draw.0"])
 
     def test_two_views_of_an_image_differ(self) -> None:
         for workers in (0, 2):

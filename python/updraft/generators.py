@@ -59,11 +59,13 @@ def find_holders(roots: dict[str, Any], elsewhere: Iterable[Any] = (), shared: b
     """
     met = {id(one) for one in elsewhere}
     queue = collections.deque(roots.items())
+    # The rest of a long list, such as the paths of all samples: a transform comes first, however deep it is.
+    later: collections.deque[Any] = collections.deque()
     alive: list[Any] = []
     found: dict[str, Any] = {}
     beside: dict[str, Any] = {}
-    while queue and len(alive) < MAX_OBJECTS:
-        path, one = queue.popleft()
+    while (queue or later) and len(alive) < MAX_OBJECTS:
+        path, one = (queue or later).popleft()
         if one is None or id(one) in met or isinstance(one, (str, bytes, int, float, types.ModuleType)):
             continue
         met.add(id(one))
@@ -75,8 +77,8 @@ def find_holders(roots: dict[str, Any], elsewhere: Iterable[Any] = (), shared: b
             if any(is_generator(value) for _, value in items):
                 found[_unused(path, found)] = holder
             objects = [item for item in items[_MAX_VALUES:] if not (isinstance(item[1], _VALUES) or is_tensor(item[1]))]
-            wanted = [item for item in [*items[:_MAX_VALUES], *objects] if not is_generator(item[1])]
-            queue.extend((f"{path}.{name}", value) for name, value in wanted)
+            for places, some in ((queue, items[:_MAX_VALUES]), (later, objects)):
+                places.extend((f"{path}.{name}", value) for name, value in some if not is_generator(value))
         for each in common if shared else []:
             # A worker that is not forked has the script under another name.
             name = f"{getattr(each, '__module__', '')} {each.__name__}".replace("__mp_main__", "__main__")
@@ -92,6 +94,9 @@ def _parts_of(one: Any) -> tuple[list[Any], list[Any]]:
         return [one], []
     if isinstance(one, types.MethodType):
         return [[one.__self__, one.__func__]], []
+    if isinstance(one, types.BuiltinMethodType):
+        # Such as the `random` of a generator.
+        return [[one.__self__]], []
     if isinstance(one, types.FunctionType):
         cells = []
         for cell in one.__closure__ or ():
