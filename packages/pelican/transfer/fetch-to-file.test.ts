@@ -514,6 +514,15 @@ test('a part of an object that has changed since is discarded', async (t) => {
   same(s.target, bytes);
 });
 
+test('no journal is left for a part that starts fresh: the file may get the inode of the one before', async (t) => {
+  const s = await scene(t, []);
+  leavePart(s.target, objectBytes(mebibyte), { size: 3 * mebibyte, etag: '"v1"' }, mebibyte);
+  const part = new PartFile(s.target);
+  part.restart();
+  part.close();
+  assert.deepEqual(readdirSync(path.dirname(s.target)), ['data.bin.updraft-part']);
+});
+
 test('a part without anything to identify the object is not resumed', async (t) => {
   const bytes = objectBytes(3 * mebibyte);
   const s = await scene(t, [{ bytes }]);

@@ -41,7 +41,7 @@ export class PartFile {
   /** Starts a new file in place of the old one, even of an empty one: another process may be about to write to it. */
   restart(): void {
     withDiskFaults(this.path, () => {
-      fs.rmSync(this.path, { force: true });
+      this.remove();
       fs.closeSync(this.#fd);
     });
     this.#fd = this.#open(O_EXCL);
@@ -53,7 +53,7 @@ export class PartFile {
       // Another process fetched the same object into the same part and was first.
       if (sameFile(fs.fstatSync(this.#fd), this.#target)) return;
       this.assertInPlace();
-      if (this.size !== size) fs.ftruncateSync(this.#fd, size);
+      fs.ftruncateSync(this.#fd, size);
       fs.renameSync(this.path, this.#target);
     });
   }
@@ -71,8 +71,9 @@ export class PartFile {
     });
   }
 
+  /** With its journal, which knows it by its inode: a new file may get the same. */
   remove(): void {
-    if (this.isInPlace) fs.rmSync(this.path, { force: true });
+    for (const more of ['.json', '']) fs.rmSync(this.path + more, { force: true });
   }
 
   write(offset: number, chunk: Buffer): void {

@@ -195,7 +195,6 @@ export class PartJournalWriter {
     } catch {
       // On a full disk the journal may not fit either; without it the part is useless.
     }
-    this.remove();
     this.#file.remove();
   }
 
