@@ -7,12 +7,11 @@ import { RungWatch } from './rung-watch.ts';
 
 const rungs: Rungs = { metric: 'acc', isLowerBetter: false, unit: 'epochs', budgets: [1, 3, 9], eta: 3 };
 
-/** A watch of trial 0000, what it has recorded, and the notes of all trials. */
-function watched(of: Partial<Rungs> = {}, isFresh = true) {
+/** A watch of a trial, what it has recorded, and the notes of all trials. */
+function watched(of: Partial<Rungs> = {}, isFresh = true, id = '0000', names = new Set<string>()) {
   const found: [at: number, value: number, seen: number, goesOn: boolean][] = [];
-  const names = new Set<string>();
   const attempt = {
-    order: { job: { id: '0000' }, attempt: 1 },
+    order: { job: { id }, attempt: 1 },
     record: (body: AgentBody) =>
       void (body.kind === 'rung' && found.push([body.at, body.value, body.seen, body.goesOn])),
     shared: {
@@ -113,6 +112,19 @@ test('who went on is judged again with what is reported since, once in the time 
     [1, 0.5, 3, false],
   ]);
   assert.deepEqual([watch.stop.aborted, names.has('stopped-early/0000')], [true, true]);
+});
+
+test('of two that report at the same moment both are counted, and the better one goes on', async () => {
+  const one = watched();
+  const other = watched({}, true, '0001', one.names);
+  for (const [of, acc] of [
+    [one, 0.5],
+    [other, 0.6],
+  ] as const)
+    of.watch.onProgress(at(1, acc));
+  await Promise.all([one.watch.settled, other.watch.settled]);
+  assert.deepEqual([...one.names].sort(), ['rung-1/0000_1_0.5', 'rung-1/0001_1_0.6', 'stopped-early/0000']);
+  assert.deepEqual([one.found, other.found], [[[1, 0.5, 2, false]], [[1, 0.6, 2, true]]]);
 });
 
 test('whose own note was lost is not judged again, nor is anyone after the last rung', async () => {
