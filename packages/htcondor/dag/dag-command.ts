@@ -28,10 +28,8 @@ interface Commands {
   edges: { parents: string[]; children: string[] };
   script: { node: string; when: ScriptTime; command: string };
   vars: { node: string; append: boolean; pairs: [name: string, value: string][] };
-  category: { node: string; category: string };
-  maxjobs: { category: string; limit: number };
   done: { node: string };
-  /** RETRY, PRIORITY, ABORT-DAG-ON, PRE_SKIP, TOLERANCE and SAVE_POINT_FILE: only their node is checked. */
+  /** RETRY, PRIORITY, CATEGORY, ABORT-DAG-ON, PRE_SKIP, TOLERANCE, SAVE_POINT_FILE: only their node is checked. */
   setting: { node: string; keyword: string };
   /** By pins, which are not read. */
   connect: object;

@@ -47,9 +47,8 @@ export const dagRules: Rule<DagFacts>[] = [
   rule(
     'dag-misused-node',
     'error',
-    'A command does not fit its node: a FINAL node has no parents ' +
-      'and no RETRY, and MAXJOBS 0 lets none of its category start.',
-    (facts) => [...problems('misused-node')(facts), ...closedCategories(facts)],
+    'A command does not fit its node: a FINAL node has no parents and no RETRY.',
+    problems('misused-node'),
   ),
   rule(
     'dag-cycle',
@@ -105,19 +104,6 @@ export const dagRules: Rule<DagFacts>[] = [
     'warning',
     'Nodes write standard output or error to the same file.',
     overwritingNodes,
-  ),
-  rule(
-    'dag-inner-twice',
-    'warning',
-    'Two nodes that do not wait for each other run the same inner DAG ' +
-      'in the same folder: its lock makes the one that starts second fail.',
-    sharedInner,
-  ),
-  rule(
-    'dag-category',
-    'note',
-    'A CATEGORY has no MAXJOBS, or a MAXJOBS no node: neither has an effect.',
-    idleCategories,
   ),
   rule(
     'dag-not-read',
@@ -334,59 +320,6 @@ function overwritingNodes({ outcomes }: DagFacts): Found[] {
 function withJob(name: string): string {
   const { dir, name: stem, ext } = posix.parse(name);
   return posix.join(dir, `${stem}.$(JOB)${ext}`);
-}
-
-function sharedInner({ dag }: DagFacts): Found[] {
-  const inner = dag.nodes.filter(({ type, noop }) => type === 'subdag' && !noop);
-  return [...Map.groupBy(inner, submitFile)].flatMap(([file, nodes]) => {
-    const [first, ...others] = nodes;
-    // An inner DAG that runs twice has each of its own inner DAGs twice.
-    const beside = others.find(
-      (node) =>
-        first !== undefined && node.dagman === first.dagman && !dag.graph.areInOrder(first.index, node.index),
-    );
-    if (first === undefined || beside === undefined) return [];
-    return {
-      message:
-        `${first.name} and ${beside.name} may run ${file} at the same time: ` +
-        'its lock makes the one that starts second fail',
-      fix:
-        `let one wait for the other (PARENT ${ownName(first)} CHILD ` +
-        `${ownName(beside)}), or give each its own copy of the file`,
-      place: beside.place,
-    };
-  });
-}
-
-function idleCategories({ dag }: DagFacts): Found[] {
-  const used = Map.groupBy(dag.nodes, ({ category }) => category);
-  const found: Found[] = [];
-  for (const [category, nodes] of used)
-    if (category !== undefined && !dag.limits.has(category) && nodes[0] !== undefined)
-      found.push({
-        message: `the category ${category} of ${nodesText(nodes)} has no limit, so it has no effect`,
-        fix: `add MAXJOBS ${category} NUMBER`,
-        place: nodes[0].place,
-      });
-  for (const [category, { place }] of dag.limits)
-    if (!used.has(category))
-      found.push({
-        message: `MAXJOBS limits the category ${category}, which no node has`,
-        fix: `add CATEGORY NODE ${category}, or delete the line`,
-        about: [category, 'limit'],
-        place,
-      });
-  return found;
-}
-
-/** DAGMan waits for ever for nodes of a category without a place, NOOP nodes too. */
-function closedCategories({ dag }: DagFacts): Found[] {
-  return [...dag.limits].flatMap(([category, { limit, place }]) => {
-    const nodes = limit === 0 ? dag.nodes.filter((node) => node.category === category && !node.done) : [];
-    if (nodes.length === 0) return [];
-    const message = `MAXJOBS ${category} 0 never lets ${nodesText(nodes)} start, and the DAG never ends`;
-    return { message, fix: 'write a limit of at least 1, or delete the line', place };
-  });
 }
 
 function partlyRead({ dag, outcomes, isPartial }: DagFacts): Found | [] {

@@ -33,7 +33,6 @@ export interface DagNode {
   /** One for each name; the last VARS command wins. */
   vars: DagVariable[];
   scripts: ReadonlyMap<ScriptTime, DagScript>;
-  category: string | undefined;
   place: SourceLine;
 }
 
@@ -78,8 +77,6 @@ export interface Dag {
   graph: DagGraph;
   /** By prefix and name; nodes refer to them instead of a submit file. */
   descriptions: ReadonlyMap<string, InlineDescription>;
-  /** Limits of categories. */
-  limits: ReadonlyMap<string, { limit: number; place: SourceLine }>;
   configs: { file: string; place: SourceLine }[];
   problems: DagProblem[];
 }
@@ -166,17 +163,6 @@ export class DagGraph {
       .of(node)
       .flatMap((one) => (this.#joins.has(one) ? this.#parents.of(one) : one));
     return [...new Set(direct)];
-  }
-
-  /** Whether one of two nodes waits for the other. */
-  areInOrder(one: number, other: number): boolean {
-    return this.#isBefore(one, other) || this.#isBefore(other, one);
-  }
-
-  #isBefore(first: number, last: number): boolean {
-    const reached = new Set([first]);
-    for (const node of reached) for (const child of this.#children.of(node)) reached.add(child);
-    return reached.has(last);
   }
 
   /** Whether the node waits for nothing but `parent`. */

@@ -70,8 +70,8 @@ test('commands that are read by their form take every word of it', () => {
   ];
   assert.deepEqual(errors(lines.join('\n')), []);
   assert.deepEqual(bodies('MAXJOBS c 7\nCATEGORY A c'), [
-    { kind: 'maxjobs', category: 'c', limit: 7 },
-    { kind: 'category', node: 'A', category: 'c' },
+    { kind: 'other' },
+    { kind: 'setting', node: 'A', keyword: 'CATEGORY' },
   ]);
 });
 

@@ -304,8 +304,8 @@ const nodeKeyword = (keyword: string, type: NodeType): Keyword => ({
 const places: Record<string, string> = {
   NODE: String.raw`(?<node>\S+)`,
   'ONE-NODE': String.raw`(?<node>(?!ALL[-_]NODES(?:\s|$))\S+)`,
-  NAME: String.raw`(?<name>\S+)`,
-  TIMES: String.raw`(?<times>\+?\d+)\S*`,
+  NAME: String.raw`\S+`,
+  TIMES: String.raw`\+?\d+\S*`,
   NUMBER: String.raw`[-+]?\d\S*`,
   STATUS: String.raw`\+?0*(?:1?\d?\d|2[0-4]\d|25[0-5])(?!\d)\S*`,
   FILE: String.raw`(?:"[^"]*"|'[^']*'|\S+)`,
@@ -344,8 +344,10 @@ const settings = [
   'PRE_SKIP NODE STATUS',
   'TOLERANCE NODE TIMES [FAIL-FAST|WAIT]',
   'SAVE_POINT_FILE ONE-NODE [FILE]',
+  'CATEGORY NODE NAME',
 ];
 const others = [
+  'MAXJOBS NAME TIMES',
   'JOBSTATE_LOG FILE',
   'NODE_STATUS_FILE FILE [NUMBER] [ALWAYS-UPDATE]',
   'DOT FILE [REST]',
@@ -379,18 +381,6 @@ export const dagKeywords: Partial<Record<string, Keyword>> = {
     ),
     ...others.map((syntax) => byForm(syntax, (_, place) => ({ kind: 'other', place }))),
     byForm('DONE ONE-NODE', ({ node = '' }, place) => ({ kind: 'done', node, place })),
-    byForm('CATEGORY NODE NAME', ({ node = '', name = '' }, place) => ({
-      kind: 'category',
-      node,
-      category: name,
-      place,
-    })),
-    byForm('MAXJOBS NAME TIMES', ({ name = '', times }, place) => ({
-      kind: 'maxjobs',
-      category: name,
-      limit: Number(times),
-      place,
-    })),
     byForm('CONNECT NAME FILE', (_, place) => ({ kind: 'connect', place })),
     byForm('REJECT', (_, place) => ({ kind: 'reject', place })),
   ]),

@@ -43,7 +43,6 @@ class DagReader {
   readonly #dagmans: Dagman[] = [];
   readonly #nodes: DagNode[] = [];
   readonly #descriptions = new Map<string, InlineDescription>();
-  readonly #limits = new Map<string, { limit: number; place: SourceLine }>();
   readonly #configs: Dag['configs'] = [];
   /** A file that is read several times has each of its problems once. */
   readonly #problems = new Map<string, DagProblem>();
@@ -75,7 +74,6 @@ class DagReader {
       byIndex,
       graph: this.graph,
       descriptions: this.#descriptions,
-      limits: this.#limits,
       configs: this.#configs,
       problems: [...this.#problems.values()],
     };
@@ -139,7 +137,6 @@ class DagReader {
       done,
       vars: [],
       scripts: noScripts,
-      category: undefined,
       place,
     };
     if (posix.isAbsolute(dir ?? '')) node.folder = posix.normalize(dir ?? '');
@@ -246,9 +243,6 @@ class DagReader {
           'write PARENT and CHILD with the names of the splices, or check their order by hand',
         );
         return;
-      case 'maxjobs':
-        this.#limits.set(categoryIn(scope, command.category), { limit: command.limit, place });
-        return;
       case 'config':
         this.#configs.push({ file: resolveIn(scope.dagman.folder, command.file), place });
         return;
@@ -259,11 +253,11 @@ class DagReader {
       case 'other':
         return;
       default:
-        for (const node of this.#named(command.node, scope, place)) this.#set(node, command, scope);
+        for (const node of this.#named(command.node, scope, place)) this.#set(node, command);
     }
   }
 
-  #set(node: DagNode, command: DagCommand & { node: string }, scope: DagScope): void {
+  #set(node: DagNode, command: DagCommand & { node: string }): void {
     const { place } = command;
     if (!isOrdered(node) && isForJobs(keywordOf(command), node)) {
       const [word, type] = [keywordOf(command), node.type.toUpperCase()];
@@ -279,7 +273,6 @@ class DagReader {
       for (const [name, value] of command.pairs)
         node.vars.push({ name, value, append: command.append, place });
     else if (command.kind === 'script') this.#setScript(node, command);
-    else if (command.kind === 'category') node.category = categoryIn(scope, command.category);
     else if (command.kind === 'done') node.done = true;
   }
 
@@ -365,10 +358,6 @@ const isForJobs = (word: string, { type }: DagNode): boolean =>
 
 const keywordOf = (command: DagCommand & { node: string }): string =>
   command.kind === 'setting' ? command.keyword : command.kind.toUpperCase();
-
-/** Categories of a splice are its own, unless their names begin with `+`. */
-const categoryIn = ({ prefix, dagman }: DagScope, name: string): string =>
-  name.startsWith('+') ? dagman.prefix + name : prefix + name;
 
 /** The names of one DAG: the main file with what it includes, or one splice. */
 class DagScope {

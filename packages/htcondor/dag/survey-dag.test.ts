@@ -74,16 +74,6 @@ test('a correct DAG has no finding of its own', () => {
   assert.deepEqual(dagRules(texts), []);
 });
 
-test('a category without a place keeps its nodes, and so the DAG, waiting for ever', () => {
-  const category = 'CATEGORY A none\nMAXJOBS none';
-  const found = (line: string, limit: string): string[] =>
-    dagRules({ 'a.dag': `JOB A a.sub ${line}\n${category} ${limit}`, 'a.sub': submit() });
-  assert.deepEqual(found('', '0'), ['error dag-misused-node a.dag:3']);
-  assert.deepEqual(found('NOOP', '2\nMAXJOBS none 0'), ['error dag-misused-node a.dag:4']);
-  assert.deepEqual(found('DONE', '0'), []);
-  assert.deepEqual(found('', '0\nMAXJOBS none 2'), []);
-});
-
 test('files, folders and scripts that are not there are errors; what a parent may write is a note', () => {
   const texts = {
     'a.dag': [
@@ -303,7 +293,6 @@ test('inner DAGs are read in the folder of their node, with findings under their
   );
   assert.deepEqual(rules(lintDag(facts).filter(({ rule }) => rule.startsWith('dag-'))), [
     'error dag-unknown-node sub/inner.dag:3',
-    'warning dag-inner-twice a.dag:3',
     // B waits for nothing, C may wait for what A writes.
     'note dag-file-later sub/inner.dag:2',
     'note dag-file-later sub/inner.dag:1',
@@ -319,24 +308,8 @@ test('an inner DAG that submits itself, or the DAG around it, is an error', () =
       'a.dag': 'SUBDAG EXTERNAL A b.dag\nSUBDAG EXTERNAL B b.dag',
       'b.dag': 'SUBDAG EXTERNAL C a.dag',
     }),
-    ['error dag-cycle b.dag:1', 'warning dag-inner-twice a.dag:2'],
+    ['error dag-cycle b.dag:1'],
   );
-});
-
-test('an inner DAG that two nodes may run at once is reported, unless one waits for the other', () => {
-  const inner = { 'b.dag': 'JOB X a.sub', 'sub/b.dag': 'JOB X a.sub', 'a.sub': submit(), 'run.sh': script };
-  const twice = 'SUBDAG EXTERNAL A b.dag\nJOB M a.sub\nSUBDAG EXTERNAL B b.dag\n';
-  const found = (text: string): string[] =>
-    dagRules({ 'a.dag': text, ...inner }).filter((one) => one.includes('twice'));
-  const said = all({ 'a.dag': twice, ...inner }).map(({ message }) => message);
-  assert.ok(
-    said.includes('A and B may run b.dag at the same time: its lock makes the one that starts second fail'),
-  );
-  assert.deepEqual(found(twice), ['warning dag-inner-twice a.dag:3']);
-  assert.deepEqual(found(`${twice}PARENT A CHILD M\nPARENT M CHILD B\n`), []);
-  assert.deepEqual(found(`${twice}PARENT B CHILD A\n`), []);
-  assert.deepEqual(found(twice.replace('B b.dag', 'B sub/b.dag')), []);
-  assert.deepEqual(found(twice.replace('B b.dag', 'B b.dag DIR sub')), []);
 });
 
 test('an inner DAG has a rescue file of its own', () => {
