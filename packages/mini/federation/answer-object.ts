@@ -1,4 +1,3 @@
-import path from 'node:path';
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { abortable } from '@updraft/base';
@@ -210,28 +209,12 @@ function code(status: number): string {
   return known[status] ?? (status === 401 || status === 403 ? 'authorization_denied' : 'internal_error');
 }
 
-const byExtension: Record<string, string> = {
-  '.css': 'text/css; charset=utf-8',
-  '.gif': 'image/gif',
-  '.htm': 'text/html; charset=utf-8',
-  '.html': 'text/html; charset=utf-8',
-  '.jpg': 'image/jpeg',
-  '.js': 'text/javascript; charset=utf-8',
-  '.json': 'application/json',
-  '.pdf': 'application/pdf',
-  '.png': 'image/png',
-  '.svg': 'image/svg+xml',
-  '.xml': 'text/xml; charset=utf-8',
-};
-
 const html =
   /^[\t\n\f\r ]*<(!doctype html|html|head|script|iframe|h1|div|font|table|a|style|title|b|body|br|p|!--)[ >]/i;
 
 /** As Go's net/http chooses it: by the file extension, else by the first bytes. */
 function sniffContentType(name: string, head: Buffer): string {
-  const known = byExtension[path.extname(name).toLowerCase()];
-  if (known !== undefined) return known;
-  if (html.test(head.toString('latin1'))) return 'text/html; charset=utf-8';
+  if (/\.html?$/i.test(name) || html.test(head.toString('latin1'))) return 'text/html; charset=utf-8';
   if (head[0] === 0x1f && head[1] === 0x8b) return 'application/x-gzip';
   if (head.toString('latin1', 0, 4) === 'PK\x03\x04') return 'application/zip';
   const binary = head.some((byte) => byte < 0x20 && ![0x09, 0x0a, 0x0c, 0x0d, 0x1b].includes(byte));

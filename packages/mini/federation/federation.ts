@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { type Clock, systemClock, readJsonFile } from '@updraft/base';
+import { type Clock, systemClock, readJsonFile, defined } from '@updraft/base';
 import { removeTree, replaceFile } from '@updraft/base/disk';
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
@@ -394,7 +394,7 @@ export async function askAdmin(
   const answered = await fetch(access.url + where, {
     method,
     headers: { Authorization: `Bearer ${access.key}` },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    ...defined({ body: body && JSON.stringify(body) }),
   });
   const value = (await answered.json()) as { error?: string };
   if (!answered.ok) throw new Error(value.error ?? `the federation answered ${answered.status}`);

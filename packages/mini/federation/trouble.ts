@@ -1,3 +1,4 @@
+import { given } from '@updraft/base';
 import path from 'node:path';
 import type { Clock } from '@updraft/base';
 
@@ -94,10 +95,10 @@ export class Trouble {
   pacers(asked: TroubleRequest): Pacer[] {
     const slow = this.pick('slow', asked);
     const limit = this.#pick('limit', asked, () => true);
-    return [
-      ...(slow === undefined ? [] : [new Pacer(slow.rate, this.#clock)]),
+    return given(
+      slow !== undefined && new Pacer(slow.rate, this.#clock),
       ...(limit?.pacer ? [limit.pacer] : []),
-    ];
+    );
   }
 
   /** Counts sent bytes for the rules with `once SIZE sent`. */

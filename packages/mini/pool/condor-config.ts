@@ -1,3 +1,4 @@
+import { defined } from '@updraft/base';
 import path from 'node:path';
 
 /** The folders of a pool, all under `home`. */
@@ -119,7 +120,7 @@ function siteConfig(site: Site): string[] {
     GLIDEIN_ResourceName: `"${site.name}"`,
     NUM_CPUS: String(site.cpus),
     MEMORY: String(site.memoryMegabytes),
-    ...(site.gpu === undefined ? {} : { ADVERTISED_GPUS: name }),
+    ...defined({ ADVERTISED_GPUS: site.gpu && name }),
   };
   return [
     `STARTD_${name} = $(LOCAL_DIR)/startd.sh`,
