@@ -10,18 +10,13 @@ const maxLines = 6;
 const noise = /^(?:Usr |-?\d+ +- {2}|\(0\) (?:CPU times|No core)|\.\.\.$|\w+ address: <)/;
 const tableRow = /^\s*(?:Partitionable Resources|[\w ]+(?:\(\w+\))?)\s+:(?:\s|$)/;
 const relevantRow = /^\s*(?:Partitionable Resources|Memory|Disk)\b/;
-/** The attributes of an event in JSON that say what happened. */
-const relevant = /Reason|Code|Message|Info|Error|ReturnValue|Signal|Normally|MyType|SlotName/;
 /** Events whose first line says everything needed. */
 const titleOnly: ReadonlySet<EventKind> = new Set<EventKind>(['submit', 'file-transfer', 'image-size']);
 
 /** The lines of an event that show a cause, as written. */
 export function quoteEvent(event: LogEvent, file: string): Evidence {
-  const lines = event.text.split(/\r?\n/);
-  const isText = /^\d{3} \(/.test(lines[0] ?? '');
-  const said = isText ? textLines(event, lines) : lines.filter((line) => relevant.test(line));
   // Tables keep their columns.
-  const shown = said
+  const shown = textLines(event, event.text.split(/\r?\n/))
     .map((line) =>
       tableRow.test(line)
         ? printableLines(withoutSecrets(line)).trim().slice(0, maxLineLength)
