@@ -13,7 +13,7 @@ import {
   type SubmitFacts,
   surveyWhereItFits,
 } from '@updraft/htcondor/submit';
-import { firstFew, printable } from '@updraft/base';
+import { firstFew, printable, given } from '@updraft/base';
 import {
   type DagRun,
   lintDag,
@@ -37,7 +37,7 @@ export function lintDropped(file: string, drop: Drop, now: Date, limits: PoolLim
   const findings = lintSubmission(facts);
   const name = posix.basename(file);
   const { wrapper } = facts;
-  const texts = [...(wrapper === undefined ? [] : [wrapper]), { file: name, text }];
+  const texts = given(wrapper, { file: name, text });
   return [
     { title: findingsHeadline(name, facts.submission, findings) },
     ...notDropped(asked, [facts]),

@@ -1,3 +1,4 @@
+import { defined } from '@updraft/base';
 import { kinds, type FaultKind } from '../fault/kinds.ts';
 import { faultWords } from '../fault/words.ts';
 
@@ -375,7 +376,7 @@ export const causeTitle = (cause: Cause): string => causeInfo(cause).title;
 /** The title of one job, and that of several. */
 export function causeTitles(cause: Cause): { title: string; titles?: string } {
   const { title, titles } = causeInfo(cause);
-  return { title, ...(titles === undefined ? {} : { titles }) };
+  return { title, ...defined({ titles }) };
 }
 
 /** What helps against a cause in general. Jobs of Updraft's own runs have no submit file that the user wrote. */

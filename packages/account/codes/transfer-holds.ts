@@ -1,3 +1,4 @@
+import { defined } from '@updraft/base';
 import type { CodeRow } from './row.ts';
 
 /** Full disks where outputs, logs and streams are written. */
@@ -86,7 +87,7 @@ const plugin = (by: Pick<CodeRow, 'subcodes' | 'phrases'>, what: string, advice?
   cause: 'plugin-failed',
   answer: 'later',
   sentence: `The file-transfer plugin{plugin} ${what}.`,
-  ...(advice === undefined ? {} : { advice }),
+  ...defined({ advice }),
 });
 
 const silent = 'exited{exit} without reporting on the {way|input or output} files';

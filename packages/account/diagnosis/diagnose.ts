@@ -1,3 +1,4 @@
+import { given } from '@updraft/base';
 import { causeInfo, sentence, type Cause, type Outlook } from '../codes/causes.ts';
 import { readPolicyHold, codeRowOf } from '../codes/codes.ts';
 import { isEmpty, type ReportedReason } from '../codes/row.ts';
@@ -41,7 +42,7 @@ export function diagnose(account: HoldAccount, seenMb = 0): Diagnosis {
     own && `It was started ${own.starts} times and never succeeded; the policy of the run held it.`;
   const advice = row?.advice === undefined ? undefined : fill(row.advice, facts);
   return {
-    ...diagnosisOf(row?.cause ?? 'unknown', [...because, ...(again === undefined ? [] : [again])]),
+    ...diagnosisOf(row?.cause ?? 'unknown', given(...because, again)),
     advice: advice === undefined ? [] : [advice],
     ...(row?.outlook === undefined ? {} : { outlook: row.outlook }),
     ...(row === undefined ? { said: fullAccount.reason } : {}),

@@ -1,3 +1,4 @@
+import { defined } from '@updraft/base';
 import { withoutSecrets } from '@updraft/base/secrets';
 import { type Ad, type AdValue, attributeOf, isAd, parseAdLines, siteIn } from '@updraft/htcondor/classad';
 import { causeOf, exitCause } from '../diagnosis/cause-of.ts';
@@ -45,9 +46,7 @@ export function historyOfAd(ad: Ad, file: string): JobHistory {
   return {
     id: `${read.number('ClusterId') ?? 0}.${read.number('ProcId') ?? 0}`,
     ...{ from, to, attempts, after: [], outcome },
-    ...(dagNode === undefined ? {} : { node: dagNode }),
-    ...(owner === undefined ? {} : { owner }),
-    ...(cause === undefined ? {} : { cause: causeOf(cause.code, cause.subcode, cause.reason) }),
+    ...defined({ node: dagNode, owner, cause: cause && causeOf(cause.code, cause.subcode, cause.reason) }),
     details: {
       // An ad stands for all that has happened since the submission.
       ...{ first: { ...read.evidence }, last: read.evidence, holds },
@@ -154,7 +153,7 @@ class JobAd {
         details: {
           ...{ from, to, began: this.evidence, doing: this.#doing(), saves: 0, reconnects: 0 },
           memoryMb: this.number('MemoryUsage') ?? 0,
-          ...(end === undefined ? {} : { end: { ...end, evidence: this.evidence } }),
+          ...defined({ end: end && { ...end, evidence: this.evidence } }),
         },
       },
     ];

@@ -1,3 +1,4 @@
+import { defined } from '@updraft/base';
 import type { Cause } from '../codes/causes.ts';
 import { transferDirection } from '../codes/codes.ts';
 import { causeOfRemoved } from '../diagnosis/cause-of.ts';
@@ -241,8 +242,7 @@ export class JobFold {
       const eviction = before?.how === 'vacated' && attempt === last ? before : undefined;
       this.details.holds = plus(this.details.holds, {
         ...{ code, subcode, reason, evidence: this.evidence, resources: eviction?.resources ?? none },
-        ...(eviction === undefined ? {} : { table: eviction.evidence }),
-        ...(attempt === undefined ? {} : { attempt: attempt.number }),
+        ...defined({ table: eviction && eviction.evidence, attempt: attempt && attempt.number }),
       });
     }
     this.#changed({ kind: 'held', cause, said: end });

@@ -1,3 +1,4 @@
+import { given } from '@updraft/base';
 import type { Disconnected } from './state.ts';
 import type { JobHistory } from '../history/history.ts';
 import type { ResumeState } from './agent-state.ts';
@@ -5,10 +6,7 @@ import type { RungReport } from './entry.ts';
 
 /** `step 40`, `epoch 3`, `epoch 3, step 40`; empty if neither is known. */
 export function describePosition({ epoch, step }: { epoch?: number; step?: number }): string {
-  const parts = [
-    ...(epoch === undefined ? [] : [`epoch ${epoch}`]),
-    ...(step === undefined ? [] : [`step ${step}`]),
-  ];
+  const parts = given(epoch !== undefined && `epoch ${epoch}`, step !== undefined && `step ${step}`);
   return parts.join(', ');
 }
 

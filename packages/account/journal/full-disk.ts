@@ -1,6 +1,6 @@
 import { readFileSync, realpathSync } from 'node:fs';
 import path from 'node:path';
-import { formatSize, freeBytes, tried } from '@updraft/base';
+import { formatSize, freeBytes, tried, given } from '@updraft/base';
 import { Fault } from '../fault/fault.ts';
 
 /** Whether a file operation failed because its disk is full, or a quota is used up. */
@@ -18,10 +18,10 @@ export function describeFull(folder: string, error: unknown, neededBytes?: numbe
     (one) => (one as NodeJS.ErrnoException | undefined)?.code === 'EDQUOT',
   );
   const free = freeBytes(place);
-  const figures = [
-    ...(free === undefined ? [] : [`${formatSize(free)} free`]),
-    ...(neededBytes === undefined ? [] : [`${formatSize(neededBytes)} needed`]),
-  ];
+  const figures = given(
+    free !== undefined && `${formatSize(free)} free`,
+    neededBytes !== undefined && `${formatSize(neededBytes)} needed`,
+  );
   const what = isQuota ? 'disk quota exceeded on' : 'no space left on';
   return `${what} ${mountOf(place)}${figures.length === 0 ? '' : ` (${figures.join(', ')})`}`;
 }

@@ -1,5 +1,5 @@
 import type { FaultKind } from '../fault/kinds.ts';
-import { formatDuration, formatSize } from '@updraft/base';
+import { formatDuration, formatSize, given } from '@updraft/base';
 import { growthSteps, type Growth, type Policy } from './policy.ts';
 import { simulate } from './decide.ts';
 
@@ -8,19 +8,16 @@ export function describePolicy(policy: Policy): string[] {
   const { attempts, giveUpSeconds, failedJobs } = policy;
   if (attempts === 1) return ['one attempt; no retries'];
   const late = giveUpSeconds === undefined ? '' : `, or ${formatDuration(giveUpSeconds)} after it was queued`;
-  return [
+  return given(
     `a job is given up after ${attempts} failed attempts${late}; evicted attempts do not count`,
     `temporary trouble, such as a missing object: tried again ${describeWaits(policy, 'object-missing')}`,
     ...describeAvoidance(policy),
     ...describeGrowth('memory', policy.memory),
     ...describeGrowth('disk', policy.disk),
-    ...(failedJobs === undefined
-      ? []
-      : [
-          `when ${failedJobs} ${failedJobs === 1 ? 'job has' : 'jobs have'} failed for good, the rest ` +
-            'of the run is given up',
-        ]),
-  ];
+    failedJobs !== undefined &&
+      `when ${failedJobs} ${failedJobs === 1 ? 'job has' : 'jobs have'} failed for good, the rest ` +
+        'of the run is given up',
+  );
 }
 
 function describeAvoidance(policy: Policy): string[] {

@@ -1,3 +1,4 @@
+import { defined } from '@updraft/base';
 import type { FaultKind } from '../fault/kinds.ts';
 
 /** How soon a pool tries again, in seconds. */
@@ -96,8 +97,7 @@ export function policyOf(
     // A single machine can give a job more memory, next to fewer others, but not more disk.
     memory: growth(run.attempts > 1, resources.memoryBytes, memoryMaxBytes),
     disk: growth(hasChoice, diskBytes, diskMaxBytes),
-    ...(giveUpSeconds === undefined ? {} : { giveUpSeconds }),
-    ...(failedJobs === undefined ? {} : { failedJobs }),
+    ...defined({ giveUpSeconds, failedJobs }),
     backoff,
   };
 }
@@ -110,7 +110,7 @@ export const waitAfter = (
 
 export const attemptRecovery = ({ attempts, failedJobs, backoff }: Policy): AttemptRecovery => ({
   attempts,
-  ...(failedJobs === undefined ? {} : { failedJobs }),
+  ...defined({ failedJobs }),
   initialBackoff: backoff.initialBackoff,
   maxBackoff: backoff.maxBackoff,
 });

@@ -1,4 +1,4 @@
-import { counted } from '@updraft/base';
+import { counted, given } from '@updraft/base';
 import { type Cause, causeInfo } from '../codes/causes.ts';
 import { speedFigures, speedNames } from '../history/speeds.ts';
 import { formatBytesPerSecond, formatHours, formatSeconds, formatShare } from '@updraft/view/format';
@@ -24,32 +24,34 @@ export function groupSection(
   const left = groups.length - shown.length;
   const isStarved = shown.some(({ slotSeconds }) => slotSeconds.waitingForData > 0);
   const speeds = speedNames.filter((name) => shown.some((group) => group[name] !== null));
-  const extra = [
-    ...(isStarved ? ['waiting for data'] : []),
+  const extra = given(
+    isStarved && 'waiting for data',
     ...speeds.map((name) => speedFigures[name].title),
     'rate',
-  ];
+  );
   const head = [
     ...[column].flat(),
     'jobs> | attempts> | good> | lost> | useful> | mostly | on slots> | median compute> | median transfer>',
     ...extra.map((name) => `${name}>`),
   ].join(' | ');
   const isRated = shown.some(({ transferBytesPerSecond: rate }) => rate !== null);
-  const rows = shown.map((group) => [
-    ...(group.values ?? [group.name]),
-    group.jobs,
-    group.attempts,
-    group.success,
-    formatHours(group.lostSeconds),
-    formatShare(group.usefulShare),
-    group.cause ?? '',
-    formatHours(group.slotTotalSeconds),
-    formatSeconds(group.computeMedianSeconds),
-    formatSeconds(group.transferMedianSeconds),
-    ...(isStarved ? [formatHours(group.slotSeconds.waitingForData)] : []),
-    ...speeds.map((name) => speedFigures[name].show(group[name])),
-    isRated ? formatBytesPerSecond(group.transferBytesPerSecond) : '',
-  ]);
+  const rows = shown.map((group) =>
+    given<string | number>(
+      ...(group.values ?? [group.name]),
+      group.jobs,
+      group.attempts,
+      group.success,
+      formatHours(group.lostSeconds),
+      formatShare(group.usefulShare),
+      group.cause ?? '',
+      formatHours(group.slotTotalSeconds),
+      formatSeconds(group.computeMedianSeconds),
+      formatSeconds(group.transferMedianSeconds),
+      isStarved && formatHours(group.slotSeconds.waitingForData),
+      ...speeds.map((name) => speedFigures[name].show(group[name])),
+      isRated ? formatBytesPerSecond(group.transferBytesPerSecond) : '',
+    ),
+  );
   const hidden = left > 0 ? [`${left} more with a smaller loss: --all shows them.`] : [];
   return sectionTable(id, title, head, rows, { ...more, after: [...hidden, ...(more.after ?? [])] });
 }

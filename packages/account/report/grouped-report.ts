@@ -1,4 +1,4 @@
-import { counted } from '@updraft/base';
+import { counted, given } from '@updraft/base';
 import { joinDirections } from '@updraft/base/training';
 import type { Cause } from '../codes/causes.ts';
 import type { JobHistory } from '../history/history.ts';
@@ -66,7 +66,7 @@ export function groupedReport(read: ReadLogs, by: string, metrics: readonly stri
   const samples = sampled.flatMap((group) => group.samples);
   const directions = joinDirections([...new Set(jobs.flatMap(({ directions }) => directions ?? []))]);
   const deciding = decidingMetric(sampled, directions);
-  const wanted = metrics.length > 0 ? metrics : ['time', ...(deciding === undefined ? [] : [deciding])];
+  const wanted = metrics.length > 0 ? metrics : given('time', deciding);
   const costs = new Map(sampled.map((group) => [group.name, groupCost(group)]));
   const groups = groupReports(jobs, ledger.rows, key, ledger.facts.hasTransfers).flatMap((group) => {
     const cost = costs.get(group.name);

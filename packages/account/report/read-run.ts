@@ -1,4 +1,4 @@
-import { counted } from '@updraft/base';
+import { counted, given } from '@updraft/base';
 import { slownessOf } from '../history/slowness.ts';
 import { describeDamage, type RunState } from '../journal/state.ts';
 import { noFacts } from '../history/log-facts.ts';
@@ -35,11 +35,7 @@ export function readRun(folder: string, state: RunState): ReadLogs {
 function notesOn(state: RunState): string[] {
   const { trouble } = state;
   const damage = describeDamage(state);
-  return [
-    ...(trouble === undefined ? [] : [`${trouble.message} ${trouble.fix}`]),
-    ...(damage === undefined ? [] : [damage]),
-    ...slowNotes(state),
-  ];
+  return given(trouble !== undefined && `${trouble.message} ${trouble.fix}`, damage, ...slowNotes(state));
 }
 
 /** What slow attempts lacked: a sentence for each lack, with the figures of the last of them. */

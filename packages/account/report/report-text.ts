@@ -1,4 +1,4 @@
-import { printable, widthOf, wrap } from '@updraft/base';
+import { printable, widthOf, wrap, given } from '@updraft/base';
 import { fitTable } from '@updraft/view/tables';
 import {
   addAmounts,
@@ -59,7 +59,7 @@ const maxAttempts = 30;
 export function runText(report: RunReport, parts: readonly Section[], page: TextPage): string {
   const { run, name, pool, attemptRows } = report;
   const isShown = attemptRows.length > 0 && attemptRows.length <= maxAttempts;
-  const all = [...parts, ...(isShown ? [attemptSection(report, page.width)] : [])];
+  const all = given(...parts, isShown && attemptSection(report, page.width));
   const title = `run ${printable(run)} (${printable(name)}, pool ${printable(pool)})`;
   return `${title}\n\n${reportText(report, all, page)}`;
 }
@@ -78,7 +78,7 @@ function attemptSection(report: RunReport, width: number): Section {
   for (let kept = used.length; ; kept -= 1) {
     const [most, least] = [bySize.slice(0, kept), bySize.slice(kept)];
     const shown = used.filter((column) => most.includes(column));
-    const parts = [...shown.map((column) => [column]), ...(least.length === 0 ? [] : [least])];
+    const parts = given(...shown.map((column) => [column]), least.length > 0 && least);
     const titles = shown.map((column) => columnLabels[column]).concat(least.length === 0 ? [] : 'other');
     const cells = (seconds: Amounts) =>
       [...parts, columns].map((part) => {

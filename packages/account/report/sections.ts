@@ -1,5 +1,5 @@
 import { causeTitle } from '../codes/causes.ts';
-import { formatSize } from '@updraft/base';
+import { formatSize, given } from '@updraft/base';
 import { logTime } from '../history/log-facts.ts';
 import { columnLabels, lossColumns, slotColumns, sumOver, usefulColumns } from './columns.ts';
 import { type JobTableRow, valueNames } from './job-table.ts';
@@ -61,7 +61,7 @@ export function sections(report: LogReport, choice: SectionChoice = {}): Section
   const hosts = new Set(machines.map(({ name }) => name));
   // Without site names, the table of sites lists machines.
   const hasSites = sites.some(({ name }) => name !== unknownSite && !hosts.has(name));
-  return [
+  return given(
     summarySection(report),
     ...searchSections(report),
     timeSection(report),
@@ -76,19 +76,17 @@ export function sections(report: LogReport, choice: SectionChoice = {}): Section
     ),
     groupSection({ id: 'gpus', title: 'GPUs', column: 'model' }, report.gpus, all),
     placeSection(report),
-    ...(hasSites && jobs.total > 1
-      ? [
-          groupSection(
-            { id: 'machines', title: 'Machines with the largest loss', column: 'machine' },
-            worst(often, all),
-            all,
-          ),
-        ]
-      : []),
+    hasSites &&
+      jobs.total > 1 &&
+      groupSection(
+        { id: 'machines', title: 'Machines with the largest loss', column: 'machine' },
+        worst(often, all),
+        all,
+      ),
     brokenSection(report),
     // For one job, the other tables say it all.
-    ...(jobs.total > 1 ? [wasteSection(report)] : []),
-    ...(all ? [slowestSection(report)] : []),
+    jobs.total > 1 && wasteSection(report),
+    all && slowestSection(report),
     cacheSection(report),
     cacheSiteSection(report, all),
     resourceSection(report),
@@ -97,7 +95,7 @@ export function sections(report: LogReport, choice: SectionChoice = {}): Section
       ? []
       : [resultsSection(jobRows)]),
     jobSection(report, jobRows, maxRows),
-  ].filter(({ rows }) => rows.length > 0);
+  ).filter(({ rows }) => rows.length > 0);
 }
 
 function summarySection(report: LogReport): Section {
@@ -162,10 +160,10 @@ function lostRows({ slotSeconds, slotTotalSeconds, setbacks }: LogReport): strin
   const [worst] = setbacks;
   if (lost === 0) return [];
   const isKnown = worst !== undefined && worst.lostSeconds > 0;
-  return [
+  return given(
     ['lost', `${formatShare(lost / slotTotalSeconds)} of it, ${formatHours(lost)}`],
-    ...(isKnown ? [['main cause of the loss', causeTitle(worst.cause)]] : []),
-  ];
+    isKnown && ['main cause of the loss', causeTitle(worst.cause)],
+  );
 }
 
 function describeCompletion({ meanSeconds, medianSeconds, p95Seconds }: LogReport['completion']): string {
@@ -206,12 +204,13 @@ function failureSection(report: LogReport): Section {
   const { failures } = report;
   const labelOf = jobLabels(report);
   const rows = failures.map(({ cause, jobs, share, what }) => [cause, jobs, formatShare(share), what]);
-  const after = failures.flatMap(({ cause, remedy, example }) => [
-    `${cause}: ${remedy}`,
-    ...(example === null
-      ? []
-      : [`  ${example.node === null ? 'job' : 'node'} ${labelOf(example)}: ${example.reason}`]),
-  ]);
+  const after = failures.flatMap(({ cause, remedy, example }) =>
+    given(
+      `${cause}: ${remedy}`,
+      example !== null &&
+        `  ${example.node === null ? 'job' : 'node'} ${labelOf(example)}: ${example.reason}`,
+    ),
+  );
   const head = 'cause | jobs> | share> | what';
   return sectionTable('failures', 'Jobs without a valid result, by cause', head, rows, { after });
 }
@@ -260,18 +259,20 @@ function jobSection(report: LogReport, jobs: readonly JobTableRow[], maxRows: nu
   const shown = jobs.length > maxRows ? [] : jobs;
   const isSweep = shown.some(hasParameters);
   const whole = (seconds: number | null) => (seconds === null ? '' : Math.round(seconds));
-  const rows = shown.map((row) => [
-    // The parameters have their own column.
-    labelOf({ ...row, name: '' }),
-    ...(isSweep ? [row.name ?? ''] : []),
-    outcomeWords(row.outcome),
-    row.valid === null ? '?' : row.valid ? 'yes' : 'no',
-    `${row.sites.at(-1) ?? ''}${row.sites.length > 1 ? ` (+${row.sites.length - 1})` : ''}`,
-    ...[row.executeSeconds, row.slotBusySeconds, row.transferTotalSeconds, row.lastTransferSeconds].map(
-      whole,
+  const rows = shown.map((row) =>
+    given(
+      // The parameters have their own column.
+      labelOf({ ...row, name: '' }),
+      isSweep && (row.name ?? ''),
+      outcomeWords(row.outcome),
+      row.valid === null ? '?' : row.valid ? 'yes' : 'no',
+      `${row.sites.at(-1) ?? ''}${row.sites.length > 1 ? ` (+${row.sites.length - 1})` : ''}`,
+      ...[row.executeSeconds, row.slotBusySeconds, row.transferTotalSeconds, row.lastTransferSeconds].map(
+        whole,
+      ),
+      ...[row.stalls, row.holds, row.evictions, row.attempts],
     ),
-    ...[row.stalls, row.holds, row.evictions, row.attempts],
-  ]);
+  );
   const head = [
     `job | ${isSweep ? 'parameters | ' : ''}outcome | valid | site | `,
     'execute> | slot busy> | transfer> | last> | stalls> | holds> | evicted> | tries>',
@@ -301,15 +302,17 @@ function cacheSection({ caches }: LogReport): Section {
   const hasAges = caches.some(({ coldShare }) => coldShare !== null);
   const isLive = caches.some(({ bytesPerSecondNow }) => bytesPerSecondNow > 0);
   const isGivenUp = caches.some(({ lastSetback }) => lastSetback !== null);
-  const rows = caches.map((cache) => [
-    ...[cache.name, cache.fetches, formatSize(cache.bytes), formatShare(cache.share)],
-    formatBytesPerSecond(cache.bytesPerSecond),
-    ...(isLive ? [formatBytesPerSecond(cache.bytesPerSecondNow || null)] : []),
-    cache.setbacks,
-    ...(isGivenUp ? [cache.lastSetback ?? ''] : []),
-    ...(hasAges ? [formatShare(cache.coldShare)] : []),
-    ...(isWanted ? [cache.wanted ?? ''] : []),
-  ]);
+  const rows = caches.map((cache) =>
+    given<string | number>(
+      ...[cache.name, cache.fetches, formatSize(cache.bytes), formatShare(cache.share)],
+      formatBytesPerSecond(cache.bytesPerSecond),
+      isLive && formatBytesPerSecond(cache.bytesPerSecondNow || null),
+      cache.setbacks,
+      isGivenUp && (cache.lastSetback ?? ''),
+      hasAges && formatShare(cache.coldShare),
+      isWanted && (cache.wanted ?? ''),
+    ),
+  );
   const head = [
     `server | fetches> | delivered> | share> | rate> |${isLive ? ' now> |' : ''} given up>`,
     ...[isGivenUp ? 'last because' : [], hasAges ? 'cold>' : [], isWanted ? 'preference' : []].flat(),
@@ -340,17 +343,20 @@ function checkpointSection({ checkpoints }: LogReport): Section {
   const { saves, secondsPerSave, waitShare, everySeconds, interruptions, expectedShare } = checkpoints;
   const { meanSecondsBetween, lostSecondsEach } = checkpoints;
   const waited = waitShare === null ? '-' : `${formatShare(waitShare)} of the training`;
-  return sectionTable('checkpoints', 'Checkpoints', '|', [
-    ['saved', saves],
-    ['waited for saving', `${waited}, ${secondsPerSave.toFixed(2)} s each`],
-    ...(everySeconds === null ? [] : [['saved every', formatSeconds(everySeconds)]]),
-    ['interruptions', interruptions],
-    ...(meanSecondsBetween === null ? [] : [['one in', formatSeconds(meanSecondsBetween)]]),
-    ...(lostSecondsEach === null ? [] : [['work lost by each', formatSeconds(lostSecondsEach)]]),
-    ...(expectedShare === null
-      ? []
-      : [['expected if machines vanish', `${formatShare(expectedShare)} of the time`]]),
-  ]);
+  return sectionTable(
+    'checkpoints',
+    'Checkpoints',
+    '|',
+    given(
+      ['saved', saves],
+      ['waited for saving', `${waited}, ${secondsPerSave.toFixed(2)} s each`],
+      everySeconds !== null && ['saved every', formatSeconds(everySeconds)],
+      ['interruptions', interruptions],
+      meanSecondsBetween !== null && ['one in', formatSeconds(meanSecondsBetween)],
+      lostSecondsEach !== null && ['work lost by each', formatSeconds(lostSecondsEach)],
+      expectedShare !== null && ['expected if machines vanish', `${formatShare(expectedShare)} of the time`],
+    ),
+  );
 }
 
 function resourceSection({ resources }: LogReport): Section {

@@ -1,6 +1,6 @@
 import { Fault } from '../fault/fault.ts';
 import type { AttemptHistory, JobHistory } from '../history/history.ts';
-import { formatSize } from '@updraft/base';
+import { formatSize, given } from '@updraft/base';
 import { stoppedEarly } from '../journal/describe-attempt.ts';
 import { jobName, type JobName } from './job-names.ts';
 import { secondsOf } from './sites.ts';
@@ -83,14 +83,14 @@ function suspectsOf(jobs: readonly JobHistory[]): Suspect[] {
     if (seconds === undefined && bytes === undefined) return [];
     return alike.flatMap((job, index): Suspect[] => {
       const own = figures[index] ?? { bytes: undefined, seconds: 0 };
-      const why = [
-        ...(bytes !== undefined && (own.bytes ?? Infinity) <= bytes.max
-          ? [`returned ${formatSize(own.bytes ?? 0)}, others ${formatSize(bytes.median)}`]
-          : []),
-        ...(seconds !== undefined && own.seconds <= seconds.max
-          ? [`ran for ${formatSeconds(own.seconds)}, others for ${formatSeconds(seconds.median)}`]
-          : []),
-      ];
+      const why = given(
+        bytes !== undefined &&
+          (own.bytes ?? Infinity) <= bytes.max &&
+          `returned ${formatSize(own.bytes ?? 0)}, others ${formatSize(bytes.median)}`,
+        seconds !== undefined &&
+          own.seconds <= seconds.max &&
+          `ran for ${formatSeconds(own.seconds)}, others for ${formatSeconds(seconds.median)}`,
+      );
       if (why.length === 0) return [];
       const { bytes: sentBytes = null, seconds: computeSeconds } = own;
       return [{ ...jobName(job), sentBytes, computeSeconds, why: why.join('; ') }];

@@ -1,4 +1,4 @@
-import { formatDuration, formatSize } from '@updraft/base';
+import { formatDuration, formatSize, given } from '@updraft/base';
 import { describePosition, describeResume } from '../journal/describe-attempt.ts';
 import { slownessOf } from '../history/slowness.ts';
 import { refusedSentence } from '../journal/metrics.ts';
@@ -22,11 +22,11 @@ export function attemptSentences(attempt: AttemptState | undefined): string[] {
     sentences.push(`${named} was saved at ${timeText(checkpoint.savedAt)}, ${size}${lostAfter(attempt)}.`);
   }
   const slow = attempt && slownessOf(attempt);
-  return [
+  return given(
     ...sentences,
     ...(training?.refused ?? []).map((one) => safeLine(refusedSentence(one))),
-    ...(slow === undefined ? [] : [`It was slow: ${slow.figures}.`]),
-  ];
+    slow !== undefined && `It was slow: ${slow.figures}.`,
+  );
 }
 
 /** What an attempt that was cut short did after its last checkpoint, by its agent's clock. */

@@ -15,7 +15,7 @@ import type { Explanation, JobStatus } from '../diagnosis/explanation.ts';
 import { endAsDone, type JobHistory } from '../history/history.ts';
 import { explainStory } from './explain-story.ts';
 import { adviceFor, type Cause, causeTitles, sentence } from '../codes/causes.ts';
-import { shellQuote } from '@updraft/base';
+import { shellQuote, given } from '@updraft/base';
 import { safeLine } from '../diagnosis/quote-event.ts';
 import { explainReason } from './explain-reason.ts';
 
@@ -141,8 +141,8 @@ const noMore = 'DAGMan’s .dagman.out says no more: name the event log of the j
 function preFailure({ scripts }: DagNode, { how, notStarted }: FailedScript): string[] {
   const command = scripts.get('PRE')?.command;
   const name = command === undefined ? '' : ` (\`${safeLine(command)}\`)`;
-  return [
+  return given(
     `Its PRE script${name} ${how}, so DAGMan did not submit its job.`,
-    ...(notStarted === undefined ? [] : [`DAGMan could not start it: ${safeLine(notStarted)}`]),
-  ];
+    notStarted !== undefined && `DAGMan could not start it: ${safeLine(notStarted)}`,
+  );
 }

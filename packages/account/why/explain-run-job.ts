@@ -13,7 +13,7 @@ import { attemptAdvice, attemptSentences, timeText } from './checkpoint-sentence
 import type { RunRules } from './describe-action.ts';
 import { explainStory } from './explain-story.ts';
 import { attemptAt, describeStreaks, streaksOf } from './past-attempts.ts';
-import { formatDuration } from '@updraft/base';
+import { formatDuration, given, defined } from '@updraft/base';
 import { silence } from '../journal/silence.ts';
 
 export interface FiledEntry {
@@ -88,7 +88,7 @@ function explainUnlogged(record: RunJobRecord): Explanation {
   const own = isGood ? describeGood(record, last) : describeBad(record, diagnosis);
   return {
     ...{ job: job.id, standing, cause: own.cause, title: own.title },
-    ...(own.titles === undefined ? {} : { titles: own.titles }),
+    ...defined({ titles: own.titles }),
     because: [...own.because, ...past.because],
     evidence: [],
     doing: describeActivity(record),
@@ -112,10 +112,10 @@ function describeGood({ job, isSupervised }: RunJobRecord, last: AttemptState | 
   return {
     cause: 'none',
     title: isSupervised === false ? 'the supervisor of the run is gone' : goodTitle(1),
-    because: [
+    because: given(
       `${last === undefined ? 'Attempt 1' : attemptAt(last)} is ${last?.phase ?? 'queued'}.${why}`,
-      ...(lastAt === undefined ? [] : [`Its agent last reported at ${timeText(lastAt)}, by its own clock.`]),
-    ],
+      lastAt !== undefined && `Its agent last reported at ${timeText(lastAt)}, by its own clock.`,
+    ),
     advice: [],
   };
 }

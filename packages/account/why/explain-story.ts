@@ -1,4 +1,4 @@
-import { defined } from '@updraft/base';
+import { defined, given } from '@updraft/base';
 import type { Termination } from '@updraft/htcondor/eventlog';
 import { attemptDiagnosis } from './attempt-diagnosis.ts';
 import { type Cause, causeTitle, causeTitles, needsResubmission, sentence } from '../codes/causes.ts';
@@ -87,13 +87,13 @@ function explainExit(job: JobHistory, last: AttemptHistory, rules: RunRules | un
     because: [...saidOf(last, diagnosis), ...past.because, ...reconnects(job)],
     evidence: [...past.evidence, end?.evidence ?? detailsOf(job).last],
     doing: isGood ? [] : describeExitAction(count, exitOf(end?.termination), rules),
-    advice: [
+    advice: given(
       ...adviceOf(diagnosis, job, rules),
       ...(isGood ? adviceOnLosses(streaks, job, rules) : []),
-      ...(isGood && rules === undefined
-        ? ['HTCondor sees only the exit code: check that the output is what you expect.']
-        : []),
-    ],
+      isGood &&
+        rules === undefined &&
+        'HTCondor sees only the exit code: check that the output is what you expect.',
+    ),
   };
 }
 
@@ -161,12 +161,12 @@ function explainHold(job: JobHistory, rules: RunRules | undefined): Explanation 
         : `condor_release ${id} (or give it up: condor_rm ${id})`;
   return explained(job, 'held', diagnosis, {
     because: [...diagnosis.because, attemptLine(attempts.at(-1), held), ...holdCount(job), ...past.because],
-    evidence: [
+    evidence: given(
       ...past.evidence,
-      ...(isBare && complaint !== undefined ? [complaint.evidence] : []),
-      ...(isAboutResources(diagnosis) && hold.table !== undefined ? [hold.table] : []),
+      isBare && complaint !== undefined && complaint.evidence,
+      isAboutResources(diagnosis) && hold.table !== undefined && hold.table,
       hold.evidence,
-    ],
+    ),
     doing: describeHoldAction(job, hold, rules),
     advice: [
       ...adviceOf(diagnosis, job, rules),
@@ -294,7 +294,7 @@ function explainWaiting(
       { ...nothingWrong, cause: 'waits-for-slot' },
       {
         because: ['No machine has matched it yet. The log does not say why, but the scheduler can.'],
-        evidence: [first, ...(release === undefined ? [] : [release.evidence])],
+        evidence: given(first, release !== undefined && release.evidence),
         doing: ['HTCondor keeps looking for a slot.'],
         advice:
           rules === undefined
@@ -304,7 +304,7 @@ function explainWaiting(
     );
   return explained(job, 'waiting', last.diagnosis, {
     because: ['It is waiting for a slot again.', ...past.because],
-    evidence: [...past.evidence, ...(release === undefined ? [] : [release.evidence])],
+    evidence: given(...past.evidence, release !== undefined && release.evidence),
     doing: describeWaitAction(job, rules),
     advice: [...adviceOf(last.diagnosis, job, rules), analyze],
   });
@@ -391,7 +391,7 @@ function beforeRemoval(story: JobHistory, wasHeld: boolean): Before {
       ...holdCount(story),
     ];
     const table = /exceeded$/.test(diagnosis.cause) ? hold.table : undefined;
-    return { because, evidence: [...(table === undefined ? [] : [table]), hold.evidence], diagnosis };
+    return { because, evidence: given(table, hold.evidence), diagnosis };
   }
   const last = story.attempts.at(-1);
   const waited = formatSpan(story.from, story.to);

@@ -1,3 +1,4 @@
+import { given } from '@updraft/base';
 import { attemptDiagnosis } from './attempt-diagnosis.ts';
 import type { Diagnosis } from '../diagnosis/diagnose.ts';
 import type { Evidence, AttemptHistory, JobDetails, JobHistory } from '../history/history.ts';
@@ -48,16 +49,13 @@ export function describeStreaks(
   const shown = streaks.slice(-maxStreaks);
   const left = streaks.slice(0, -maxStreaks).reduce((sum, { from, to }) => sum + to - from + 1, 0);
   return {
-    because: [
-      ...(left === 0
-        ? []
-        : [
-            left === 1
-              ? 'The first attempt ended for another reason.'
-              : `The first ${left} attempts ended for other reasons.`,
-          ]),
+    because: given(
+      left !== 0 &&
+        (left === 1
+          ? 'The first attempt ended for another reason.'
+          : `The first ${left} attempts ended for other reasons.`),
       ...shown.map((streak) => sentence(streak, now)),
-    ],
+    ),
     evidence: shown.flatMap(({ last }) => evidenceOfEnd(last)),
   };
 }

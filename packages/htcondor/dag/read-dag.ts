@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import { nearest, type SourceLine, counted, firstFew, printable } from '@updraft/base';
+import { nearest, type SourceLine, counted, firstFew, printable, given } from '@updraft/base';
 import type { DagCommand, InlineDescription } from './dag-command.ts';
 import {
   ownName,
@@ -468,10 +468,10 @@ export function rescueLines({ file, dagman, failed, rerun, done }: Rescue): stri
   const again = rerun.filter(({ name }) => failed.includes(name));
   const others = rerun.filter(({ name }) => !failed.includes(name));
   const total = counted(rerun.length + done.length, 'node');
-  return [
+  return given(
     `${who} would use ${printable(file)} and run ${rerun.length} of ${total}`,
-    ...(again.length === 0 ? [] : [`  failed before: ${names(again)}`]),
-    ...(others.length === 0 ? [] : [`  not done: ${names(others)}`]),
-    ...(done.length === 0 ? [] : [`  done, not run again: ${names(done)}`]),
-  ];
+    again.length > 0 && `  failed before: ${names(again)}`,
+    others.length > 0 && `  not done: ${names(others)}`,
+    done.length > 0 && `  done, not run again: ${names(done)}`,
+  );
 }

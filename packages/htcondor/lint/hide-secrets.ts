@@ -1,3 +1,4 @@
+import { given, defined } from '@updraft/base';
 import {
   knownSecretsRemoved,
   removed,
@@ -47,16 +48,17 @@ export function hideSecretsOf(texts: readonly string[]): (sentence: string) => s
 }
 
 /** Every text of a submit file that a finding may quote, also with its macros replaced. */
-export const quotedTexts = ({ submission, wrapper }: SubmitFacts): string[] => [
-  ...submission.assignments.map(({ name, value }) => `${name} = ${value}`),
-  ...submission.queues.flatMap(({ text, jobs }) => [
-    text,
-    ...[jobs[0]?.commands, jobs[0]?.attributes, ...jobs.map(({ item }) => item)].flatMap((values = {}) =>
-      Object.entries(values).map(([name, value]) => `${name} = ${value}`),
-    ),
-  ]),
-  ...(wrapper === undefined ? [] : [wrapper.text]),
-];
+export const quotedTexts = ({ submission, wrapper }: SubmitFacts): string[] =>
+  given(
+    ...submission.assignments.map(({ name, value }) => `${name} = ${value}`),
+    ...submission.queues.flatMap(({ text, jobs }) => [
+      text,
+      ...[jobs[0]?.commands, jobs[0]?.attributes, ...jobs.map(({ item }) => item)].flatMap((values = {}) =>
+        Object.entries(values).map(([name, value]) => `${name} = ${value}`),
+      ),
+    ]),
+    wrapper !== undefined && wrapper.text,
+  );
 
 /** Facts without the secrets that macros and the items of queue statements bring into any value. */
 export function withoutMacroSecrets(facts: SubmitFacts): SubmitFacts {
@@ -86,5 +88,5 @@ export const hideInFindings = (findings: readonly Finding[], hide: (sentence: st
     message: hide(finding.message),
     fix: hide(finding.fix),
     ...(finding.about && { about: [hide(finding.about[0]), ...finding.about.slice(1)] as const }),
-    ...(finding.excerpt === undefined ? {} : { excerpt: finding.excerpt.map(textWithoutSecrets) }),
+    ...defined({ excerpt: finding.excerpt && finding.excerpt.map(textWithoutSecrets) }),
   }));

@@ -1,4 +1,4 @@
-import { applyRules, type Finding, firstFew, type Rule, sortFindings } from '@updraft/base';
+import { applyRules, type Finding, firstFew, type Rule, sortFindings, given } from '@updraft/base';
 import { hideInFindings, hideSecretsOf, quotedTexts } from './hide-secrets.ts';
 import { batches, type SubmitFacts, valueOf } from '../submit/submit-facts.ts';
 import { containerRules, poolLineRules, resourceRules } from './rules/resources.ts';
@@ -102,11 +102,11 @@ function asOne([first, ...others]: readonly Finding[]): Finding[] {
   const files = new Set(others.flatMap(({ file }) => (file === first.file ? [] : (file ?? []))));
   const lines = new Set(others.flatMap(({ file, line }) => (file === first.file ? (line ?? []) : [])));
   lines.delete(first.line ?? 0);
-  const more = [
-    ...(values.size === 0 ? [] : [`likewise ${someOf(values)}`]),
-    ...(files.size === 0 ? [] : [`also in ${someOf(files)}`]),
-    ...(lines.size === 0 ? [] : [`also at ${lines.size === 1 ? 'line' : 'lines'} ${someOf(lines)}`]),
-  ].join('; ');
+  const more = given(
+    values.size !== 0 && `likewise ${someOf(values)}`,
+    files.size !== 0 && `also in ${someOf(files)}`,
+    lines.size !== 0 && `also at ${lines.size === 1 ? 'line' : 'lines'} ${someOf(lines)}`,
+  ).join('; ');
   const isSameFix = others.every(({ fix }) => fix === first.fix);
   return [
     {

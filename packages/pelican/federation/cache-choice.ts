@@ -1,4 +1,4 @@
-import { cacheNameForms, isAtCache, parseCacheName, type Env, tried } from '@updraft/base';
+import { cacheNameForms, isAtCache, parseCacheName, type Env, tried, given } from '@updraft/base';
 import fs from 'node:fs';
 import path from 'node:path';
 import { Fault } from '../fault.ts';
@@ -197,7 +197,7 @@ function fromJobAd({ env, cwd }: CacheContext): CacheList | undefined {
 /** Only the first of Pelican's configuration files that exists is read, as Pelican does. */
 function fromConfigFiles({ env }: CacheContext): CacheList | undefined {
   const home = env['HOME'];
-  const folders = [...(home === undefined ? [] : [path.join(home, '.config', 'pelican')]), '/etc/pelican'];
+  const folders = given(home !== undefined && path.join(home, '.config', 'pelican'), '/etc/pelican');
   const files = folders.map((folder) => path.join(folder, 'pelican.yaml'));
   const file = files.find((each) => readText(each) !== '');
   return file === undefined ? undefined : fromYaml(readText(file), file);

@@ -1,5 +1,5 @@
 import { pathToFileURL } from 'node:url';
-import { type Clock, defined, systemClock, type Env } from '@updraft/base';
+import { type Clock, defined, systemClock, type Env, given } from '@updraft/base';
 import { randomUUID } from 'node:crypto';
 import path from 'node:path';
 import { ConnectionPool } from '../http/connections.ts';
@@ -317,7 +317,7 @@ function tokenUse(answer: DirectorAnswer, asked: Lookup) {
     verb,
     path: unescapePath(url.path),
     namespace: unescapePath(namespace ?? url.path),
-    issuers: [...new Set([...(generation === undefined ? [] : [generation.issuer]), ...issuers])],
+    issuers: [...new Set(given(generation !== undefined && generation.issuer, ...issuers))],
     federation: {
       url: discoveryUrl,
       isUsersOwn: url.isUsersOwn,

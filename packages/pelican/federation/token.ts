@@ -1,4 +1,4 @@
-import { type Clock, defined, type Env, jsonTable, isPrivate, tried } from '@updraft/base';
+import { type Clock, defined, type Env, jsonTable, isPrivate, tried, given } from '@updraft/base';
 import { lstat, readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { Fault } from '../fault.ts';
@@ -293,16 +293,16 @@ export async function tokenLocations(
   // Outside of any federation nothing else decides where a token goes.
   if (onlyNamed) return named;
   const runtime = nonEmpty(env['XDG_RUNTIME_DIR']);
-  return [
+  return given(
     ...named,
     ...fromVariable(env, 'UPDRAFT_BEARER_TOKEN_FILE', inCwd, { isNamed: true }),
     ...inVariable(env, 'BEARER_TOKEN'),
     ...fromVariable(env, 'BEARER_TOKEN_FILE', inCwd),
-    ...(runtime === undefined ? [] : [at(path.join(runtime, `bt_u${uid}`), { isShared: true })]),
+    runtime !== undefined && at(path.join(runtime, `bt_u${uid}`), { isShared: true }),
     at(`/tmp/bt_u${uid}`, { isShared: true }),
     ...fromVariable(env, 'TOKEN', inCwd),
     ...(await allCredentials(creds)),
-  ];
+  );
 }
 
 const at = (file: string, more: { isNamed?: true; isShared?: true } = {}): TokenLocation => ({

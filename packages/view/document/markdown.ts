@@ -1,4 +1,4 @@
-import { printable } from '@updraft/base';
+import { printable, given } from '@updraft/base';
 import { type PageVerdict, type Section, withoutEmptyColumns } from './document.ts';
 
 /** Markdown, the verdict first, without a final newline. */
@@ -8,12 +8,12 @@ export function sectionsMarkdown(
   verdict?: PageVerdict | null,
 ): string {
   const { text, line } = verdict ?? {};
-  return [
+  return given(
     `# ${escapeMarkdown(title)}`,
-    ...(text === undefined ? [] : [escapeMarkdown(text)]),
-    ...(typeof line === 'string' ? [`    ${printable(line)}`] : []),
+    text !== undefined && escapeMarkdown(text),
+    typeof line === 'string' && `    ${printable(line)}`,
     ...parts.map(sectionMarkdown),
-  ].join('\n\n');
+  ).join('\n\n');
 }
 
 function sectionMarkdown(section: Section): string {

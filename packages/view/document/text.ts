@@ -1,4 +1,4 @@
-import { clip, longestOf, pad, printable, wrap, wrapLines } from '@updraft/base';
+import { clip, longestOf, pad, printable, wrap, wrapLines, given } from '@updraft/base';
 import { fitTable } from '../tables/fit-table.ts';
 import type { Block, Document, Fact, NamedCommand, Quote, Section, Table } from './document.ts';
 
@@ -19,7 +19,7 @@ const maxQuoteChars = 390;
 /** Plain text with a final newline, of at most `width` characters a line; an empty line is before each further part. */
 export const documentText = (document: Document, width: number, look: Partial<TextPage> = {}): string =>
   document
-    .flatMap((block, at) => [...(at > 0 && isSection(block) ? [''] : []), ...blockLines(block, width, look)])
+    .flatMap((block, at) => given(at > 0 && isSection(block) && '', ...blockLines(block, width, look)))
     .map((line) => `${line}\n`)
     .join('');
 
@@ -57,16 +57,16 @@ function tableLines(
   const hidden =
     `Not shown at this width: ${table.hidden.join(', ')}. To see all: ${all}a wider terminal, or ` +
     '`| less -S`.';
-  return [
+  return given(
     ...title,
     ...[...head, ...drawn].map((line) => margin + line),
-    ...(table.hidden.length > 0 && !isSection(shown) ? [''] : []),
+    table.hidden.length > 0 && !isSection(shown) && '',
     ...[...after, ...(table.hidden.length === 0 ? [] : [hidden])].flatMap((line) => {
       const isQuote = line.startsWith('  ');
       const [indent, maxChars] = isQuote ? ['    ', maxQuoteChars] : [margin, Infinity];
       return wrap(clip(printable(line.trim()), maxChars), width, indent, `${indent}  `);
     }),
-  ];
+  );
 }
 
 /** Wide enough for a sentence, narrow enough to read. */

@@ -1,3 +1,4 @@
+import { given } from '@updraft/base';
 import { columnLabels, slotColumns, sumOver } from '../columns.ts';
 import { formatHours, formatSeconds } from '@updraft/view/format';
 import type { ComparedGroup, GroupedReport } from '../grouped-report.ts';
@@ -45,10 +46,10 @@ function costSection(report: GroupedReport, shown: readonly ComparedGroup[], hid
   const head =
     `${titles.join(' | ')} | ${isByJob ? 'jobs' : 'attempts'}> | valid> | slot time per valid> | 95 % interval> | ` +
     'GPU time per valid> | on slots>';
-  const after = [
+  const after = given(
     'All slot time, of failures too, over the number of valid results.',
-    ...(hidden > 0 ? [`${hidden} more: --all shows them.`] : []),
-  ];
+    hidden > 0 && `${hidden} more: --all shows them.`,
+  );
   return sectionTable('cost', `What a valid result costs, by ${title}`, head, rows, { after });
 }
 

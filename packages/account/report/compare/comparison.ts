@@ -1,4 +1,4 @@
-import { firstFew } from '@updraft/base';
+import { firstFew, given } from '@updraft/base';
 import { costInterval, medianInterval, type Interval } from '../../statistics/intervals.ts';
 import {
   completionCurve,
@@ -175,11 +175,11 @@ function describeDifferences(
   if (found.length === 0)
     return [`The groups differ (${formatP(test.p)}), but no pair of them by more than noise.`];
   const hidden = found.length - said.length;
-  return [
+  return given(
     ...said,
-    ...(hidden > 0 ? [`${hidden} more pairs differ by more than noise: --json has them.`] : []),
-    ...(pairs.length > found.length ? [othersText(pairs.filter(({ p }) => p >= noiseLevel))] : []),
-  ];
+    hidden > 0 && `${hidden} more pairs differ by more than noise: --json has them.`,
+    pairs.length > found.length && othersText(pairs.filter(({ p }) => p >= noiseLevel)),
+  );
 }
 
 function othersText(pairs: readonly PairTest[]): string {

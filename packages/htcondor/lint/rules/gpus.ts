@@ -1,4 +1,4 @@
-import { type Found, type Rule, type RuleResult, rule } from '@updraft/base';
+import { type Found, type Rule, type RuleResult, rule, given } from '@updraft/base';
 import {
   assignmentOf,
   type Batch,
@@ -132,11 +132,11 @@ export function todaysGpuLines(expression: string, requireGpus: string | undefin
       .match(/[A-Za-z_][\w.]*/g) ?? [];
   if (words.some((word) => !known.has(word.toLowerCase()))) return undefined;
   const all = requireGpus === undefined ? own : [...conditionsIn(requireGpus), ...own];
-  return [
-    ...(kept.length === 0 ? [] : [`requirements = ${joined(kept)}`]),
+  return given(
+    kept.length > 0 && `requirements = ${joined(kept)}`,
     ...lines,
-    ...(own.length === 0 ? [] : [`require_gpus = ${joined(all)}`]),
-  ];
+    own.length > 0 && `require_gpus = ${joined(all)}`,
+  );
 }
 
 const joined = (conditions: readonly string[]): string =>
@@ -157,7 +157,7 @@ function oldNamesIn(batch: Batch, command: string): Found[] {
     ? [`require_gpus = ${withNewNames(expression)}`]
     : todaysGpuLines(expression, own && withNewNames(own));
   const keepsSome = isOwn || lines?.some((line) => line.startsWith('requirements')) === true;
-  const all = [...(lines ?? []), ...(wantsGpu(batch) ? [] : ['request_gpus = 1'])];
+  const all = given(...(lines ?? []), !wantsGpu(batch) && 'request_gpus = 1');
   const found = {
     message:
       `\`${command}\` uses \`${names.join('`, `')}\`: machines describe each ` +

@@ -1,4 +1,4 @@
-import { type Found, type Rule, type RuleResult, rule } from '@updraft/base';
+import { type Found, type Rule, type RuleResult, rule, given } from '@updraft/base';
 import {
   fileList,
   isUrl,
@@ -238,10 +238,11 @@ const advice: {
 }[] = [
   {
     lacks: (batch) => lacks(batch, 'request_memory') || lacks(batch, 'request_disk'),
-    lines: (batch) => [
-      ...(lacks(batch, 'request_memory') ? ['request_memory = 4 GB'] : []),
-      ...(lacks(batch, 'request_disk') ? ['request_disk = 10 GB'] : []),
-    ],
+    lines: (batch) =>
+      given(
+        lacks(batch, 'request_memory') && 'request_memory = 4 GB',
+        lacks(batch, 'request_disk') && 'request_disk = 10 GB',
+      ),
     why: 'the default is 128 MB of memory, and disk for the input',
   },
   {

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { type Found, type Rule, type RuleResult, shellQuote, withHeadroom, rule } from '@updraft/base';
+import { type Found, type Rule, type RuleResult, shellQuote, withHeadroom, rule, given } from '@updraft/base';
 import {
   type Batch,
   type SubmitFacts,
@@ -169,7 +169,7 @@ function missingInputs(first: Batch, facts: SubmitFacts): RuleResult {
 
 function missingFiles(batch: Batch, facts: SubmitFacts): RuleResult {
   const isThere = transfersNothing(batch) || /^false$/i.test(valueOf(batch, 'transfer_input') ?? '');
-  return [...(isThere ? [] : ['input']), 'x509userproxy'].flatMap((command) => {
+  return given(!isThere && 'input', 'x509userproxy').flatMap((command) => {
     const name = valueOf(batch, command) ?? '';
     // `$(Node)` numbers the processes of a parallel job.
     const isOpen = /\$\(node\)/i.test(batch.queue.inForce.get(command)?.value ?? '');
@@ -188,7 +188,7 @@ function missingFiles(batch: Batch, facts: SubmitFacts): RuleResult {
 /** What the access point itself sends: local inputs, the executable and a local image; URLs do not count. */
 function sentBytes(batch: Batch, facts: SubmitFacts): number {
   const image = valueOf(batch, 'container_image');
-  const local = [...inputsOf(batch), ...(image === undefined ? [] : [image])].filter((name) => !isUrl(name));
+  const local = given(...inputsOf(batch), image).filter((name) => !isUrl(name));
   const executable = facts.files.get(path.posix.normalize(valueOf(batch, 'executable') ?? '.'));
   const bytes = local
     .map((name) => factOf(facts, batch, name)?.bytes ?? 0)

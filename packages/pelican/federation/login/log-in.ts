@@ -45,7 +45,7 @@ export async function logIn(context: LoginContext, url: string, request: LoginRe
   const { locator, store, wire, clock } = context;
   const { signal } = wire;
   const verb = request.write.length > 0 ? 'PUT' : 'GET';
-  const { issuance } = await locator.locate(url, { verb, ...(signal === undefined ? {} : { signal }) });
+  const { issuance } = await locator.locate(url, { verb, ...defined({ signal }) });
   if (issuance === undefined) throw noIssuerFault(url);
   await request.confirm(issuance);
   const scopes = scopesFor(pathOf(url, context.env), issuance, request.write);
