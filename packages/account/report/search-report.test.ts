@@ -71,7 +71,8 @@ test('a search has its rungs, who was stopped there, and the best so far over th
   ]);
   assert.deepEqual(section.after, ['The best so far is 0.5, of trial 0001, after 40s on slots.']);
   const [chart] = searchCharts({ search });
-  assert.match(chart?.svg ?? '', /<svg[^]*Best loss so far[^]*of trial 0001/);
+  assert.equal(chart?.title, 'Best loss so far');
+  assert.match(chart.svg, /^<svg [^>]*of trial 0001/);
 });
 
 test('jobs that are no trials have no search', () => {
