@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
 import hashlib
 import io
@@ -345,6 +346,18 @@ class Images(ImagesTest):
             self.assertEqual(sum(len(labels) for _, labels in loader), 20)
         self.assertEqual(len(asked), 9)
         self.assertEqual(said.getvalue().count("nvJPEG does not work here: decode_jpeg is not compiled"), 1)
+
+    def test_threads_leave_python_to_a_training_that_has_waited_for_its_gpu(self) -> None:
+        loader, waits = self.bytes(encoded(0)), []
+        gpu = types.SimpleNamespace(synchronize=lambda: waits.append(1))
+        next_one: concurrent.futures.Future[None] = concurrent.futures.Future()
+        with mock.patch.object(torch.cuda, "current_stream", lambda _: gpu):
+            for on, is_made in (("cuda", False), ("cpu", True), ("cuda", True)):
+                loader.device = types.SimpleNamespace(type=on)
+                if is_made and not next_one.done():
+                    next_one.set_result(None)
+                loader._let_launch([next_one])
+                self.assertEqual((len(waits), 0 < loader._rest <= 0.05), (1, True) if on == "cuda" and is_made else (0, False))
 
 
 if __name__ == "__main__":

@@ -79,8 +79,8 @@ def draws(place: tuple[int, ...]) -> Iterator[float]:
             yield (number >> 11) * 2.0**-53
 
 
-_TOGETHER = 64
-"""Images that are resized at once: more would need more memory, not less time."""
+_TOGETHER = 128
+"""Images that are resized at once: more would need more memory."""
 
 
 def resample(images: list[Any], views: list[View], size: int, factor: Any, summand: Any) -> Any:
@@ -89,15 +89,18 @@ def resample(images: list[Any], views: list[View], size: int, factor: Any, summa
     if images[0].device.type == "cpu":
         return torch.cat([alone(*one, size) for one in zip(images, views)]).mul_(factor).add_(summand)
     made = torch.empty((len(images), 3, size, size), device=images[0].device)
+    # The largest one of those at once makes all of them large.
+    order = sorted(range(len(images)), key=lambda nth: max(views[nth].height, views[nth].width))
     for first in range(0, len(images), _TOGETHER):
         some = slice(first, first + _TOGETHER)
-        # One that is very large would make all of them large.
-        large = [nth for nth, view in enumerate(views[some], first) if max(view.height, view.width) > 3 * size]
-        for nth in large:
-            images[nth] = alone(images[nth], views[nth], size)[0].round_().byte()
-            views[nth] = View(0, 0, size, size, size, size)
-        torch.addcmul(summand, together(images[some], views[some], size, torch.float16), factor, out=made[some])
-    return made
+        for nth in order[some]:
+            if max(views[nth].height, views[nth].width) > 3 * size:
+                images[nth] = alone(images[nth], views[nth], size)[0].round_().byte()
+                views[nth] = View(0, 0, size, size, size, size)
+        seen = together([images[nth] for nth in order[some]], [views[nth] for nth in order[some]], size, torch.float16)
+        torch.addcmul(summand, seen, factor, out=made[some])
+    places = sorted(range(len(images)), key=order.__getitem__)
+    return made.index_select(0, torch.tensor(places).to(made.device))
 
 
 def alone(image: Any, view: View, size: int) -> Any:

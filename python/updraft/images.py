@@ -6,6 +6,7 @@ import itertools
 import os
 import queue
 import threading
+import time
 import warnings
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Callable, Generator, Iterable, Iterator, Optional, Sequence, Union
@@ -18,6 +19,8 @@ from .loading import Share
 from .stream import Stream
 
 _ENDINGS = ("jpg", "jpeg", "png", "webp", "bmp", "gif", "ppm", "tif", "tiff")
+_LAUNCHING, _MAX_REST = 0.4, 0.05
+"""What launching a step takes of it, and never more than so many seconds."""
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
@@ -75,6 +78,7 @@ class ImageLoader:
         self._decoder = Decoder(self.device)
         self._threads = threads or (2 if self._decoder.nvjpeg else _cores())
         self._epoch = 0
+        self._pace = self._rest = self._asked = 0.0
         self.counts: collections.Counter[str] = collections.Counter()
         """Images so far: `all`, `gpu`, and those decoded on the CPU by what they are, such as `CMYK` or `PNG`."""
         if self._decoder.nvjpeg is not None and self.loader.num_workers == 0:
@@ -115,7 +119,8 @@ class ImageLoader:
             if stream is not None:
                 place, first = stream.updraft_place()
                 if stream.updraft_is_plain() and self.loader.num_workers == 0:
-                    batches = stack.enter_context(contextlib.closing(_read_ahead(batches, self._threads)))
+                    ahead = _read_ahead(batches, self._threads, lambda: time.sleep(self._rest))
+                    batches = stack.enter_context(contextlib.closing(ahead))
             given = first
             for batch in itertools.chain(batches, itertools.repeat(None, self._threads)):
                 if batch is not None:
@@ -129,10 +134,24 @@ class ImageLoader:
                     if stream is not None:
                         stream.updraft_note(given)
                     yield made
+                    self._let_launch(waiting)
         self._epoch += 1
         if stream is not None:
             stream.set_epoch(place[-1] + 1)
         self._report(self.counts - before)
+
+    def _let_launch(self, waiting: Sequence[Future[Any]]) -> None:
+        """Waits for the GPU, if the next images are there; threads then leave Python to the training for part of a step.
+
+        Where a training runs ahead, its launches fill the GPU's queue, and those of the threads wait with them; where it reads
+        its loss, they would hold Python's lock while the GPU waits for the next step.
+        """
+        now = time.monotonic()
+        self._pace += (min(1, now - self._asked) - self._pace) / 8
+        self._asked, self._rest = now, 0.0
+        if self.device.type == "cuda" and waiting and waiting[0].done():
+            get_torch().cuda.current_stream(self.device).synchronize()
+            self._rest = min(_MAX_REST, _LAUNCHING * self._pace)
 
     def _warm_up(self) -> None:
         """nvJPEG and the matrix products take half a second to start. Meanwhile, the training makes its model."""
@@ -186,6 +205,7 @@ class ImageLoader:
     def _work(self, images: list[Any], names: list[str], rest: list[Any], place: tuple[int, ...], numbers: range) -> Any:
         """In a thread of its own, with a stream of its own on the GPU."""
         torch = get_torch()
+        time.sleep(self._rest)
         with contextlib.ExitStack() as stack:
             if self.device.type == "cuda":
                 stack.enter_context(torch.cuda.device(self.device))
@@ -215,7 +235,7 @@ def _stream_of_thread(device: Any) -> Any:
     return _of_thread.stream
 
 
-def _read_ahead(batches: Iterable[Any], ahead: int) -> Generator[Any, None, None]:
+def _read_ahead(batches: Iterable[Any], ahead: int, rest: Callable[[], None]) -> Generator[Any, None, None]:
     """The same, read in a thread: the training's own has its kernels to launch. It may wait for data when Python ends."""
     ready: queue.Queue[Any] = queue.Queue(ahead)
     is_over = threading.Event()
@@ -226,6 +246,7 @@ def _read_ahead(batches: Iterable[Any], ahead: int) -> Generator[Any, None, None
                 ready.put((batch, None))
                 if is_over.is_set():
                     return
+                rest()
             ready.put((None, None))
         except BaseException as error:
             ready.put((None, error))

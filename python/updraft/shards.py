@@ -149,7 +149,7 @@ class Shards:
             except OSError:
                 # A folder that cannot be written to: each process remembers.
                 self._indexes[number] = samples
-        return samples
+        return list(map(tuple, samples))
 
     def _index_mark(self, number: int, samples: int) -> dict[str, Any]:
         """The first line of an index: what it is of. A shard that is brought again has another time, but the same size."""
@@ -174,8 +174,8 @@ class _Shard:
     file: Any
     samples: list[Any]
 
-    def read(self, sample: Any) -> dict[str, Any]:
-        name, *files = sample
+    def read(self, number: int) -> dict[str, Any]:
+        name, *files = self.samples[number]
         content: dict[str, Any] = {"__key__": name}
         for extension, offset, size in zip(*[iter(files)] * 3):
             content[extension] = data = read_at(self.file, offset, size)

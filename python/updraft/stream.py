@@ -194,14 +194,17 @@ class Stream(_Dataset):
                     turn = worker * len(shards) // workers
                     opened = {one: self._shards.open(one, reader, files) for one in shards[turn:] + shards[:turn]}
                     self._waited = reader.waited
-                    order = [(opened[one], sample) for one in shards for sample in opened[one].samples]
+                    # Numbers: pairs would have Python look through all of PyTorch's objects for garbage, again and again.
+                    wide = max(len(one.samples) for one in opened.values())
+                    order = [wide * one + nth for one in shards for nth in range(len(opened[one].samples))]
                     if self._shuffle:
                         random.Random(f"{self._seed} {start.epoch} {number}").shuffle(order)
                     first = max(0, start.samples - before)
-                    for nth, (shard, sample) in enumerate(order[first:], before + first):
+                    for nth, one in enumerate(order[first:], before + first):
                         batch, at = divmod(nth - start.samples, size)
                         if batch % workers == worker and at % start.ranks == start.rank:
-                            held.append((shard.read(sample), (*drawn_from, nth)))
+                            shard = opened[one // wide]
+                            held.append((shard.read(one % wide), (*drawn_from, nth)))
                         # Only all of a batch is one for each process.
                         if start.ranks == 1 or at == size - 1:
                             yield from (self._decoded(*one) for one in held)
