@@ -85,15 +85,31 @@ def check(images):
 
 
 class Collate:
-    """In the workers: each image's number and checksum."""
+    """In the workers: each image's number and checksum, and if it is to be decoded, a crop of it, as trainings take it."""
+
+    decodes = False
 
     def __init__(self, number_of):
         self.number_of = number_of
+        self.takes = cropped if Collate.decodes else lambda _: None
 
     def __call__(self, samples):
         read = [(self.number_of(sample), sample["jpg"]) for sample in samples]
+        for _, data in read:
+            self.takes(data)
         # MosaicML counts the samples of a batch by its first part.
         return [number for number, _ in read], [zlib.crc32(data, number) for number, data in read]
+
+
+def cropped(data):
+    """By torchvision, on the CPU."""
+    import torchvision
+    from torchvision.transforms import InterpolationMode, RandomResizedCrop, functional
+
+    pixels = torchvision.io.decode_jpeg(torch.frombuffer(bytearray(data), dtype=torch.uint8), torchvision.io.ImageReadMode.RGB)
+    top, left, height, width = RandomResizedCrop.get_params(pixels, (0.08, 1.0), (3 / 4, 4 / 3))
+    seen = functional.resized_crop(pixels, top, left, height, width, [224, 224], InterpolationMode.BILINEAR, antialias=True)
+    return functional.hflip(seen) if random.random() < 0.5 else seen
 
 
 def by_key(sample):
@@ -193,7 +209,7 @@ def cpu_seconds():
 def read(args):
     """From making the loader to the end of the epoch, or of its first batches."""
     # What all of them import is not measured.
-    peer = PEERS[args.peer]
+    peer, Collate.decodes = PEERS[args.peer], args.decode
     __import__({"mosaicml-streaming": "streaming"}.get(args.peer, args.peer))
     state = None
     if args.state is not None and os.path.isfile(args.state):
@@ -257,6 +273,7 @@ def main():
     reader.add_argument("--batch", type=int, default=64)
     reader.add_argument("--stop-after", type=int, help="batches")
     reader.add_argument("--state", help="a file for the position")
+    reader.add_argument("--decode", action="store_true", help="each image by torchvision, too, on the CPU")
     reader.set_defaults(run=read)
     args = parser.parse_args()
     args.run(args)

@@ -20,7 +20,7 @@ from .stream import Stream
 
 _ENDINGS = ("jpg", "jpeg", "png", "webp", "bmp", "gif", "ppm", "tif", "tiff")
 _LAUNCHING, _MAX_REST = 0.4, 0.05
-"""What launching a step takes of it, and never more than so many seconds."""
+"""The part of a step that launching it takes, and the most seconds that threads wait for it."""
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
