@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { cp, readdir, readFile } from 'node:fs/promises';
+import { cp, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { promisify } from 'node:util';
 import { mapLimited, systemClock } from '@updraft/base';
 import { type JobState, type RunState, stoppedEarly } from '@updraft/account/journal';
 import type { Pool } from '../../src/pool/pool.ts';
@@ -15,44 +16,90 @@ import { slurmHarness } from '../../test/slurm/slurm-harness.ts';
 import { randomNumbers } from './curves.ts';
 
 /**
- * `node bench/search/pools.ts condor|slurm [TRIALS [KEEP]]`: the search of examples/search on a real pool of this
- * machine, with a third of its attempts evicted or their agents killed; KEEP is a folder for a copy of the run.
+ * `node bench/search/pools.ts condor|slurm [TRIALS [SEEDS [KEEP]]]`: a search with the training of examples/search on a
+ * real pool of this machine, with a third of its attempts evicted or their agents killed, for each of the seeds, such
+ * as 1,2,3; KEEP is a folder for a copy of the runs.
  */
-const [name = 'condor', trials = '60', keep] = process.argv.slice(2);
+const [name = 'condor', trials = '60', seeds = '1', keep] = process.argv.slice(2);
 const example = path.join(import.meta.dirname, '../../examples/search');
-const budgets = [1, 3, 9];
+const budgets = [1, 3, 9, 27];
+const epochs = 27;
 const eta = 3;
-const points = 5000;
+const points = 1200;
+/** Of an epoch, most of which is waiting. */
+const epochSeconds = 2;
 /** By which its trainings are found among the processes of this machine. */
 const mark = randomUUID();
 
-const jobFile = (await readFile(path.join(example, 'updraft.toml'), 'utf8'))
-  .replace(/--epochs \d+/, `--epochs ${budgets.at(-1)} --points ${points}`)
-  .replace(/^outputs = .*$/m, (line) => `${line}\nenv = { BENCH = "${mark}" }`)
-  .replace(/^trials = \d+/m, `trials = ${trials}`)
-  .replace(
-    /^\[resources\]$/m,
-    '[run]\npool = "POOL"\nattempts = 20\n\n[resources]\ncpus = 4'.replace('POOL', name),
-  );
-const train = await readFile(path.join(example, 'train.py'), 'utf8');
-const files = { 'updraft.toml': jobFile, 'train.py': train };
+const jobFile = async (seed: number, log: string): Promise<string> =>
+  (await readFile(path.join(example, 'updraft.toml'), 'utf8'))
+    .replace(/--epochs \d+/, `--epochs ${epochs} --points ${points}`)
+    .replace(/^outputs = .*$/m, (line) => `${line}\nenv = { BENCH = "${mark}", LOG = "${log}" }`)
+    .replace(/^trials = \d+/m, `trials = ${trials}`)
+    .replace(/^epochs = .*$/m, `epochs = ${JSON.stringify(budgets)}`)
+    .replace(/^seed = .*$/m, `seed = ${seed}`)
+    .replace(/^\[resources\]$/m, `[run]\npool = "${name}"\nattempts = 20\n\n[resources]\ncpus = 4`);
 
-void test(`${trials} trials on ${name}`, { timeout: 3_600_000 }, async (t) => {
-  const harness = name === 'slurm' ? await slurmHarness(t, files) : await condorHarness(t, files);
-  if (harness === undefined) return;
-  const run = await harness.submit();
-  const began = systemClock.monotonic();
-  const killed = await disturb(run, harness.pool);
-  const state = await readRunState(run);
-  const seconds = (systemClock.monotonic() - began) / 1000;
-  if (keep !== undefined) await cp(run, path.join(keep, path.basename(run)), { recursive: true });
-  await check(t, run, state);
-  report(t, state, { killed, seconds });
-});
+/** The training, which notes each epoch that it begins, and how much of it is done when it leaves. */
+const train = (await readFile(path.join(example, 'train.py'), 'utf8'))
+  .replace(
+    'asked = False',
+    `import time
+seconds, log = (${epochSeconds}, os.environ["LOG"]) if "LOG" in os.environ else (0, os.devnull)
+
+
+def note(share):
+    with open(log, "a") as file:
+        file.write(f"{share}\\n")
+
+
+asked = False`,
+  )
+  .replace(/^for epoch in .*$/m, (line) => `${line}\n    began = time.monotonic()\n    note(1)`)
+  .replace(
+    /^( +)sys\.exit\(85\).*$/m,
+    (line, indent: string) => `${indent}note(min(0, (time.monotonic() - began) / seconds - 1))\n${line}`,
+  )
+  .replace(
+    /^ +save\(\)$/m,
+    (line) =>
+      `    while not asked and time.monotonic() < began + seconds:\n        time.sleep(0.02)\n${line}`,
+  );
+
+for (const seed of seeds.split(',').map(Number))
+  void test(`${trials} trials on ${name}, seed ${seed}`, { timeout: 3_600_000 }, async (t) => {
+    const files = { 'train.py': train, 'updraft.toml': '' };
+    const opened = name === 'slurm' ? await slurmHarness(t, files) : await condorHarness(t, files);
+    if (opened === undefined) return;
+    const place = 'meetingPlace' in opened ? await opened.meetingPlace() : undefined;
+    const { here, onWorker } = place ?? { here: opened.folder, onWorker: opened.folder };
+    await writeFile(path.join(opened.folder, 'updraft.toml'), await jobFile(seed, `${onWorker}/epochs`));
+    const run = await opened.submit();
+    const began = systemClock.monotonic();
+    const killed = await disturb(run, opened.pool, seed);
+    const state = await readRunState(run);
+    const took = (systemClock.monotonic() - began) / 1000;
+    if (keep !== undefined) await cp(run, path.join(keep, path.basename(run)), { recursive: true });
+    const shares = (await readFile(path.join(here, 'epochs'), 'utf8')).trim().split('\n').map(Number);
+    const curves = new Map(
+      await mapLimited(state.jobs, 2, async (job) => [job.id, await trainAlone(job)] as const),
+    );
+    await check(t, run, state, curves);
+    report(t, state, { killed, seconds: took });
+    const all = [...curves.values()].flat();
+    const found = state.jobs.flatMap((job) =>
+      (curves.get(job.id) ?? []).slice(0, stoppedEarly(job)?.at ?? epochs),
+    );
+    const used = shares.reduce((sum, share) => sum + share, 0);
+    t.diagnostic(
+      `seed ${seed}: ${used.toFixed(0)} of ${all.length} epochs, ${(used / all.length).toFixed(3)}; best ` +
+        `${Math.max(...found)} of ${Math.max(...all)}, ${(100 * (1 - Math.max(...found) / Math.max(...all))).toFixed(1)} % behind`,
+    );
+  });
 
 /** Evicts and kills at random until the run has ended, as often as a third of the attempts. */
-async function disturb(run: string, pool: Pool): Promise<number> {
-  const random = randomNumbers(7);
+async function disturb(run: string, pool: Pool, seed: number): Promise<number> {
+  const random = randomNumbers(seed + 6);
   let [disturbed, killed] = [0, 0];
   for (;;) {
     await pool.refresh?.(run);
@@ -61,13 +108,16 @@ async function disturb(run: string, pool: Pool): Promise<number> {
     const started = jobs.reduce((sum, { attempts }) => sum + attempts.length, 0);
     // On HTCondor, what an attempt does is known only once it has ended.
     const running = jobs.filter(({ status }) => status === 'running');
-    const chosen = running[Math.floor(random() * running.length)];
-    if (chosen !== undefined && disturbed < started / 2) {
-      disturbed += 1;
-      const isKill = random() < 0.4 && (await killAgent(chosen.id));
-      if (isKill) killed += 1;
-      else await pool.evict(run, chosen.id).catch(() => undefined);
-    }
+    const order = new Map(running.map(({ id }) => [id, random()]));
+    const chosen = [...order].sort(([, one], [, other]) => one - other).map(([id]) => id);
+    const now = chosen.slice(0, Math.max(0, Math.floor(started / 2) - disturbed));
+    disturbed += now.length;
+    await Promise.all(
+      now.map(async (id) => {
+        if (random() < 0.4 && (await killAgent(id))) killed += 1;
+        else await pool.evict(run, id).catch(() => undefined);
+      }),
+    );
     await systemClock.sleep(300);
   }
 }
@@ -91,24 +141,25 @@ async function killAgent(job: string): Promise<boolean> {
 }
 
 /** Every trial is counted once at each rung that it has reached, with what an undisturbed training of it measures. */
-async function check(t: TestContext, run: string, { jobs }: RunState): Promise<void> {
+async function check(
+  t: TestContext,
+  run: string,
+  { jobs }: RunState,
+  curves: ReadonlyMap<string, number[]>,
+): Promise<void> {
   assert.deepEqual(
     jobs.filter(({ outcome }) => outcome !== 'success').map(({ id, outcome }) => [id, outcome]),
     [],
   );
   const tables = await Promise.all(
     budgets.map(async (_, rung) => {
-      const notes = await readdir(path.join(run, 'notes', `rung-${rung + 1}`));
+      const notes = await readdir(path.join(run, 'notes', `rung-${rung + 1}`)).catch(() => []);
       return mergeResults(notes.flatMap(parseNoteName));
     }),
   );
-  const again = jobs.filter(({ attempts }) => attempts.length > 1);
-  const undisturbed = new Map(
-    await mapLimited(again, 2, async (job) => [job.id, await trainAlone(job, tables)] as const),
-  );
   let differing = 0;
   for (const job of jobs) {
-    const alone = undisturbed.get(job.id);
+    const alone = curves.get(job.id) ?? [];
     const reports = job.attempts.flatMap(({ agent }) => agent?.training?.rungs ?? []);
     const last = tables.findLastIndex((table) => table.has(job.id));
     for (const [rung, table] of tables.entries()) {
@@ -116,7 +167,7 @@ async function check(t: TestContext, run: string, { jobs }: RunState): Promise<v
       if (rung > last) continue;
       const own = reports.filter((one) => one.rung === rung + 1).map(({ value }) => value);
       assert.deepEqual(new Set(own), new Set([table.get(job.id)]), `${job.id} at rung ${rung + 1}`);
-      if (alone !== undefined && alone[rung] !== table.get(job.id)) differing += 1;
+      if (alone[(budgets[rung] ?? 0) - 1] !== table.get(job.id)) differing += 1;
     }
     for (const { seen, better, goesOn, rung } of reports)
       assert.equal(goesOn, rung === budgets.length || better < Math.max(1, Math.floor(seen / eta)), job.id);
@@ -131,24 +182,18 @@ async function check(t: TestContext, run: string, { jobs }: RunState): Promise<v
   assert.equal(differing, 0);
 }
 
-/** What the trial's training measures at the rungs that it has reached, if nobody disturbs it. */
-async function trainAlone(
-  { id, parameters = {} }: JobState,
-  tables: readonly Map<string, number>[],
-): Promise<number[]> {
-  const reached = budgets.filter((_, rung) => tables[rung]?.has(id));
+/** What the trial's training measures after each epoch, if nobody disturbs it. */
+async function trainAlone({ parameters = {} }: JobState): Promise<number[]> {
   const words = ['lr', 'momentum', 'width'].flatMap((one) => [`--${one}`, String(parameters[one])]);
-  const args = [...words, '--points', String(points), '--epochs', String(reached.at(-1) ?? 0)];
+  const args = [...words, '--points', String(points), '--epochs', String(epochs)];
   // By the Python of the pool: another one rounds otherwise, and so learns otherwise.
   const root = await poolRoot();
   if (!('folder' in root)) throw new Error(root.lacks);
   const inFolder = 'cd "$(mktemp -d)" && exec python3 - "$@"';
-  const child = execFileSync('chroot', [root.folder, '/bin/sh', '-c', inFolder, 'sh', ...args], {
-    input: train,
-  });
-  const stdout = child.toString();
-  const values = [...stdout.matchAll(/val_accuracy (\S+)/g)].map(([, value]) => Number(value));
-  return reached.map((budget) => values[budget - 1] ?? NaN);
+  const child = promisify(execFile)('chroot', [root.folder, '/bin/sh', '-c', inFolder, 'sh', ...args]);
+  child.child.stdin?.end(train);
+  const { stdout } = await child;
+  return [...stdout.matchAll(/val_accuracy (\S+)/g)].map(([, value]) => Number(value));
 }
 
 function report(
