@@ -64,7 +64,7 @@ for (const name of Object.keys(made) as (keyof typeof made)[])
     const bare = `[...document.querySelectorAll('thead th, tbody th')].filter((one) => !one.scope).length`;
     assert.equal(await tab.read<number>(bare), 0);
     const svgs = await tab.read<boolean[]>(
-      `[...document.querySelectorAll('figure svg')].map((svg) => svg.getAttribute('role') === 'img' && svg.querySelector('desc').textContent.length > 20)`,
+      `[...document.querySelectorAll('figure svg')].map((svg) => svg.getAttribute('role') === 'img' && svg.ariaLabel.length > 20)`,
     );
     assert.ok(svgs.length >= 5 && svgs.every(Boolean));
     await tab.resize(390, 844);
