@@ -199,4 +199,208 @@ export const trainings: readonly Training[] = [
   training('1Konny/Beta-VAE', 'main.py', '--max_iter 2 --viz_on False --num_workers 0'),
   training('kuc2477/pytorch-wgan-gp', 'main.py', '--epochs 1 --no-gpus'),
   training('bearpaw/pytorch-pose', 'example/main.py', '--epochs 1'),
+  // Chosen last: nobody had used them, and each is first started by hand.
+  training(
+    '4uiiurz1/pytorch-nested-unet',
+    'train.py',
+    '--epochs 1 -b 2 --arch UNet --dataset dsb2018_96 --input_w 32 --input_h 32 --num_workers 0',
+    { data: ['segments', 'inputs/dsb2018_96'] },
+  ),
+  training('649453932/Chinese-Text-Classification-Pytorch', 'run.py', '--model TextCNN --embedding random', {
+    data: ['headlines', 'THUCNews/data/train.txt'],
+  }),
+  training('AlanChou/Truncated-Loss', 'main.py', '--epochs 1 --batch-size 16'),
+  training('BIGBALLON/CIFAR-ZOO', 'train.py', '--work-path ./experiments/cifar10/lenet'),
+  training(
+    'Eric-mingjie/network-slimming',
+    'main.py',
+    '-sr --s 0.0001 --dataset cifar10 --arch vgg --depth 19 --epochs 1 --batch-size 16',
+  ),
+  training('Natsu6767/DCGAN-PyTorch', 'train.py', '', { data: ['classes', 'data/celeba'] }),
+  training('Natsu6767/InfoGAN-PyTorch', 'train.py'),
+  training(
+    'SaoYan/DnCNN-PyTorch',
+    'train.py',
+    '--preprocess True --num_of_layers 3 --mode S --epochs 1 --batchSize 16',
+    { data: ['images', 'data/train'] },
+  ),
+  training('TeaPearce/Conditional_Diffusion_MNIST', 'script.py'),
+  training(
+    'WangYueFt/dgcnn',
+    'main.py',
+    '--epochs 1 --no_cuda True --batch_size 4 --test_batch_size 4 --num_points 64 --k 5',
+    { folder: 'pytorch', data: ['points', 'pytorch/data/modelnet40_ply_hdf5_2048'] },
+  ),
+  training(
+    'YU1ut/MixMatch-pytorch',
+    'train.py',
+    '--gpu 0 --n-labeled 20 --epochs 1 --train-iteration 2 --batch-size 4',
+  ),
+  training('aitorzip/PyTorch-CycleGAN', 'train', '--n_epochs 1 --decay_epoch 0 --size 32 --n_cpu 0', {
+    data: ['pairs', 'datasets/horse2zebra'],
+  }),
+  training('aladdinpersson/Machine-Learning-Collection', 'pytorch_simple_CNN.py', '', {
+    folder: 'ML/Pytorch/Basics',
+  }),
+  training('bhanML/Co-teaching', 'main.py', '--n_epoch 2 --num_iter_per_epoch 2 --num_workers 0', {
+    data: ['digits', 'data/processed'],
+  }),
+  training(
+    'bot66/MNISTDiffusion',
+    'train_mnist.py',
+    '--epochs 1 --cpu --timesteps 10 --batch_size 8 --n_samples 4 --model_base_dim 8',
+  ),
+  training('chenyuntc/pytorch-best-practice', 'main.py', 'train --use-gpu=False --max-epoch=1', {
+    data: ['catsDogs', 'data'],
+  }),
+  training('christiancosgrove/pytorch-spectral-normalization-gan', 'main.py', '--model dcgan'),
+  training('cloneofsimo/minDiffusion', 'superminddpm.py'),
+  training(
+    'cure-lab/LTSF-Linear',
+    'run_longExp.py',
+    '--is_training 1 --root_path ./dataset/ --data_path ETTh1.csv --model_id first --model DLinear ' +
+      '--data ETTh1 --seq_len 96 --pred_len 24 --train_epochs 1 --itr 1 --num_workers 0 --batch_size 512',
+    { data: ['hours', 'dataset/ETTh1.csv'] },
+  ),
+  training('dnddnjs/pytorch-cifar10', 'train.py', '', { folder: 'resnet' }),
+  training('dragen1860/MAML-Pytorch', 'omniglot_train.py', '--epoch 2 --task_num 2 --k_qry 2', {
+    data: ['letters', 'omniglot'],
+  }),
+  training('ethanfetaya/NRI', 'train.py', '--epochs 1 --no-cuda --batch-size 8', {
+    data: ['springs', 'data'],
+  }),
+  training('google-research/augmix', 'cifar.py', '--epochs 1 --batch-size 16 --num-workers 0', {
+    data: ['corrupted', 'data/cifar/CIFAR-10-C'],
+  }),
+  training(
+    'hendrycks/outlier-exposure',
+    'baseline.py',
+    'cifar10 --model wrn --layers 10 --epochs 1 --ngpu 0 --prefetch 0 --batch_size 16',
+    { folder: 'CIFAR' },
+  ),
+  training('icpm/super-resolution', 'main.py', '-m sub -uf 2 --nEpochs 1', {
+    data: ['splitImages', 'dataset/BSDS300/images'],
+  }),
+  training('ikostrikov/pytorch-flows', 'main.py', '--dataset MOONS --epochs 1 --no-cuda --num-blocks 2'),
+  training('jzbontar/pixelcnn-pytorch', 'main.py'),
+  training('kaidic/LDAM-DRW', 'cifar_train.py', '--epochs 1 --workers 0 --batch-size 16 --loss_type LDAM'),
+  training('kamenbliznashki/normalizing_flows', 'maf.py', '--train --dataset=toy --n_epochs=1 --no_cuda'),
+  training('karpathy/ng-video-lecture', 'bigram.py'),
+  training('karpathy/pytorch-made', 'run.py', '--data-path binarized_mnist.npz -q 50', {
+    data: ['binarized', 'binarized_mnist.npz'],
+  }),
+  training(
+    'kekmodel/FixMatch-pytorch',
+    'train.py',
+    '--dataset cifar10 --num-labeled 40 --batch-size 2 --mu 1 --total-steps 2 --eval-step 1 --expand-labels ' +
+      '--seed 5 --num-workers 0',
+  ),
+  training('kuc2477/pytorch-deep-generative-replay', 'main.py', '--train --experiment=permutated-mnist'),
+  training(
+    'locuslab/fast_adversarial',
+    'train_mnist.py',
+    '--fname models/fgsm.pth --attack fgsm --epochs 1 --batch-size 16',
+    { folder: 'MNIST' },
+  ),
+  training('lucidrains/x-transformers', 'train_copy.py'),
+  training(
+    'pranz24/pytorch-soft-actor-critic',
+    'main.py',
+    '--env-name Pendulum-v1 --num_steps 250 --start_steps 50 --batch_size 16',
+  ),
+  training(
+    'rosinality/glow-pytorch',
+    'train.py',
+    '--iter 2 --n_block 1 --n_flow 1 --img_size 16 --batch 2 --n_sample 2 pictures',
+    { data: ['classes', 'pictures'], more: ['pictures'] },
+  ),
+  training('seungeunrho/minimalRL', 'ppo.py'),
+  training(
+    'sfujim/TD3',
+    'main.py',
+    '--env Pendulum-v1 --max_timesteps 300 --start_timesteps 100 --eval_freq 200',
+  ),
+  training(
+    'w86763777/pytorch-ddpm',
+    'main.py',
+    '--train --flagfile ./config/CIFAR10.txt --total_steps 2 --ch 32 --num_workers 0 --batch_size 4 ' +
+      '--sample_size 2 --save_step 1 --T 2 --eval_step 0',
+  ),
+  training('yaodongyu/TRADES', 'train_trades_mnist.py', '--epochs 1 --save-freq 1 --batch-size 32 --no-cuda'),
+  training('yinboc/prototypical-network-pytorch', 'train.py', '--max-epoch 1 --train-way 5 --query 2', {
+    data: ['mini', 'materials'],
+  }),
+  training(
+    'yjn870/FSRCNN-pytorch',
+    'train.py',
+    '--train-file data/train.h5 --eval-file data/eval.h5 --outputs-dir out --scale 3 --num-epochs 1 ' +
+      '--num-workers 0',
+    { data: ['patches', 'data'] },
+  ),
+  training(
+    'zhouhaoyi/Informer2020',
+    'main_informer.py',
+    '--model informer --data ETTh1 --train_epochs 1 --itr 1 --d_model 16 --d_ff 16 --seq_len 24 --label_len 12 ' +
+      '--pred_len 6 --num_workers 0 --batch_size 512',
+    { data: ['hours', 'data/ETT/ETTh1.csv'] },
+  ),
+  training(
+    'zhunzhong07/Random-Erasing',
+    'fashionmnist.py',
+    '--epochs 1 --depth 20 --train-batch 16 --workers 0',
+  ),
+  training(
+    'znxlwm/pytorch-generative-model-collections',
+    'main.py',
+    '--gan_type GAN --dataset mnist --epoch 1 --batch_size 16',
+  ),
+  training(
+    'GMvandeVen/continual-learning',
+    'main.py',
+    '--experiment=splitMNIST --scenario=task --si --iters=2',
+  ),
+  training('mil-tokyo/MCD_DA', 'main.py', '--source svhn --target mnist --max_epoch 1', {
+    folder: 'classification',
+  }),
+  training(
+    'ritheshkumar95/pytorch-vqvae',
+    'vqvae.py',
+    '--data-folder data --dataset mnist --num-epochs 1 --hidden-size 8 --num-workers 0',
+    { more: ['data'] },
+  ),
+  training('MishaLaskin/vqvae', 'main.py', '--n_updates 2 --batch_size 8 -save'),
+  training('KaiyangZhou/pytorch-center-loss', 'main.py', '--eval-freq 1 --max-epoch 1 --workers 0 --use-cpu'),
+  training('corenel/pytorch-adda', 'main.py'),
+  training('guoyang9/NCF', 'main.py', '--batch_size=256 --epochs=1'),
+  training('shenweichen/DeepCTR-Torch', 'run_classification_criteo.py', '', { folder: 'examples' }),
+  training(
+    'rixwew/pytorch-fm',
+    'main.py',
+    '--dataset_name movielens1M --dataset_path ratings.dat --model_name lr --epoch 1 --device cpu',
+    { folder: 'examples', data: ['ratings', 'examples/ratings.dat'], more: ['ratings.dat'] },
+  ),
+  training('ndb796/Pytorch-Adversarial-Training-CIFAR', 'basic_training.py'),
+  training(
+    'AberHu/Knowledge-Distillation-Zoo',
+    'train_base.py',
+    '--data_name=cifar10 --net_name=resnet20 --num_class=10 --epochs=1 --cuda=0 --batch_size=16',
+  ),
+  training('HobbitLong/RepDistiller', 'train_teacher.py', '--model resnet8 --epochs 1 --num_workers 0'),
+  training(
+    'leaderj1001/Stand-Alone-Self-Attention',
+    'main.py',
+    '--epochs 1 --batch-size 4 --print-interval 1 --cuda ""',
+  ),
+  training('rtqichen/torchdiffeq', 'odenet_mnist.py', '--nepochs 1 --batch_size 16 --test_batch_size 16', {
+    folder: 'examples',
+  }),
+  training('dome272/Diffusion-Models-pytorch', 'ddpm.py'),
+  training('fducau/AAE_pytorch', 'aae_pytorch_basic.py', '--epochs 1', { folder: 'script' }),
+  training('nikhilbarhate99/PPO-PyTorch', 'train.py'),
+  training(
+    'codertimo/BERT-pytorch',
+    'bert_pytorch/__main__.py',
+    '-c data/corpus.small -v data/vocab.small -o output/bert.model -e 1',
+    { data: ['sentences', 'data'] },
+  ),
 ];

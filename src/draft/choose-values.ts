@@ -36,16 +36,20 @@ export const leadingArg = (value: Value): ScriptArg | undefined => {
   return first !== undefined && 'arg' in first ? first.arg : undefined;
 };
 
-export const isOutput = ({ facts }: Project, arg: ScriptArg): boolean =>
+export const isOutput = (project: Project, arg: ScriptArg): boolean =>
   !arg.isSwitch &&
   !arg.isNumber &&
-  (facts.saves.some(({ value }) => leadingArg(value)?.dest === arg.dest) || outName.test(arg.dest));
+  !/^(load|resume|restore|pretrained)/.test(arg.dest) &&
+  (project.facts.saves.some(({ value }) => leadingArg(value)?.dest === arg.dest) ||
+    (outName.test(arg.dest) && readersOf(project, arg).length === 0));
 
 export const isData = (project: Project, arg: ScriptArg): boolean =>
   !arg.isSwitch &&
   !arg.isNumber &&
   !isOutput(project, arg) &&
   !/resume|checkpoint|ckpt|weights|config|cfg/.test(arg.dest) &&
+  // No folder takes the place of a file that only the user can name.
+  !(arg.isRequired && (/files?$|^csv$/.test(arg.dest) || outName.test(arg.dest))) &&
   (readersOf(project, arg).length > 0 || dataName.test(arg.dest));
 
 /** What reads the folder that an argument names. */
@@ -113,17 +117,15 @@ async function chooseDataValue(
   project: Project,
   { flag, dest, default: preset, isRequired, help, line }: ScriptArg,
 ): Promise<Chosen | undefined> {
-  const isHere = async (name: string): Promise<boolean> => (await project.look(name)) !== undefined;
   if (preset !== undefined && preset !== '' && !isForeignPath(preset)) return undefined;
   if (preset !== undefined && isForeignPath(preset))
     return {
       value: dataFolder,
-      why: (await isHere(preset)) ? `${preset} is sent there` : `instead of ${preset}, which no worker has`,
+      why: `instead of ${preset}, which no worker has`,
     };
   for (const name of [flag.replace(/^-+/, ''), dataFolder])
-    if (await isHere(name)) return { value: name, why: 'the folder here' };
-  const isOptional = !flag.startsWith('-') && project.facts.args.some((other) => /^--data/.test(other.flag));
-  const isMeant = !isOptional && /^(data|dataroot|data_?(dir|path|root|folder))$/i.test(dest);
+    if ((await project.look(name)) !== undefined) return { value: name, why: 'the folder here' };
+  const isMeant = /^(data|dataroot|data_?(dir|path|root|folder))$/i.test(dest);
   const isFetched = project.facts.downloads.some(({ what }) => what === 'dataset');
   return isRequired || (isMeant && !isFetched)
     ? { value: dataFolder, why: help ?? `required by ${project.script}:${line}` }

@@ -72,12 +72,14 @@ async function fromLiterals(project: Project, choice: DataChoice, isFetched: boo
   const reads = [{ file: script, facts: project.facts }, ...modules].flatMap(({ file: reader, facts }) =>
     facts.reads.map((read) => ({ ...read, reader })),
   );
+  const seen = new Set<string>();
   for (const { value, call, line, reader } of reads) {
     if (leadingArg(value) !== undefined || value.some((piece) => 'arg' in piece)) continue;
     const pattern = namePattern(value);
     const file = pattern.includes('*')
       ? pattern.slice(0, pattern.indexOf('*')).replace(/[^/]*$/, '')
       : pattern;
+    if (seen.size === seen.add(plain(file)).size) continue;
     if (file === '' || isWritten(pattern) || /^(https?|s3|gs|hf):/.test(file)) continue;
     const place = `${reader}:${line}`;
     const found = await project.look(file);

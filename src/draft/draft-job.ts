@@ -6,7 +6,7 @@ import type { ScriptArg } from '../script/script-args.ts';
 import { isLocalModule } from '../script/python-imports.ts';
 import type { ScriptSave } from '../script/read-script.ts';
 import { namePattern } from '../script/static-value.ts';
-import { chooseValues, type Chosen, type Guess } from './choose-values.ts';
+import { chooseValues, type Chosen, type Guess, leadingArg } from './choose-values.ts';
 import { chooseData, type DataChoice, type DraftData } from './draft-data.ts';
 import type { Module, Project } from './read-project.ts';
 
@@ -14,8 +14,6 @@ import type { Module, Project } from './read-project.ts';
 export interface JobDraft extends Omit<DataChoice, 'tables'> {
   name: string;
   command: string;
-  /** Arguments that keep their defaults, as they would be typed. */
-  others: string[];
   outputs: string[];
   checkpoint?: string;
   /** It imports what Python does not look for beside it. */
@@ -70,7 +68,6 @@ export async function draftJob(project: Project, more: readonly string[]): Promi
   const shown = epochs?.default === undefined || values.has(epochs.flag) ? [] : [epochs.flag, epochs.default];
   const files = filesOf(project, [...more, ...data.files]);
   const python = thirdParty([{ file: script, facts }, ...project.modules]);
-  const isTorch = python.includes('torch');
   return {
     name: nameOf(project),
     command: [
@@ -83,15 +80,6 @@ export async function draftJob(project: Project, more: readonly string[]): Promi
     ]
       .join(' ')
       .replaceAll(/[{}]/g, '$&$&'),
-    others: facts.args
-      .filter(
-        (arg) =>
-          !given.includes(arg) &&
-          arg !== epochs &&
-          arg.flag.startsWith('-') &&
-          (arg.isSwitch || arg.default !== undefined),
-      )
-      .map((arg) => (arg.isSwitch ? arg.flag : `${arg.flag} ${shellQuote(arg.default ?? '')}`)),
     files,
     outputs: outputs.names,
     ...checkpointOf(project, values),
@@ -102,12 +90,12 @@ export async function draftJob(project: Project, more: readonly string[]): Promi
     ...(facts.cuda !== undefined && { gpu: `${script}:${facts.cuda.line}` }),
     ...(facts.ranks !== undefined && { ranks: `${script}:${facts.ranks.line}` }),
     cpus: cpusOf(facts.args),
-    memory: isTorch ? '4 GB' : '2 GB',
+    memory: '4 GB',
     ...defined({ swept: sweepable(facts.args) }),
     guesses: [...argumentGuesses(given, values), ...guesses, ...moduleGuesses(project)],
     open: [...values.values()].flatMap(({ open }) => open ?? []).concat(data.open, outputs.open),
     hints: [
-      ...new Set(data.hints),
+      ...data.hints,
       ...otherParser(project),
       ...(await foundAbove(project, python)),
       ...checkpointHint(project),
@@ -241,7 +229,7 @@ function thirdParty(files: readonly Module[]): string[] {
       .filter((one) => isOptional !== true && one.when === 'always' && !isLocalModule(one, file, own))
       .map(({ module }) => module.split('.')[0] ?? ''),
   );
-  return [...new Set(found)].filter((name) => name !== '' && !standard.has(name)).sort();
+  return [...new Set(found)].filter((name) => !standard.has(name)).sort();
 }
 
 interface OutputChoice {
@@ -259,9 +247,9 @@ const savesModel = new RegExp(
   '(^|\\.)(save(_pretrained|_model|_weights|_file|_state|z|z_compressed)?|dump|export|copyfile|copy|' +
     '\\w*TrainingArguments|Trainer|ModelCheckpoint)$',
 );
+/** Conditions under which a download or a cache is written. */
+const keepsData = /\bdownload\b|\bnot .*(exists|is_?file|is_?dir)\b/;
 const modelFile = /\.(pt|pth|ckpt|bin|pkl|joblib|safetensors|onnx|h5|keras)$/;
-/** In a larger project, what a module writes says little about the training. */
-const maxModules = 8;
 /** What is overwritten or only kept for resuming. */
 const passing = /(^|[\W_])(checkpoint|ckpt|last|latest|tmp|interrupt|epoch|optimizer|optim)([\W_]|$)/i;
 interface Candidate extends ScriptSave {
@@ -274,7 +262,7 @@ interface Candidate extends ScriptSave {
 
 /** The outputs that a valid result surely has: whole names of what the script writes. */
 function chooseOutputs(project: Project, values: ReadonlyMap<string, Chosen>): OutputChoice {
-  const all = candidatesOf(project, values);
+  const all = candidatesOf(project, values).filter(({ under = '' }) => !keepsData.test(under));
   const models = all.filter(({ call, pattern }) => savesModel.test(call) || modelFile.test(pattern));
   // What may never be written is an output only if it is the model itself, or all there is.
   const sure = all.some(isCertain) ? all.filter(isCertain) : all;
@@ -286,7 +274,9 @@ function chooseOutputs(project: Project, values: ReadonlyMap<string, Chosen>): O
   const sorted = some.filter(isCertain).toSorted((a, b) => (a.needs?.length ?? 0) - (b.needs?.length ?? 0));
   const certain = sorted.filter(({ needs }) => needs?.every((arg) => sorted[0]?.needs?.includes(arg)));
   const best = unique(certain.length > 0 ? certain : some).slice(0, 3);
-  if (best.length === 0)
+  // Of modules that write different files, perhaps only one is used.
+  const writers = new Set(best.map(({ file }) => file));
+  if (best.length === 0 || (writers.size > 1 && !writers.has(project.script)))
     return {
       names: ['CHANGE-ME'],
       before: [],
@@ -331,7 +321,7 @@ function foldersFirst({ facts, modules }: Project, best: readonly Candidate[]): 
 function candidatesOf(project: Project, values: ReadonlyMap<string, Chosen>): Candidate[] {
   const { script, facts, modules } = project;
   const own = facts.saves.map((save) => ({ ...save, file: script }));
-  const inModules = (modules.length > maxModules ? [] : modules).flatMap(({ file, facts: { saves } }) =>
+  const inModules = modules.flatMap(({ file, facts: { saves } }) =>
     saves.filter(({ call }) => savesModel.test(call)).map((save) => ({ ...save, file })),
   );
   const trainer = facts.args
@@ -345,14 +335,24 @@ function candidatesOf(project: Project, values: ReadonlyMap<string, Chosen>): Ca
       file: script,
     }));
   return [...trainer, ...own, ...inModules].map((save) => {
-    const known = namePattern(save.value, (arg) => values.get(arg.flag)?.value ?? arg.default);
-    const pattern = path.posix.normalize(known).replace(/\/+$/, '');
-    const whole = pattern.includes('*')
-      ? pattern.slice(0, pattern.indexOf('*')).replace(/\/?[^/]*$/, '')
-      : pattern;
-    const isUsable = whole !== '.' && !/^([~/]|\.\.)/.test(whole) && !/[{}\n]/.test(whole);
-    return { ...save, pattern, output: isUsable ? whole : '' };
+    const named = (isFixed: boolean): string => {
+      const first = leadingArg(save.value);
+      const valueOf = (arg: ScriptArg): string | undefined =>
+        values.get(arg.flag)?.value ?? (isFixed || arg === first ? arg.default : undefined);
+      return path.posix.normalize(namePattern(save.value, valueOf)).replace(/\/+$/, '');
+    };
+    // A name made of arguments is another one as soon as they change: its folder stays.
+    const pattern = named(true);
+    return { ...save, pattern, output: usable(named(false)) || usable(pattern) };
   });
+}
+
+/** The part of a pattern that can be declared: all of it, or its folder; empty if there is none. */
+function usable(pattern: string): string {
+  const whole = pattern.includes('*')
+    ? pattern.slice(0, pattern.indexOf('*')).replace(/\/?[^/]*$/, '')
+    : pattern;
+  return whole === '.' || /^([~/]|\.\.)/.test(whole) || /[{}\n]/.test(whole) ? '' : whole;
 }
 
 /** Each output once; a file below a folder that is an output belongs to it. */

@@ -78,7 +78,6 @@ export function draftSubmitted(file: string, read: SubmitFacts): JobDraft | unde
   return draftWithoutSecrets({
     name: nameOf(valueOf(batch, 'batch_name') ?? '') || nameOf(path.parse(file).name) || 'adopted',
     command: run.command,
-    others: [],
     files,
     outputs: run.outputs.length === 0 ? ['model.pt'] : run.outputs.map(asTemplate),
     ...defined({ checkpoint }),

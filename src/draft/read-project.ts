@@ -94,6 +94,8 @@ function imported(
   const near = above.map((file) => path.posix.relative(beside, file));
   const found = from(isRelative ? importer : 'script.py', [...below, ...(isRelative ? near : [])]);
   const higher = found.length > 0 || isRelative ? [] : from('script.py', above);
+  // Scripts that change sys.path find what is beside the importer.
+  if (found.length + higher.length === 0) found.push(...from(importer, below));
   return [
     ...found.map((file): [string, boolean] => [file, false]),
     ...higher.map((file): [string, boolean] => [path.posix.relative(beside, file), true]),

@@ -75,18 +75,13 @@ const sweepLines = ({ flag, dest, default: value = '0.1' }: ScriptArg): string[]
   ),
 ];
 
-const maxOthers = 8;
-
 function trainLines(
-  { command, others, files, outputs, checkpoint, importsFromAbove = false, open, ranks, submitted }: JobDraft,
+  { command, files, outputs, checkpoint, importsFromAbove = false, open, ranks, submitted }: JobDraft,
   { isRemote }: RenderFacts,
 ): string[] {
-  const shown = others.slice(0, maxOthers).join(', ');
-  const more = others.length > maxOthers ? `, and ${others.length - maxOthers} more` : '';
   const isGuessed = open.some(({ what }) => what === 'outputs');
   return [
     '[train]',
-    ...(shown === '' ? [] : [`# More arguments, at their defaults: ${shown}${more}`]),
     `command = ${quote(command)}`,
     line(`files = ${list(files)}`, 'sent with each job: files and folders beside this file'),
     line(

@@ -39,8 +39,7 @@ function whenRun({ parent }: PythonNode): PythonImport['when'] {
 }
 
 /** `if __name__ == "__main__"`. */
-export const isMain = ({ kind, children }: PythonNode): boolean =>
-  kind === 'IfStatement' && /^__name__\s*==/.test(children[1]?.text ?? '');
+export const isMain = ({ text }: PythonNode): boolean => /^if\s*\(?__name__\s*==/.test(text);
 
 const catchesImport = ({ children }: PythonNode): boolean =>
   children.some(

@@ -57,8 +57,9 @@ export interface Syntax {
   aliases: ReadonlyMap<string, string>;
 }
 
-export function readSyntax(text: string): Syntax {
-  const nodes = parsePython(text);
+/** What stands under `if __name__ == "__main__"` is left out of a file that others import. */
+export function readSyntax(text: string, isImported = false): Syntax {
+  const nodes = parsePython(text, isImported);
   const ofKind = (...kinds: readonly string[]): PythonNode[] =>
     nodes.filter(({ kind }) => kinds.includes(kind));
   const aliases = new Map(ofKind('ImportStatement').flatMap(aliasesOf));

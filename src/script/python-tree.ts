@@ -19,7 +19,7 @@ export interface PythonNode {
 }
 
 /** All nodes of a Python file in their order, the whole file first. Any text is accepted, in linear time. */
-export function parsePython(source: string): PythonNode[] {
+export function parsePython(source: string, isImported = false): PythonNode[] {
   const nodes: PythonNode[] = [];
   const lineEnds = [...source.matchAll(/\r?\n|\r/g)].map(({ index }) => index);
   let [line, parent]: [number, PythonNode | undefined] = [0, undefined];
@@ -28,6 +28,7 @@ export function parsePython(source: string): PythonNode[] {
       while ((lineEnds[line] ?? Infinity) < from) line += 1;
       const scope = parent?.kind === 'FunctionDefinition' ? parent : parent?.scope;
       const depth = (parent?.depth ?? 0) + 1;
+      if (isImported && /^if\s*\(?__name__\s*==/.test(source.slice(from, from + 99))) return false;
       const node = {
         kind,
         from,

@@ -48,7 +48,7 @@ const longestScript = 1 << 19;
  * linear time.
  */
 export function readScript(source: string, passed?: Passed): ScriptFacts {
-  const syntax = readSyntax(source.slice(0, longestScript));
+  const syntax = readSyntax(source.slice(0, longestScript), passed !== undefined);
   const args = scriptArgs(syntax);
   const values = new StaticValues(syntax, [...(passed?.args ?? []), ...args], passed?.calls);
   const conditions = new Conditions(syntax, values);

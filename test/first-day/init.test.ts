@@ -177,3 +177,73 @@ for (const [what, code] of [
     await writeFile(path.join(cwd, 'train.py'), spawns);
     assert.equal(await processes('--pool', 'condor'), undefined);
   });
+
+const training = (...lines: string[]): string => ['import argparse, os, torch', ...lines, ''].join('\n');
+const parsed = (...flags: string[]): string[] => [
+  'parser = argparse.ArgumentParser()',
+  ...flags.map((flag) => `parser.add_argument(${flag})`),
+  'args = parser.parse_args()',
+];
+
+test('what a name is made of may change with the command: its folder is the output', async (t) => {
+  const name = 'f"save/{args.model}_lr_{args.lr}.pt"';
+  const cwd = await temporaryFolder(t, {
+    'train.py': training(
+      ...parsed('"--model", default="resnet18"', '"--lr", default=0.1'),
+      'os.makedirs("save")',
+      `torch.save({}, ${name})`,
+    ),
+  });
+  await runCommand(init, ['train.py'], { cwd });
+  assert.deepEqual(readSpec(await jobFile(cwd), 'updraft.toml').train.outputs, ['save']);
+});
+
+test('a cache, and what a module writes when it is started itself, are no outputs', async (t) => {
+  const cwd = await temporaryFolder(t, {
+    'train.py': training(
+      'import prepare',
+      'if not os.path.exists("cache.npy"):',
+      '    torch.save({}, "cache.npy")',
+      'torch.save({}, "model.pt")',
+    ),
+    'prepare.py': training('if __name__ == "__main__":', '    torch.save({}, "vocab.pt")'),
+  });
+  await runCommand(init, ['train.py'], { cwd });
+  assert.deepEqual(readSpec(await jobFile(cwd), 'updraft.toml').train.outputs, ['model.pt']);
+});
+
+test('a folder to load from is not made up, and no folder stands for a required file', async (t) => {
+  const cwd = await temporaryFolder(t, {
+    'train.py': training(
+      ...parsed(
+        '"--load-folder", default=""',
+        '"--train-file", required=True',
+        '"--work-path", required=True',
+      ),
+      'config = open(args.work_path + "/config.yaml")',
+      'encoder = os.path.join(args.load_folder, "encoder.pt")',
+      'torch.save({}, "model.pt")',
+    ),
+    'data/train.h5': '',
+  });
+  await runCommand(init, ['train.py'], { cwd });
+  const { command } = readSpec(await jobFile(cwd), 'updraft.toml').train;
+  assert.equal(command, 'python3 train.py --train-file CHANGE-ME --work-path CHANGE-ME');
+});
+
+test('a script without .py is read, and modules that it finds beside another are sent', async (t) => {
+  const cwd = await temporaryFolder(t, {
+    train: training(
+      'import sys',
+      'sys.path.append("parts")',
+      'from parts import model',
+      'torch.save({}, "model.pt")',
+    ),
+    'parts/model.py': 'import layers\n',
+    'parts/layers.py': '',
+  });
+  await runCommand(init, ['train'], { cwd });
+  const { train, environment } = readSpec(await jobFile(cwd), 'updraft.toml');
+  assert.deepEqual(train.files, ['train', 'parts']);
+  assert.deepEqual(environment.python, ['torch']);
+});

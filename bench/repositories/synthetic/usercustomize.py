@@ -1,4 +1,7 @@
-"""Data sets of torchvision with a few random images in place of a download, for trainings that nobody changed."""
+"""
+Data sets of torchvision with a few random images in place of a download, for trainings that nobody changed. Where
+there is no GPU, what is sent to one stays on the CPU.
+"""
 
 import importlib.abc
 import importlib.machinery
@@ -40,11 +43,38 @@ def fill(datasets):
     make(datasets.STL10, 10, (3, 96, 96), labels="labels")
 
 
+def stay_here(torch):
+    if torch.cuda.is_available():
+        return
+
+    def is_gpu(value):
+        return str(value).startswith("cuda")
+
+    for cls in (torch.Tensor, torch.nn.Module):
+        cls.cuda = lambda self, *args, **rest: self
+
+        def to(self, *args, own=cls.to, **rest):
+            kept = [one for one in args if not is_gpu(one)]
+            rest = {name: value for name, value in rest.items() if not (name == "device" and is_gpu(value))}
+            return own(self, *kept, **rest) if kept or rest else self
+
+        cls.to = to
+    for name in "zeros ones rand randn randint arange tensor full empty linspace randperm eye".split():
+
+        def make(*args, own=getattr(torch, name), **rest):
+            return own(*args, **{key: value for key, value in rest.items() if not is_gpu(value)})
+
+        setattr(torch, name, make)
+
+
+FILLED = {"torchvision.datasets": fill, "torch.utils.data": lambda _: stay_here(sys.modules["torch"])}
+
+
 class Finder(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path, target=None):
-        if name != "torchvision.datasets":
+        if name not in FILLED:
             return None
-        sys.meta_path.remove(self)
+        fill = FILLED.pop(name)
         spec = importlib.machinery.PathFinder.find_spec(name, path)
         loader = spec.loader
         run = loader.exec_module

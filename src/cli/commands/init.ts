@@ -2,7 +2,7 @@ import { access, mkdir, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { type Command, Option } from 'commander';
-import { defined, errorReason, firstFew, isThere, shellQuote } from '@updraft/base';
+import { defined, errorReason, fileSize, firstFew, isThere, shellQuote } from '@updraft/base';
 import { replaceFile } from '@updraft/base/disk';
 import { readAsset } from '../../job/assets.ts';
 import { Fault } from '@updraft/account/fault';
@@ -69,7 +69,7 @@ export function configure(command: Command, cli: Cli): void {
 /** The script that is meant: named, or the only one in the folder; its folder is that of the job file. */
 async function scriptAt(cli: Cli, word: string): Promise<{ folder: string; script: string } | undefined> {
   const place = path.resolve(cli.cwd, word);
-  if (word.endsWith('.py')) {
+  if (word.endsWith('.py') || (path.extname(word) === '' && (await fileSize(place)) !== undefined)) {
     const below = path.relative(cli.cwd, place);
     if (!below.startsWith('..')) return { folder: cli.cwd, script: below.split(path.sep).join('/') };
     return { folder: path.dirname(place), script: path.basename(place) };
@@ -113,7 +113,6 @@ async function startFromTemplate(cli: Cli, folder: string, options: InitOptions)
   const here = jobFileArgument(folder);
   nextCommands(cli, [
     [`updraft check${here}`, 'check the job file'],
-    [`updraft plan${here}`, 'show what would be sent and run, and why'],
     [`updraft run${here}`, 'submit it and watch'],
   ]);
 }
@@ -212,15 +211,13 @@ async function refuseUnreadable(file: string): Promise<void> {
   });
 }
 
-const maxShown = 12;
-
 function describe(cli: Cli, draft: JobDraft, read: readonly string[]): string {
   const part = (title: string, guesses: readonly Guess[]): Document =>
     guesses.length === 0 ? [] : ['', title, { facts: guesses.map(({ what, why }) => [what, why]) }];
   const { guesses, open, hints } = draft;
   const page = [
     `read ${firstFew(read, 6)}; nothing was run`,
-    ...part('guessed:', guesses.slice(0, maxShown)),
+    ...part('guessed:', guesses),
     ...part('to fill in:', open),
     ...(hints.length === 0 ? [] : ['', 'worth knowing:', ...hints.map((hint) => `  ${hint}`)]),
   ];
