@@ -114,7 +114,7 @@ function trainsByHand(cwd: string, command: string): boolean {
   const { status, error } = spawnSync('sh', ['-c', command], {
     ...{ cwd, env: { ...env, MPLBACKEND: 'Agg', PYTHONPATH: '.' }, stdio: 'ignore', timeout: seconds * 1000 },
   });
-  return status === 0 || (error as NodeJS.ErrnoException | undefined)?.code === 'ETIMEDOUT';
+  return status === 0 || error?.code === 'ETIMEDOUT';
 }
 
 function copy(repository: string, to: string): void {

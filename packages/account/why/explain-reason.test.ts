@@ -154,3 +154,19 @@ test('a table of condor_q -hold and ads of condor_q -l are read with Windows lin
       );
   }
 });
+
+test('what removed a job is no hold', () => {
+  const reasons = [
+    'Job removed by SYSTEM_PERIODIC_REMOVE due to wall time exceeded allowed max.',
+    'via condor_rm (by user alice)',
+  ];
+  const found = reasons.map((reason) => explainReason(reason));
+  assert.deepEqual(
+    found.map(({ standing, cause }) => [standing, cause]),
+    [
+      ['removed', 'time-limit'],
+      ['removed', 'user'],
+    ],
+  );
+  assert.match(found[0]?.because[0] ?? '', /removed it for its running time/);
+});

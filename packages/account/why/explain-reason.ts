@@ -3,7 +3,8 @@ import { firstFew } from '@updraft/base';
 import { causeTitles } from '../codes/causes.ts';
 import { codeRowOf, codeRows } from '../codes/codes.ts';
 import type { ReportedReason } from '../codes/row.ts';
-import { adviceOn, diagnose } from '../diagnosis/diagnose.ts';
+import { removalCause } from '../diagnosis/cause-of.ts';
+import { adviceOn, diagnose, diagnosisOf } from '../diagnosis/diagnose.ts';
 import type { Explanation } from '../diagnosis/explanation.ts';
 import { safeLine } from '../diagnosis/quote-event.ts';
 import { historyOfAd, parseLongAds } from '../history/ad-history.ts';
@@ -79,12 +80,17 @@ function splitReasons(lines: readonly string[]): { job: string; reason: string }
 
 const withoutCount = (reason: string): string => reason.replace(/^\s*\d+ (?=[A-Zv])/, '');
 
+/** How HTCondor says that it removed a job, rather than held it. */
+const removed = /^Job removed by|\bvia condor_rm\b|PERIODIC_REMOVE|\bPeriodicRemove\b/i;
+
 export function explainReason(pasted: string): Explanation {
   const said = withLikelyCode(readReason(pasted));
-  const diagnosis = diagnose({ ...said, resources: [] });
+  const isRemoval = removed.test(said.reason);
+  const [cause, because] = removalCause(said.reason);
+  const diagnosis = isRemoval ? diagnosisOf(cause, [because]) : diagnose({ ...said, resources: [] });
   return {
     job: unnamedJob,
-    standing: 'held',
+    standing: isRemoval ? 'removed' : 'held',
     cause: diagnosis.cause,
     ...causeTitles(diagnosis.cause),
     because: diagnosis.because,
