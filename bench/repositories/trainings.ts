@@ -296,12 +296,7 @@ export const trainings: readonly Training[] = [
       '--seed 5 --num-workers 0',
   ),
   training('kuc2477/pytorch-deep-generative-replay', 'main.py', '--train --experiment=permutated-mnist'),
-  training(
-    'locuslab/fast_adversarial',
-    'train_mnist.py',
-    '--fname models/fgsm.pth --attack fgsm --epochs 1 --batch-size 16',
-    { folder: 'MNIST' },
-  ),
+  training('locuslab/fast_adversarial', 'train_mnist.py', '--epochs 1 --batch-size 16', { folder: 'MNIST' }),
   training('lucidrains/x-transformers', 'train_copy.py'),
   training(
     'pranz24/pytorch-soft-actor-critic',
