@@ -112,6 +112,18 @@ const recent: Case[] = [
 /** Caused on purpose, under PyTorch 1.13 built without CUDA. */
 const elder: Case[] = [
   ['AssertionError: Torch not compiled with CUDA enabled', 'without CUDA'],
+  ['RuntimeError: Found dtype Long but expected Float', 'y.long()'],
+  [
+    'IndexError: invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim tensor to a number',
+    'loss.item()',
+  ],
+  ["AttributeError: 'dict' object has no attribute 'iteritems'", '.items()'],
+  ["TypeError: load() missing 1 required positional argument: 'Loader'", 'yaml.safe_load'],
+  [
+    "ImportError: cannot import name 'ImageOps' from 'torchvision.transforms' (/usr/lib/python3/dist-packages/torchvision/transforms/__init__.py)",
+    'torchvision.transforms has no ImageOps',
+  ],
+  ["AttributeError: module 'numpy' has no attribute 'int'.", 'numpy<2'],
   ['RuntimeError: "slow_conv2d_cpu" not implemented for \'Half\'', 'model.float()'],
 ];
 
