@@ -162,7 +162,7 @@ const rows: readonly (readonly [said: RegExp, because: string, fix: string])[] =
     'Print `x.shape` before it; write `nn.LazyLinear(out)` to take the size from the data.',
   ],
   [
-    /mat1 and mat2 must have the same dtype|Found dtype \w+ but expected|expected scalar type \w+ but found|expected m1 and m2 to have the same/,
+    /mat1 and mat2 must have|Found dtype \w+ but|expected scalar type \w+ but found|expected m1 and m2/,
     'The data have another number type than the model, or the labels than the loss.',
     'Write `x.float()` for inputs, `y.long()` for classes.',
   ],
@@ -281,9 +281,9 @@ const rows: readonly (readonly [said: RegExp, because: string, fix: string])[] =
   ],
   // Software
   [
-    /invalid index of a 0-dim tensor|'dict' object has no attribute 'iter\w+'|load\(\) missing 1 required .* 'Loader'/,
+    /invalid index of a 0-dim tensor|'dict' object has no attribute 'iter\w+'|load\(\) missing .* 'Loader'/,
     'The script is older than its packages: it is for PyTorch 0.3, Python 2 or PyYAML 5.',
-    'Write `loss.item()` for `loss.data[0]`, `.items()` for `.iteritems()`, `yaml.safe_load(file)` for `yaml.load(file)`.',
+    'Write `loss.item()` for `loss.data[0]`, `.items()` for `.iteritems()`, `yaml.safe_load` for `yaml.load`.',
   ],
   [
     /cannot import name '(\w+)' from '([\w.]+)' \((?!unknown)/,
@@ -291,7 +291,7 @@ const rows: readonly (readonly [said: RegExp, because: string, fix: string])[] =
     'Write the version in requirements.txt, then `updraft env make requirements.txt`.',
   ],
   [
-    /compiled using NumPy 1\.x cannot|dtype size changed|_ARRAY_API not found|has no attribute '(?:float|int|bool|object)'/,
+    /compiled using NumPy 1\.x cannot|dtype size changed|_ARRAY_API not found|has no attribute '(?:float|int|bool)'/,
     'PyTorch or another package was built for another NumPy.',
     'Write `numpy<2` (or an older one) in requirements.txt, then `updraft env make requirements.txt`.',
   ],
