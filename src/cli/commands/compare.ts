@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { counted, shellQuote } from '@updraft/base';
 import { replaceFile } from '@updraft/base/disk';
 import { Fault } from '@updraft/account/fault';
@@ -18,7 +18,7 @@ import {
 import { documentText, sectionsLatex, sectionsMarkdown } from '@updraft/view/document';
 import type { Cli } from '../cli.ts';
 import { addHelp } from '../help.ts';
-import { textPage, writePage } from '../report/print-report.ts';
+import { formOption, forms, textPage, writePage } from '../report/print-report.ts';
 import {
   readSource,
   type ReportSource,
@@ -43,10 +43,6 @@ interface Options {
   invalid?: string;
 }
 
-const forms = ['json', 'csv', 'markdown', 'latex', 'svg', 'html'];
-const onlyOne = (option: Option): Option =>
-  option.conflicts(forms.filter((form) => form !== option.attributeName()));
-
 export function configure(command: Command, cli: Cli): void {
   addHelp(command, 'compare.md', [
     'updraft compare my.log --by site          # time and cost of a valid result at each site',
@@ -62,12 +58,12 @@ export function configure(command: Command, cli: Cli): void {
       'time, slot, gpu, transfer, useful, samples, epoch, gpu-use, setbacks, or a metric of the training, ' +
         'like accuracy',
     )
-    .addOption(onlyOne(new Option('--json', 'print JSON')))
-    .addOption(onlyOne(new Option('--csv', 'print a row per metric and group')))
-    .addOption(onlyOne(new Option('--markdown', 'print Markdown tables')))
-    .addOption(onlyOne(new Option('--latex', 'print LaTeX tables (booktabs)')))
-    .addOption(onlyOne(new Option('--svg <folder>', 'write charts as SVG files')))
-    .addOption(onlyOne(new Option('--html <file>', 'write a page with tables and charts')))
+    .addOption(formOption('--json', 'print JSON'))
+    .addOption(formOption('--csv', 'print a row per metric and group'))
+    .addOption(formOption('--markdown', 'print Markdown tables'))
+    .addOption(formOption('--latex', 'print LaTeX tables (booktabs)'))
+    .addOption(formOption('--svg <folder>', 'write charts as SVG files'))
+    .addOption(formOption('--html <file>', 'write a page with tables and charts'))
     .option('--all', 'show more than 20 groups')
     .option('--valid <rule>', "when a result is valid, of logs: 'bytes>1M && seconds>600'")
     .option('--invalid <list>', 'jobs of logs with wrong results: a,b,c or a file')

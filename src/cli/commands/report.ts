@@ -8,7 +8,7 @@ import { readPlan } from '../../pool/pool.ts';
 import { readRunState } from '../../run/run-states.ts';
 import { logsArgument } from '../named-logs.ts';
 import { readSource, reportSource, sourceName } from '../report/report-source.ts';
-import { type ReportForm, printReport, sectionChoice, textPage } from '../report/print-report.ts';
+import { formOption, type ReportForm, printReport, sectionChoice, textPage } from '../report/print-report.ts';
 import { failureCommands } from '../run-view/after-failure.ts';
 import { currentState } from '../run-view/current-state.ts';
 import { printJson, givenOptions, nextCommands } from '../text/phrases.ts';
@@ -28,18 +28,10 @@ export function configure(command: Command, cli: Cli): void {
       '[run | log...]',
       'folders, ids or names of runs (default: the latest), HTCondor event logs (- for stdin), or a DAG file',
     )
-    .option('--json', 'print JSON')
-    .addOption(new Option('--markdown', 'print Markdown tables').conflicts('json'))
-    .addOption(
-      new Option('--csv', 'print a row per attempt; with --jobs, per job').conflicts(['json', 'markdown']),
-    )
-    .addOption(
-      new Option('--html <file>', 'write a page with tables and charts').conflicts([
-        'json',
-        'markdown',
-        'csv',
-      ]),
-    )
+    .addOption(formOption('--json', 'print JSON'))
+    .addOption(formOption('--markdown', 'print Markdown tables'))
+    .addOption(formOption('--csv', 'print a row per attempt; with --jobs, per job'))
+    .addOption(formOption('--html <file>', 'write a page with tables and charts'))
     .option('--jobs', 'add a row for every job')
     .addOption(
       new Option(

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { Command } from 'commander';
 import { shellQuote } from '@updraft/base';
 import { byImportance, isLowerBetter, type MetricDirections } from '@updraft/base/training';
 import { resultsFolder } from '@updraft/account/run-folder';
@@ -16,8 +16,9 @@ import { documentText, sectionsMarkdown } from '@updraft/view/document';
 import type { Cli } from '../cli.ts';
 import { addHelp } from '../help.ts';
 import { findRun } from '../find-run.ts';
-import { textPage } from '../report/print-report.ts';
+import { formOption, textPage } from '../report/print-report.ts';
 import { currentState, printTrouble } from '../run-view/current-state.ts';
+import { integerOption, maxInteger } from '../submit/options.ts';
 import { printJson, nextCommands, outWidth } from '../text/phrases.ts';
 
 interface Options {
@@ -35,16 +36,11 @@ export function configure(command: Command, cli: Cli): void {
   ])
     .argument('[run]', 'folder, id or name of a run (default: the latest)')
     .option('--sort <column>', 'sort by a parameter or metric; -COLUMN: the largest first')
-    .option('--top <n>', 'show only the first n jobs', readCount)
-    .addOption(new Option('--csv', 'print CSV').conflicts(['json', 'markdown']))
-    .addOption(new Option('--json', 'print JSON').conflicts('markdown'))
-    .option('--markdown', 'print a Markdown table')
+    .option('--top <n>', 'show only the first n jobs', integerOption(maxInteger))
+    .addOption(formOption('--csv', 'print CSV'))
+    .addOption(formOption('--json', 'print JSON'))
+    .addOption(formOption('--markdown', 'print a Markdown table'))
     .action((word: string | undefined, options: Options) => printResults(cli, word, options));
-}
-
-function readCount(text: string): number {
-  if (/^[1-9]\d*$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('expected a number, like 10');
 }
 
 /** How to sort by the metric that is most likely to decide. */

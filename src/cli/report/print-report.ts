@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { Option } from 'commander';
 import {
   attemptCsv,
   groupCsv,
@@ -21,6 +22,15 @@ import type { Cli } from '../cli.ts';
 import { glyphsFor } from '../text/glyphs.ts';
 import { printJson, outWidth } from '../text/phrases.ts';
 import { writeNamed } from '../write-named.ts';
+
+/** What a report or a table may be printed or written as: one of them at a time. */
+export const forms = ['json', 'csv', 'markdown', 'latex', 'svg', 'html'];
+
+/** The option for one of the forms. */
+export function formOption(flags: string, what: string): Option {
+  const option = new Option(flags, what);
+  return option.conflicts(forms.filter((form) => form !== option.attributeName()));
+}
 
 /** How to show a report. */
 export interface ReportForm {
