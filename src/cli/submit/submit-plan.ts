@@ -9,7 +9,15 @@ import { variantsOf } from '../../job/variants.ts';
 import { openPool } from '../../pool/open-pool.ts';
 import { type Pool, readPlan } from '../../pool/pool.ts';
 import { readRunState } from '../../run/run-states.ts';
-import { findEarlier, resumeRun, submitRun, type Submitted, whatChanged } from '../../run/submit-run.ts';
+import {
+  type EarlierRun,
+  type EarlierRuns,
+  findEarlier,
+  resumeRun,
+  submitRun,
+  type Submitted,
+  whatChanged,
+} from '../../run/submit-run.ts';
 import { checkPlan } from '../../preflight/check-plan.ts';
 import type { Cli } from '../cli.ts';
 import { runTool } from '../environment/workspace.ts';
@@ -65,27 +73,26 @@ async function submit(
   const pool = openPool(plan.spec.run.pool, cli);
   const { version, clock, pid, signal } = cli;
   const { new: isNew = false, canary } = options;
-  if (!isNew) await confirmSecondRun(cli, plan);
+  const { same, newest } = isNew ? noRuns : await findEarlier(plan);
+  if (same === undefined && newest?.isEnded === false) await confirmSecondRun(cli, plan, newest);
   warnOfTrust(cli);
-  if (options.check !== false) await checkBeforeSubmit(cli, jobFileArgument(where, options), job, isNew);
+  // A resumed run was checked when it was created.
+  if (same === undefined && options.check !== false)
+    await checkBeforeSubmit(cli, jobFileArgument(where, options), job);
   if (pool.traits.needsImageHere) for (const one of variantsOf(plan)) await fetchImage(cli, one);
   const say = (line: string): void => cli.err(`${line}\n`);
   const context = { version, clock, pid, signal, say };
   return { ...(await submitRun(plan, pool, { isNew, canary, ...context })), pool };
 }
 
-/**
- * The quick check before a new run is created: refuses what would surely fail, and only mentions the rest. A resumed
- * run was checked when it was created.
- */
+const noRuns: EarlierRuns = { same: undefined, newest: undefined };
+
+/** The quick check before a new run is created: refuses what would surely fail, and only mentions the rest. */
 async function checkBeforeSubmit(
   cli: Cli,
   words: string,
   job: Awaited<ReturnType<typeof loadJobFile>>,
-  isNew: boolean,
 ): Promise<void> {
-  const { same } = await findEarlier(job.plan);
-  if (same !== undefined && !isNew) return;
   const { findings } = await checkPlan(cli, job, { quick: true });
   const errors = findings.filter(({ level }) => level === 'error');
   const rest = findings.filter(({ level }) => level === 'warning');
@@ -106,9 +113,7 @@ async function checkBeforeSubmit(
 }
 
 /** Asks before a changed job file starts a run beside one that has not ended; throws unless the user agrees. */
-async function confirmSecondRun(cli: Cli, plan: Plan): Promise<void> {
-  const { same, newest } = await findEarlier(plan);
-  if (same !== undefined || newest === undefined || newest.isEnded) return;
+async function confirmSecondRun(cli: Cli, plan: Plan, newest: EarlierRun): Promise<void> {
   const run = path.basename(newest.folder);
   const older =
     `${run} has not ended, and these changed since it was started: ` +
