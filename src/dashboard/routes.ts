@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import { type Clock, printableLines, succeeds } from '@updraft/base';
 import { asFault, Fault } from '@updraft/account/fault';
 import { attemptFiles, attemptFolder } from '@updraft/account/run-folder';
-import type { JobState, RunState } from '@updraft/account/journal';
+import type { JobState } from '@updraft/account/journal';
 import { isOwnPage } from './gatekeeper.ts';
 import { explainJobs, jobDetail } from './job-detail.ts';
 import { type PageMaker, plainPage } from './page.ts';
@@ -42,16 +42,9 @@ export async function handleRequest(
   else if (request.method !== 'GET') sendText(response, 405, 'Only GET is allowed here.');
   else if (what === undefined) sendPage(site, hub, response);
   else if (what === 'events') openStream(site, hub, request, response);
-  else if (what === 'job') await sendJob(hub, url, response);
-  else if (what === 'log') await sendLog(hub, url, response);
   else if (what === 'curves')
-    sendJson(
-      response,
-      await hub.curvesOf(url.searchParams.get('metric') ?? 'loss', hub.state && jobIn(hub.state, url)),
-    );
-  else if (what === 'results') await sendResults(hub, url, response);
-  else if (what === 'result') await sendResult(hub, url, response);
-  else sendText(response, 404, 'Page not found.');
+    sendJson(response, await hub.curvesOf(url.searchParams.get('metric') ?? 'loss', jobIn(hub, url)));
+  else await sendOfJob(hub, what, url, response);
 }
 
 function sendPage(site: ServedRuns, hub: RunHub, response: ServerResponse): void {
@@ -90,54 +83,57 @@ function openStream(site: ServedRuns, hub: RunHub, request: IncomingMessage, res
   response.on('close', () => site.streams.delete(stream));
 }
 
-async function sendJob({ source, state }: RunHub, url: URL, response: ServerResponse): Promise<void> {
-  const job = state && jobIn(state, url);
-  const [explanation] =
-    state === undefined || job === undefined ? [] : await explainJobs(source, state, [job]);
-  if (job === undefined || explanation === undefined) sendText(response, 404, 'The run has no such job.');
-  else sendJson(response, await jobDetail(source, job, explanation));
+const jobIn = ({ state }: RunHub, url: URL): JobState | undefined =>
+  state?.jobs.find(({ id }) => id === url.searchParams.get('id'));
+
+/** What the page asks of one job. */
+async function sendOfJob(hub: RunHub, what: string, url: URL, response: ServerResponse): Promise<void> {
+  const { source, state } = hub;
+  const job = jobIn(hub, url);
+  if (state === undefined || job === undefined) sendText(response, 404, 'The run has no such job.');
+  else if (what === 'job') {
+    const [explanation] = await explainJobs(source, state, [job]);
+    sendJson(response, explanation && (await jobDetail(source, job, explanation)));
+  } else if (what === 'log') await sendLog(source.folder, job, url, response);
+  else if (what === 'results') sendJson(response, await listResults(source.folder, job.id));
+  else if (what === 'result') await sendResult(source.folder, state.run, job.id, url, response);
+  else sendText(response, 404, 'Page not found.');
 }
 
-async function sendLog(hub: RunHub, url: URL, response: ServerResponse): Promise<void> {
-  const job = hub.state && jobIn(hub.state, url);
-  const number = Number(url.searchParams.get('attempt') ?? job?.attempts.at(-1)?.number);
-  const attempt = job?.attempts.find((one) => one.number === number);
+async function sendLog(folder: string, job: JobState, url: URL, response: ServerResponse): Promise<void> {
+  const number = Number(url.searchParams.get('attempt') ?? job.attempts.at(-1)?.number);
   const stream = url.searchParams.get('stream') === 'err' ? 'err' : 'out';
   // Ids from a journal must not lead out of the run's folder.
-  const file = path.join(attemptFolder('.', job?.id ?? '', number), attemptFiles[stream]);
-  if (attempt === undefined || file.startsWith('..')) {
+  const file = path.join(attemptFolder('.', job.id, number), attemptFiles[stream]);
+  if (!job.attempts.some((one) => one.number === number) || file.startsWith('..')) {
     sendText(response, 404, 'The job has no such attempt.');
     return;
   }
-  const part = await readEnd(path.join(hub.source.folder, file), logBytes);
+  const part = await readEnd(path.join(folder, file), logBytes);
   sendJson(response, { ...part, text: printableLines(part.text) });
 }
 
-async function sendResults({ source, state }: RunHub, url: URL, response: ServerResponse): Promise<void> {
-  const job = state && jobIn(state, url);
-  if (job === undefined) sendText(response, 404, 'The run has no such job.');
-  else sendJson(response, await listResults(source.folder, job.id));
-}
-
 /** A file of a job's results, as a download. */
-async function sendResult({ source, state }: RunHub, url: URL, response: ServerResponse): Promise<void> {
-  const job = state && jobIn(state, url);
+async function sendResult(
+  folder: string,
+  run: string,
+  job: string,
+  url: URL,
+  response: ServerResponse,
+): Promise<void> {
   const name = url.searchParams.get('file') ?? '';
-  const found = job && (await openResult(source.folder, job.id, name));
-  if (state === undefined || job === undefined || found === undefined) {
+  const found = await openResult(folder, job, name);
+  if (found === undefined) {
     sendText(response, 404, "The job's results have no such file.");
     return;
   }
   const { handle, bytes } = found;
-  response.writeHead(200, { ...downloadHeaders(state.run, job.id, name), 'Content-Length': String(bytes) });
+  response.writeHead(200, { ...downloadHeaders(run, job, name), 'Content-Length': String(bytes) });
   // Not beyond the length that was promised, should the file grow. An aborted download is nobody's fault.
   if (bytes === 0) response.end();
   else await pipeline(handle.createReadStream({ end: bytes - 1 }), response).catch(() => undefined);
   await handle.close().catch(() => undefined);
 }
-
-const jobIn = ({ jobs }: RunState, url: URL): JobState | undefined =>
-  jobs.find(({ id }) => id === url.searchParams.get('id'));
 
 async function act(
   hub: RunHub,

@@ -42,7 +42,7 @@ async function logs(
   cli: Cli,
   first: string | undefined,
   second: string | undefined,
-  { follow = false, err = false, attempt }: Options,
+  { follow: isFollowed = false, err = false, attempt }: Options,
 ): Promise<void> {
   const words = runAndJobs([first, second]);
   const run = await findRun(cli, words.run);
@@ -54,15 +54,15 @@ async function logs(
       about: job.id,
       fix: `leave out --attempt, or choose one of ${job.attempts.map((one) => one.number).join(', ') || '(none yet)'}`,
     });
-  if (number === undefined && !follow) cli.err(`job ${job.id} has not started yet\n`);
+  if (number === undefined && !isFollowed) cli.err(`job ${job.id} has not started yet\n`);
   const stream = err ? 'err' : 'out';
   const pool = openPool(state.pool, cli);
   const live = () => pool.output(run.folder, job.id, stream, cli.signal);
   const fileOf = (attempt: number): string =>
     path.join(attemptFolder(run.folder, job.id, attempt), attemptFiles[stream]);
-  const choice = { runFolder: run.folder, job, from: number, follow, fileOf, live };
-  if (follow) await whileRefreshing(cli, run.folder, () => printLogs(cli, choice));
-  else await printLogs(cli, choice);
+  const choice = { runFolder: run.folder, job, from: number, fileOf, live };
+  if (isFollowed) await whileRefreshing(cli, run.folder, () => follow(cli, choice));
+  else if (number !== undefined) await printOnce(cli, choice, number);
   nextCommands(cli, [
     !err && [`updraft logs ${run.argument} ${job.id} --err`, 'its stderr'],
     [`updraft status ${run.argument}`, 'the state of each job'],
@@ -86,17 +86,10 @@ interface LogChoice {
   job: JobState;
   /** The first attempt to show; undefined when there is none yet. */
   from: number | undefined;
-  follow: boolean;
   /** The file with an attempt's output, once it has been returned. */
   fileOf: (attempt: number) => string;
   /** Asks the pool for the end of a running attempt's output on another machine, if it runs on one. */
   live: () => Promise<LivePage | undefined>;
-}
-
-/** Prints a job's output; with `follow`, until the job ends. */
-async function printLogs(cli: Cli, choice: LogChoice): Promise<void> {
-  if (choice.follow) await follow(cli, choice);
-  else if (choice.from !== undefined) await printOnce(cli, choice, choice.from);
 }
 
 async function printOnce(cli: Cli, { job, fileOf, live }: LogChoice, number: number): Promise<void> {
@@ -111,6 +104,7 @@ async function printOnce(cli: Cli, { job, fileOf, live }: LogChoice, number: num
   if (page !== undefined) log.printPage(page);
 }
 
+/** Prints a job's output until the job ends. */
 async function follow(cli: Cli, choice: LogChoice): Promise<void> {
   const done = new AbortController();
   const signal = AbortSignal.any([cli.signal, done.signal]);
