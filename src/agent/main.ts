@@ -1,6 +1,6 @@
 import path from 'node:path';
 import process from 'node:process';
-import { defined, type Env, systemClock, formatDuration } from '@updraft/base';
+import { defined, type Env, systemClock, formatDuration, given } from '@updraft/base';
 import type { Redact } from '@updraft/base/secrets';
 import { identifyProcess } from '@updraft/base/processes';
 import { asFault, Fault, kinds } from '@updraft/account/fault';
@@ -160,7 +160,7 @@ async function runShared(file: string, [folder = '', number = '', at = '0']: str
   const link = { input: process.stdin, send: (text: string) => void process.stdout.write(text) };
   const nodes = node === 0 ? new Nodes(link, others, context.cwd) : undefined;
   const lead = nodes === undefined ? new Lead(link, node, context) : undefined;
-  const signals = [nodes?.trouble, lead?.over].filter((one) => one !== undefined);
+  const signals = given(nodes?.trouble, lead?.over);
   const signal = AbortSignal.any([context.signal, ...signals]);
   return await run(order, { ...context, ...defined({ nodes, lead }), signal });
 }

@@ -18,7 +18,7 @@ import {
   type SubmittedQueue,
   valueOf,
 } from '@updraft/htcondor/submit';
-import { counted, defined } from '@updraft/base';
+import { counted, defined, given } from '@updraft/base';
 import { isSecretName, removed, textWithoutSecrets, wordsWithoutSecrets } from '@updraft/base/secrets';
 import { isInside, plainPath } from '../job/inside.ts';
 import { poolLineProblem } from '../job/check-pool-submit.ts';
@@ -299,11 +299,11 @@ function gpuParts(batch: Batch, notes: Notes): Pick<SubmittedParts, 'gpus' | 'gp
     valueOf(batch, 'gpus_minimum_capability') ?? oldValue('CUDACapability'),
     valueOf(batch, 'gpus_minimum_runtime'),
   ];
-  const least = [
-    ...(/^\d+(\.\d+)?$/.test(capability ?? '') ? [`capability = ${capability}`] : []),
-    ...(memory === undefined ? [] : [`memory = "${binaryAmount(memory.bytes)}"`]),
-    ...(/^\d{1,2}\.\d{1,2}$/.test(cuda ?? '') ? [`cuda = "${cuda}"`] : []),
-  ];
+  const least = given(
+    /^\d+(\.\d+)?$/.test(capability ?? '') && `capability = ${capability}`,
+    memory !== undefined && `memory = "${binaryAmount(memory.bytes)}"`,
+    /^\d{1,2}\.\d{1,2}$/.test(cuda ?? '') && `cuda = "${cuda}"`,
+  );
   return {
     gpus: Math.min(gpus, gpus > maxGpus ? 1 : gpus),
     ...(least.length === 0 ? {} : { gpu: `{ ${least.join(', ')} }` }),

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { defined } from '@updraft/base';
+import { defined, given } from '@updraft/base';
 import { compareVersions, type LockedPackage, type LockedSet, lockedVirtual } from './pixi-lock.ts';
 
 /** What is in one environment on one platform, and what it needs from the machine. */
@@ -153,10 +153,10 @@ function gpuNeeds(
   return {
     ...(driver !== undefined && { cuda: driver.version }),
     ...(card !== undefined && { capability: Number(card.version) }),
-    why: [
-      ...(driver === undefined ? [] : [`driver for CUDA ${driver.version}: ${driver.because}`]),
-      ...(card === undefined ? [] : [`capability ${card.version}: ${card.because}`]),
-    ],
+    why: given(
+      driver !== undefined && `driver for CUDA ${driver.version}: ${driver.because}`,
+      card !== undefined && `capability ${card.version}: ${card.because}`,
+    ),
   };
 }
 

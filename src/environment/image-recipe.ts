@@ -26,8 +26,8 @@ const prefixOf = ({ environment }: RecipeInput): string => `${app}/.pixi/envs/${
 function installing(input: RecipeInput): string[] {
   const { environment, platform, cuda } = input;
   const named = platform === undefined ? '' : ` --platform ${platform}`;
-  return [
-    ...(cuda === undefined ? [] : [`export CONDA_OVERRIDE_CUDA=${cuda}`]),
+  return given(
+    cuda !== undefined && `export CONDA_OVERRIDE_CUDA=${cuda}`,
     `cd ${app}`,
     `pixi install --locked --environment ${environment}${named}`,
     compiling(input),
@@ -35,7 +35,7 @@ function installing(input: RecipeInput): string[] {
     `{ echo '#!/bin/bash'; pixi shell-hook --environment ${environment} ` +
       `--shell bash --no-install; echo 'exec "$@"'; } > ${app}/entry.sh`,
     `chmod 755 ${app}/entry.sh`,
-  ];
+  );
 }
 
 /**
@@ -114,3 +114,4 @@ export function apptainerDefinition(input: RecipeInput): string {
     '',
   ].join('\n');
 }
+import { given } from '@updraft/base';

@@ -1,5 +1,5 @@
 import { getStaticTOMLValue, ParseError, parseTOML } from 'toml-eslint-parser';
-import { isTable } from '@updraft/base';
+import { isTable, given } from '@updraft/base';
 import { Fault } from '@updraft/account/fault';
 import { compareVersions, plainName } from './pixi-lock.ts';
 
@@ -72,10 +72,10 @@ function featureOf(value: unknown): Feature {
   ];
   return {
     platforms: Array.isArray(table['platforms']) ? table['platforms'].map(String) : undefined,
-    cuda: [
+    cuda: given(
       cudaOf(tableAt(table, 'system-requirements')['cuda']),
       ...dependencies.flatMap(({ name, spec }) => (name === '__cuda' ? /\d+(\.\d+)?/.exec(spec)?.[0] : [])),
-    ].filter((version) => version !== undefined),
+    ),
     dependencies: dependencies.filter(({ name }) => !name.startsWith('__')),
   };
 }
@@ -204,11 +204,11 @@ interface Dependency {
 /** The features of an environment, the default one first, its own last. */
 function featuresOf(manifest: PixiManifest, environment: string): Feature[] {
   const declared = manifest.environments.get(environment);
-  const names = [...(declared?.withoutDefault === true ? [] : ['default']), ...(declared?.features ?? [])];
-  return [
+  const names = given(declared?.withoutDefault !== true && 'default', ...(declared?.features ?? []));
+  return given(
     ...names.flatMap((name) => manifest.features.get(name) ?? []),
-    ...(declared === undefined ? [] : [declared.own]),
-  ];
+    declared !== undefined && declared.own,
+  );
 }
 
 /** The platforms that all features of an environment allow, by name or subdir. */

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { getStaticTOMLValue, parseTOML } from 'toml-eslint-parser';
-import { defined, errorReason } from '@updraft/base';
+import { defined, errorReason, given } from '@updraft/base';
 import { Fault } from '@updraft/account/fault';
 import { compareVersions, yaml } from './pixi-lock.ts';
 
@@ -343,12 +343,12 @@ const quote = (text: string): string => JSON.stringify(text);
 const key = (name: string): string => (/^[\w-]+$/.test(name) ? name : quote(name));
 
 function entry({ name, spec, extras, marker, url }: Wanted, index?: string): string {
-  const fields = [
+  const fields = given(
     url === undefined ? `version = ${quote(spec)}` : `url = ${quote(url)}`,
-    ...(extras === undefined ? [] : [`extras = [${extras.map(quote).join(', ')}]`]),
-    ...(marker === undefined ? [] : [`env-markers = ${quote(marker)}`]),
+    extras !== undefined && `extras = [${extras.map(quote).join(', ')}]`,
+    marker !== undefined && `env-markers = ${quote(marker)}`,
     ...(index === undefined || url !== undefined ? [] : [`index = ${quote(index)}`]),
-  ];
+  );
   return `${key(name)} = ${fields.length === 1 && url === undefined ? quote(spec) : `{ ${fields.join(', ')} }`}`;
 }
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Env, findProgram } from '@updraft/base';
+import { type Env, findProgram, given } from '@updraft/base';
 import { cacheFolder } from '@updraft/base/user-folders';
 import { Fault } from '@updraft/account/fault';
 import { rm, writeFile } from 'node:fs/promises';
@@ -77,10 +77,9 @@ export function cachedImage(image: string, env: Env): string | undefined {
 
 /** Folders of the machine that an attempt reads: data and tokens. */
 export function readFolders(plan: Plan): string[] {
-  const files = fetchedBy(plan).flatMap(({ url, tokenFile }) => [
-    ...(/^file:/i.test(url) ? [fileURLToPath(url)] : []),
-    ...(tokenFile === undefined ? [] : [tokenFile]),
-  ]);
+  const files = fetchedBy(plan).flatMap(({ url, tokenFile }) =>
+    given(/^file:/i.test(url) && fileURLToPath(url), tokenFile),
+  );
   return [...new Set(files.map((file) => path.dirname(file)))];
 }
 
@@ -100,18 +99,18 @@ export function imageCommand(
     ...(source === undefined || !path.isAbsolute(source) ? [] : [path.resolve(source, '..', '..', '..')]),
     ...readFolders(plan),
   ];
-  return [
+  return given(
     runner,
     '--silent',
     'exec',
     '--no-home',
-    ...(plan.spec.resources.gpus > 0 ? ['--nv'] : []),
+    plan.spec.resources.gpus > 0 && '--nv',
     ...[...new Set(places)].flatMap((place) => ['--bind', `${place}:${place}`]),
     '--pwd',
     folders.scratch,
     image,
     ...command,
-  ];
+  );
 }
 
 /** The environment of an attempt in an image, without what points to the machine's own software. */

@@ -13,6 +13,7 @@ import {
   mapLimited,
   shardRange,
   type SourceLine,
+  given,
 } from '@updraft/base';
 import {
   byJobFile,
@@ -52,22 +53,19 @@ export function objectsOf(plan: Plan, where: Where): AskedObject[] {
   const place = where('environment', 'image');
   const isGiven = plan.spec.pool?.submit?.['use_oauth_services'] !== undefined;
   const isAlone = !poolTraits[plan.spec.run.pool].sharesFolder && !isGiven;
-  return [
+  return given(
     ...dataOf(plan, where),
-    ...(image !== undefined && isObject(image)
-      ? [
-          {
-            label: imageLabel,
-            url: image,
-            place,
-            declared: {},
-            isProven: true,
-            tokenFile: plan.imageTokenFile,
-            caches: cachesOf(plan.spec.run),
-          },
-        ]
-      : []),
-  ].map((asked) => ({ ...asked, isAlone }));
+    image !== undefined &&
+      isObject(image) && {
+        label: imageLabel,
+        url: image,
+        place,
+        declared: {},
+        isProven: true,
+        tokenFile: plan.imageTokenFile,
+        caches: cachesOf(plan.spec.run),
+      },
+  ).map((asked) => ({ ...asked, isAlone }));
 }
 
 /** The objects of a plan that have no token. */

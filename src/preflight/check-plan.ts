@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
-import { counted, sortFindings } from '@updraft/base';
+import { counted, sortFindings, given } from '@updraft/base';
 import { checkFacts } from '../check/check-facts.ts';
 import {
   type CommandText,
@@ -97,7 +97,7 @@ function joinChecks(checked: readonly Checked[], plan: Plan, all: number): Check
   return {
     findings: sortFindings(findings),
     looked: once(checked.flatMap((one) => one.looked)),
-    unchecked: [...once(checked.flatMap((one) => one.unchecked)), ...(left > 0 ? [rest] : [])],
+    unchecked: given(...once(checked.flatMap((one) => one.unchecked)), left > 0 && rest),
   };
 }
 
@@ -206,10 +206,10 @@ const linesOfKeys =
 
 function commandsOf({ spec, jobs }: Plan, where: Where): CommandText[] {
   const { command, check } = jobs[0]?.train ?? spec.train;
-  return [
+  return given(
     { text: command, place: where('train', 'command') },
-    ...(check === undefined ? [] : [{ text: check, place: where('train', 'check') }]),
-  ];
+    check !== undefined && { text: check, place: where('train', 'check') },
+  );
 }
 
 /** What the code uses, what the job file declares, and what the agent needs in an image to unpack itself. */

@@ -1,4 +1,4 @@
-import { defined } from '@updraft/base';
+import { defined, given } from '@updraft/base';
 import { isMain, type PythonImport, pythonImports } from './python-imports.ts';
 import { childOf, isString, type PythonNode, stringParts } from './python-tree.ts';
 import { readSyntax, type Syntax, type Call } from './python-syntax.ts';
@@ -107,7 +107,7 @@ function cudaOf({ nodes, calls }: Syntax): { line: number } | undefined {
     /(^|\.)cuda$|^torch\.cuda\.\w+$|(^|\.)(Accelerator|Fabric)$|(^|\.)init_process_group$/.test(name),
   );
   const named = nodes.find((node) => isString(node) && /^(cuda|gpu)(:\d+)?$/.test(stringParts(node).text));
-  const lines = [called?.line, named?.line].filter((line) => line !== undefined);
+  const lines = given(called?.line, named?.line);
   return lines.length === 0 ? undefined : { line: Math.min(...lines) };
 }
 

@@ -1,4 +1,4 @@
-import { defined } from '@updraft/base';
+import { defined, given } from '@updraft/base';
 import { type Call, dottedName, elementsOf, type Syntax } from './python-syntax.ts';
 import { isString, type PythonNode, stringParts } from './python-tree.ts';
 
@@ -77,7 +77,7 @@ function huggingFace({ nodes }: Syntax, { line }: Call): ScriptArg[] {
   const of = (dest: string, isSwitch: boolean): ScriptArg => ({
     ...{ flag: `--${dest}`, flags: [`--${dest}`], dest, isSwitch, ...common },
   });
-  return [of('output_dir', false), ...(isAsked ? [of('do_train', true)] : [])];
+  return given(of('output_dir', false), isAsked && of('do_train', true));
 }
 
 /** `name: type = field(default=…)` of the dataclasses that Hugging Face's parser makes arguments of. */

@@ -1,4 +1,4 @@
-import { counted, formatSize, type Found, type Rule, rule } from '@updraft/base';
+import { counted, formatSize, type Found, type Rule, rule, given } from '@updraft/base';
 import type { Facts, SlotFacts } from '../facts.ts';
 
 type SlotRuleFacts = Pick<Facts, 'slots' | 'where'>;
@@ -103,9 +103,9 @@ function nothingMatches(slots: SlotFacts, total: number, where: SlotRuleFacts['w
 
 /** The maximum of what no machine has enough of. */
 function largestOf({ largest }: SlotFacts, unmet: string): string {
-  const max = [
-    ...(unmet.includes('memory') ? [`${formatSize(largest.memoryBytes)} memory`] : []),
-    ...(unmet.includes('disk') ? [`${formatSize(largest.diskBytes)} disk`] : []),
-  ];
+  const max = given(
+    unmet.includes('memory') && `${formatSize(largest.memoryBytes)} memory`,
+    unmet.includes('disk') && `${formatSize(largest.diskBytes)} disk`,
+  );
   return max.length === 0 ? '' : `; the maximum is ${max.join(', ')}`;
 }

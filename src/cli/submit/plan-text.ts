@@ -223,24 +223,22 @@ function dataLines({ data }: Plan): string[] {
   if (data.length === 0) return ['none'];
   return data.flatMap((source) => {
     const { files, bytes } = source.expect;
-    const proofs = [
-      source.sha256 === undefined ? undefined : 'its SHA-256',
-      source.manifest === undefined ? undefined : 'its manifest',
-      shardRange(source.url) === undefined ? undefined : 'what its servers say of each shard',
-      bytes === undefined ? undefined : `${bytes} bytes`,
-      files === undefined ? undefined : counted(files, 'file'),
-    ].filter((proof) => proof !== undefined);
-    const token = source.tokenFile === undefined ? [] : [`  token from ${source.tokenFile}`];
+    const proofs = given(
+      source.sha256 !== undefined && 'its SHA-256',
+      source.manifest !== undefined && 'its manifest',
+      shardRange(source.url) !== undefined && 'what its servers say of each shard',
+      bytes !== undefined && `${bytes} bytes`,
+      files !== undefined && counted(files, 'file'),
+    );
     return given(
       `${source.name}: ${source.url} -> ${source.into}/ ` +
         `(${isOnDemand(source) ? 'as tar files' : `unpack: ${source.unpack}`})`,
       `  ${source.method}: ${source.why}`,
       isOnDemand(source) && `  ${describeKeep(source.keepBytes)}`,
       '  must match: ' + (proofs.join(', ') || 'nothing declared; add expect or sha256 to verify it'),
-      ...(source.arriving
-        ? ['  the training starts with the first part, and its result counts once all parts have arrived']
-        : []),
-      ...token,
+      source.arriving &&
+        '  the training starts with the first part, and its result counts once all parts have arrived',
+      source.tokenFile !== undefined && `  token from ${source.tokenFile}`,
     );
   });
 }

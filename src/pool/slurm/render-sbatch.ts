@@ -1,3 +1,4 @@
+import { given } from '@updraft/base';
 import { Fault } from '@updraft/account/fault';
 import { jobId, runFiles } from '@updraft/account/run-folder';
 import { orderEnvironment, type Plan } from '../../job/plan.ts';
@@ -68,22 +69,22 @@ function assertOneRequest(plan: Plan): void {
 function requests({ spec }: Plan): string[] {
   const { nodes = 1, cpus, gpus, memoryBytes, timeSeconds } = spec.resources;
   const { project, partition, qos, requirements } = spec.run;
-  return [
+  return given(
     `--nodes=${nodes}`,
     `--ntasks=${nodes}`,
-    ...(nodes > 1 ? ['--ntasks-per-node=1'] : []),
+    nodes > 1 && '--ntasks-per-node=1',
     `--cpus-per-task=${cpus}`,
     `--mem=${Math.ceil(memoryBytes / 2 ** 20)}M`,
-    ...(gpus > 0 ? [`--gres=gpu:${gpus}`] : []),
-    ...(timeSeconds === undefined ? [] : [`--time=${Math.ceil(timeSeconds / 60)}`]),
-    ...(partition === undefined ? [] : [`--partition=${partition}`]),
-    ...(project === undefined ? [] : [`--account=${project}`]),
-    ...(qos === undefined ? [] : [`--qos=${qos}`]),
-    ...(requirements === undefined ? [] : [`--constraint=${quoted(requirements)}`]),
+    gpus > 0 && `--gres=gpu:${gpus}`,
+    timeSeconds !== undefined && `--time=${Math.ceil(timeSeconds / 60)}`,
+    partition !== undefined && `--partition=${partition}`,
+    project !== undefined && `--account=${project}`,
+    qos !== undefined && `--qos=${qos}`,
+    requirements !== undefined && `--constraint=${quoted(requirements)}`,
     ...Object.entries(spec.pool?.submit ?? {}).flatMap(([name, value]) =>
       typeof value === 'boolean' ? (value ? [`--${name}`] : []) : [`--${name}=${quoted(String(value))}`],
     ),
-  ];
+  );
 }
 
 const quoted = (text: string): string => `"${text.replaceAll(/["\\]/g, String.raw`\$&`)}"`;

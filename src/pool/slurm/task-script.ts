@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { shellQuote } from '@updraft/base';
+import { shellQuote, given } from '@updraft/base';
 import { kinds } from '@updraft/account/fault';
 import { resultsFolder, runFiles, sandboxFiles } from '@updraft/account/run-folder';
 import type { Policy } from '@updraft/account/recovery';
@@ -39,14 +39,14 @@ export const warningSeconds = 120;
  * if another can help, a requeue. So nothing of ours has to run elsewhere. Pure.
  */
 export function taskScript(input: TaskInput): string[] {
-  return [
+  return given(
     ...settingLines(input),
     '',
     ...journalLines,
     '',
     ...(input.hasNodes === true ? otherNodeLines : []),
     ...attemptLines,
-    ...(input.hasNodes === true ? ['fi'] : []),
+    input.hasNodes === true && 'fi',
     '',
     ...signalLines,
     '',
@@ -57,7 +57,7 @@ export function taskScript(input: TaskInput): string[] {
     ...requeueLines(input.policy),
     '',
     ...endLines,
-  ];
+  );
 }
 
 const settingLines = ({ round }: TaskInput): string[] => [
@@ -145,36 +145,37 @@ const signalLines = [
   'trap warned USR1',
 ];
 
-const agentLines = ({ round, image, secrets, hasAuthority, hasNodes = false }: TaskInput): string[] => [
-  `status=${noScratch}`,
-  'disk=${UPDRAFT_SCRATCH:-${SLURM_TMPDIR:-${TMPDIR:-/tmp}}}' +
-    (hasNodes ? '/updraft-$id.${peer:-0}-' : '/updraft-$id-'),
-  // Leftovers of an attempt that was killed with all its processes.
-  'rm -rf "$disk"*',
-  'if scratch=$(mktemp -d "${disk}XXXXXX" 2>> "$said") && cd "$scratch"; then',
-  `  ${hasNodes ? '[ -n "$peer" ] || ' : ''}trap 'cd / && rm -rf "$scratch"' EXIT`,
-  `  ln -s "$run/${slurmRoundFiles(round).agent}" .`,
-  // Only this user can read the folder; the agent removes the copy before the training starts.
-  ...(secrets === undefined ? [] : [`  cp ${shellQuote(secrets)} ${sandboxFiles.secrets} 2>> "$said"`]),
-  '  (',
-  ...unpackAgentLines.map((line) => `    ${line}`),
-  '  ) >> "$said" 2>&1',
-  '  status=$?',
-  'fi',
-  ...(image === undefined ? [] : findRunner),
-  'if [ "$status" -eq 0 ]; then',
-  // By default, numerical libraries use all cores of the node.
-  '  export OMP_NUM_THREADS="${OMP_NUM_THREADS:-$SLURM_CPUS_PER_TASK}"',
-  ...(hasAuthority === true ? [`  export SSL_CERT_FILE="$run/${slurmFiles.authority}"`] : []),
-  `  set -- ./${agent} shared "$order" "$run" "$attempt"${hasNodes ? ' $peer' : ''}`,
-  ...(image === undefined ? [] : imageLines(image)),
-  ...(hasNodes ? wiredLines(round) : ['  "$@" >> "$said" 2>&1 &']),
-  '  agent=$!',
-  '  while wait "$agent"; status=$?; [ "$status" -gt 128 ] && kill -0 "$agent" 2> /dev/null; do :; done',
-  'fi',
-  "trap '' TERM USR1",
-  ...(hasNodes ? leaveLines : []),
-];
+const agentLines = ({ round, image, secrets, hasAuthority, hasNodes = false }: TaskInput): string[] =>
+  given(
+    `status=${noScratch}`,
+    'disk=${UPDRAFT_SCRATCH:-${SLURM_TMPDIR:-${TMPDIR:-/tmp}}}' +
+      (hasNodes ? '/updraft-$id.${peer:-0}-' : '/updraft-$id-'),
+    // Leftovers of an attempt that was killed with all its processes.
+    'rm -rf "$disk"*',
+    'if scratch=$(mktemp -d "${disk}XXXXXX" 2>> "$said") && cd "$scratch"; then',
+    `  ${hasNodes ? '[ -n "$peer" ] || ' : ''}trap 'cd / && rm -rf "$scratch"' EXIT`,
+    `  ln -s "$run/${slurmRoundFiles(round).agent}" .`,
+    // Only this user can read the folder; the agent removes the copy before the training starts.
+    secrets !== undefined && `  cp ${shellQuote(secrets)} ${sandboxFiles.secrets} 2>> "$said"`,
+    '  (',
+    ...unpackAgentLines.map((line) => `    ${line}`),
+    '  ) >> "$said" 2>&1',
+    '  status=$?',
+    'fi',
+    ...(image === undefined ? [] : findRunner),
+    'if [ "$status" -eq 0 ]; then',
+    // By default, numerical libraries use all cores of the node.
+    '  export OMP_NUM_THREADS="${OMP_NUM_THREADS:-$SLURM_CPUS_PER_TASK}"',
+    hasAuthority === true && `  export SSL_CERT_FILE="$run/${slurmFiles.authority}"`,
+    `  set -- ./${agent} shared "$order" "$run" "$attempt"${hasNodes ? ' $peer' : ''}`,
+    ...(image === undefined ? [] : imageLines(image)),
+    ...(hasNodes ? wiredLines(round) : ['  "$@" >> "$said" 2>&1 &']),
+    '  agent=$!',
+    '  while wait "$agent"; status=$?; [ "$status" -gt 128 ] && kill -0 "$agent" 2> /dev/null; do :; done',
+    'fi',
+    "trap '' TERM USR1",
+    ...(hasNodes ? leaveLines : []),
+  );
 
 /**
  * Starts the agent of this node; the first node also starts the others. The agents talk through srun, which is no

@@ -1,3 +1,4 @@
+import { given } from '@updraft/base';
 import type { Clock } from '@updraft/base';
 import {
   type Entry,
@@ -227,8 +228,8 @@ function holding(job: JobState, { state, reason }: QueueRow): RunBody[] {
     message: `Slurm holds it: ${reason}`,
     fix: `release it with scontrol release, or end it with updraft stop`,
   };
-  return [
+  return given(
     { kind: 'job-held', job: id, fault },
-    ...(isByHand ? [] : [{ kind: 'job-ended' as const, job: id, outcome: 'failed' as const }]),
-  ];
+    !isByHand && { kind: 'job-ended' as const, job: id, outcome: 'failed' as const },
+  );
 }

@@ -12,7 +12,7 @@ import {
 } from '../../../job/pool-file.ts';
 import type { CondorTools } from '../tools/condor-tools.ts';
 import type { PoolLimits } from '@updraft/htcondor/submit';
-import { defined, type Env } from '@updraft/base';
+import { defined, type Env, given } from '@updraft/base';
 
 /** A pool's limits and the attributes its jobs need, as data. Sizes in bytes, times in seconds. */
 export interface Profile extends PlanLimits {
@@ -184,12 +184,12 @@ function limitsOf(profile: Profile, all: readonly Profile[]): PoolLimits {
 }
 
 const attributesOf = (one: Profile): string[] =>
-  [
+  given(
     one.durationAttribute,
     one.gpuDurationAttribute,
     one.resumable,
     ...Object.keys({ ...one.attributes, ...one.gpuAttributes }),
-  ].filter((name) => name !== undefined);
+  );
 
 /** The same for a pool that comes with the program, whatever this machine has. */
 export async function limitsAt(name: string): Promise<PoolLimits> {

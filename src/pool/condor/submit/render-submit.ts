@@ -1,3 +1,4 @@
+import { given } from '@updraft/base';
 import { jobLabel, jobNames } from '@updraft/account/parameters';
 import { runFiles, sandboxFiles, submittedUrl } from '@updraft/account/run-folder';
 import { fetchedBy, type Plan, type PlannedData } from '../../../job/plan.ts';
@@ -118,11 +119,11 @@ function bodyLines(input: SubmitInput, agent: SharedInput): string[] {
 /** The submit file of an interactive job: the same machine, image and files, and a shell instead of the training. */
 export function renderShell(input: SubmitInput, more: string[]): string {
   const { environment } = input;
-  const inputs = [...(input.plan.files.length > 0 ? [`${runFiles.files}/`] : []), ...more];
+  const inputs = given(input.plan.files.length > 0 && `${runFiles.files}/`, ...more);
   const sent = inputs.length > 0 ? [`transfer_input_files = ${inputs.join(', ')}`] : [];
-  return [
+  return given(
     ...imageLines(input.plan, input.version),
-    ...(Object.keys(environment).length === 0 ? [] : [`environment = ${environmentValue(environment)}`]),
+    Object.keys(environment).length > 0 && `environment = ${environmentValue(environment)}`,
     'should_transfer_files = YES',
     'when_to_transfer_output = ON_EXIT',
     'transfer_output_files = ""',
@@ -134,18 +135,18 @@ export function renderShell(input: SubmitInput, more: string[]): string {
     'log = shell.log',
     'queue',
     '',
-  ].join('\n');
+  ).join('\n');
 }
 
 function programLines({ plan, version, environment }: SubmitInput): string[] {
-  return [
+  return given(
     ...imageLines(plan, version),
     `executable = ${condorFiles.launcher}`,
     'arguments = "$(job).json"',
-    ...(Object.keys(environment).length === 0 ? [] : [`environment = ${environmentValue(environment)}`]),
+    Object.keys(environment).length > 0 && `environment = ${environmentValue(environment)}`,
     'want_io_proxy = true',
     'want_graceful_removal = true',
-  ];
+  );
 }
 
 const numberOf = ({ round }: SubmitInput): number => round?.number ?? 1;
@@ -154,33 +155,33 @@ function fileLines(input: SubmitInput, agent: SharedInput): string[] {
   const { plan, environment, version } = input;
   const { files, filesIn = runFiles.files, spec } = plan;
   const data = fetchedBy(plan);
-  const sent = [
+  const sent = given(
     ...agent.input,
     `${condorRoundFiles(numberOf(input)).orders}/$(job).json`,
-    ...(files.length > 0 ? [filesIn] : []),
+    files.length > 0 && filesIn,
     ...imageInputs(plan, version),
-    ...(plan.imageTokenFile === undefined ? [] : [imageTokenName(plan)]),
-    ...(spec.train.checkpoint === undefined ? [] : [`${runFiles.jobs}/$(job)/${sandboxFiles.checkpoint}`]),
+    plan.imageTokenFile !== undefined && imageTokenName(plan),
+    spec.train.checkpoint !== undefined && `${runFiles.jobs}/$(job)/${sandboxFiles.checkpoint}`,
     ...data.flatMap(inputsOf),
-    ...(hasSecrets(plan) ? [condorFiles.secrets] : []),
-    ...(environment['SSL_CERT_FILE'] === undefined ? [] : [condorFiles.authority]),
-  ];
+    hasSecrets(plan) && condorFiles.secrets,
+    environment['SSL_CERT_FILE'] !== undefined && condorFiles.authority,
+  );
   // A plugin that comes with the job takes precedence over the machine's, for each scheme that it is named for.
   const web = agent.fetchesWeb ? ',https,http' : '';
-  return [
+  return given(
     'should_transfer_files = YES',
     // On eviction too, to keep a checkpoint and the attempt's journal.
     'when_to_transfer_output = ON_EXIT_OR_EVICT',
     ...agent.common,
     `transfer_input_files = ${sent.join(', ')}`,
-    ...(hasSecrets(plan) ? [`encrypt_input_files = *${sandboxFiles.secrets}`] : []),
+    hasSecrets(plan) && `encrypt_input_files = *${sandboxFiles.secrets}`,
     `transfer_output_files = ${runFiles.jobs}, ${runFiles.results}`,
     ...checkpointLines(plan),
-    ...(agent.hasPlugin ? [`transfer_plugins = osdf,pelican,stash${web}=${condorFiles.plugin}`] : []),
+    agent.hasPlugin && `transfer_plugins = osdf,pelican,stash${web}=${condorFiles.plugin}`,
     `output = ${condorFiles.said}/$(job).out`,
     `error = ${condorFiles.said}/$(job).err`,
     `log = ${condorFiles.eventLog}`,
-  ];
+  );
 }
 
 /** With this exit code the agent has saved a checkpoint: HTCondor stores it and restarts the agent there. */
@@ -215,7 +216,7 @@ function resourceLines({ plan, profile }: SubmitInput): string[] {
     ...(gpus > 0 && profile.gpuAttributes),
   }))
     lines.push(`MY.${name} = ${literal(value)}`);
-  const conditions = [plan.spec.run.requirements, avoidance(policy)].filter((one) => one !== undefined);
+  const conditions = given(plan.spec.run.requirements, avoidance(policy));
   if (conditions.length > 0)
     lines.push(`requirements = ${conditions.map((one) => `(${literal(one)})`).join(' && ')}`);
   const hasOwnRank = Object.keys(plan.spec.pool?.submit ?? {}).some((name) => name.toLowerCase() === 'rank');
@@ -245,12 +246,12 @@ function accountLines({ plan, profile }: SubmitInput): string[] {
   const duration = durationClass(plan, profile);
   const forGpus = plan.spec.resources.gpus > 0 && profile.gpuDurations !== undefined;
   const attribute = forGpus ? profile.gpuDurationAttribute : profile.durationAttribute;
-  return [
-    ...(project === undefined ? [] : [`MY.ProjectName = ${adString(project)}`]),
+  return given(
+    project !== undefined && `MY.ProjectName = ${adString(project)}`,
     ...(attribute === undefined || duration === undefined
       ? []
       : [`MY.${attribute} = ${adString(duration.name)}`]),
-  ];
+  );
 }
 
 /** The user's own lines: commands as written, and attributes of the job with strings quoted. */
@@ -495,14 +496,14 @@ function anyOf(rows: readonly CodeRow[]): string | undefined {
     ({ subcodes, phrases: pattern }) =>
       pattern !== undefined && subcodes?.some((subcode) => !plain.includes(subcode)) === true,
   );
-  const parts = [
-    ...(plain.length === 0 ? [] : [members(plain, 'HoldReasonSubCode')]),
-    ...(words.length === 0 ? [] : [holdReasonMatches(words.join('|'))]),
+  const parts = given(
+    plain.length > 0 && members(plain, 'HoldReasonSubCode'),
+    words.length > 0 && holdReasonMatches(words.join('|')),
     ...both.map(
       (row) =>
         `(${members(row.subcodes ?? [], 'HoldReasonSubCode')} && ${holdReasonMatches(row.phrases ?? '')})`,
     ),
-  ];
+  );
   return parts.length === 1 ? parts.join('') : `(${parts.join(' || ')})`;
 }
 
