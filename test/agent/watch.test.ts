@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { FolderNotes } from '../../src/agent/notes/shared-notes.ts';
+import { folderNotes } from '../../src/agent/notes/shared-notes.ts';
 import { RunNorms } from '../../src/agent/slow-slot/slow-slot.ts';
 import type { WorkOrder } from '../../src/job/job.ts';
 import { AgentHarness } from './agent-harness.ts';
@@ -51,7 +51,7 @@ test('an attempt leaves a slow machine with its checkpoint, and notes it for the
   const harness = await AgentHarness.open(t);
   const notesFolder = harness.at('notes');
   const others = (attempt: number): RunNorms =>
-    new RunNorms({ job: { id: '0001', parameters: {} }, attempt } as WorkOrder, new FolderNotes(notesFolder));
+    new RunNorms({ job: { id: '0001', parameters: {} }, attempt } as WorkOrder, folderNotes(notesFolder));
   for (const attempt of [1, 2, 3]) await others(attempt).share({ seconds: 0.4, marks: [] });
   const { exit, stderr } = await harness.run({
     notesFolder,
@@ -78,6 +78,6 @@ test('an attempt at normal speed shares the time of its first epoch', async (t) 
   const seconds = harness.entries('first-epoch')[0]?.seconds ?? 0;
   assert.ok(seconds > 0, String(seconds));
   const order = { job: { id: '0001', parameters: {} }, attempt: 1 } as WorkOrder;
-  const [reported] = await new RunNorms(order, new FolderNotes(notesFolder)).others();
+  const [reported] = await new RunNorms(order, folderNotes(notesFolder)).others();
   assert.equal(reported?.seconds.toFixed(3), seconds.toFixed(3));
 });

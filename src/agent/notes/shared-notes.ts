@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
+import { succeeds } from '@updraft/base';
 import { ensureFolder, replaceFile } from '@updraft/base/disk';
 import type { WorkOrder } from '../../job/job.ts';
 import { runFiles } from '@updraft/account/run-folder';
@@ -30,8 +31,8 @@ export interface SharedNotes {
 
 /** The run's notes: over the sandbox's connection to the access point, or in the folder that the order names. */
 export function openSharedNotes({ notesFolder }: WorkOrder, chirp: Chirp | undefined): SharedNotes {
-  if (chirp !== undefined) return new ChirpNotes(chirp);
-  return notesFolder === undefined ? noNotes : new FolderNotes(notesFolder);
+  if (chirp !== undefined) return chirpNotes(chirp);
+  return notesFolder === undefined ? noNotes : folderNotes(notesFolder);
 }
 
 const noNotes: SharedNotes = {
@@ -41,38 +42,30 @@ const noNotes: SharedNotes = {
 };
 
 /** Notes of a run whose folder is on this machine's disk. */
-export class FolderNotes implements SharedNotes {
-  readonly #root: string;
-
-  constructor(root: string) {
-    this.#root = root;
-  }
-
-  async put(record: string, text: string): Promise<boolean> {
+export const folderNotes = (root: string): SharedNotes => ({
+  async put(record, text) {
     const place = splitNoteName(record);
     if (place === undefined || !isNoteText(text)) return false;
-    const folder = path.join(this.#root, place.folder);
-    try {
-      await ensureFolder(this.#root);
+    const folder = path.join(root, place.folder);
+    const writing = async (): Promise<void> => {
+      await ensureFolder(root);
       await ensureFolder(folder);
       await replaceFile(path.join(folder, place.name), text);
-      return true;
-    } catch {
-      return false;
-    }
-  }
+    };
+    return await succeeds(writing());
+  },
 
-  async list(folder: string): Promise<string[]> {
+  async list(folder) {
     if (!isFolderName(folder)) return [];
-    const names = await readdir(path.join(this.#root, folder)).catch(() => []);
+    const names = await readdir(path.join(root, folder)).catch(() => []);
     return names.filter(isFolderName).sort();
-  }
+  },
 
-  async read(record: string): Promise<string | undefined> {
+  async read(record) {
     if (splitNoteName(record) === undefined) return undefined;
-    return await readFile(path.join(this.#root, record), 'utf8').catch(() => undefined);
-  }
-}
+    return await readFile(path.join(root, record), 'utf8').catch(() => undefined);
+  },
+});
 
 /** Permissions as chirp takes them, in decimal. */
 const folderMode = String(0o755);
@@ -81,53 +74,46 @@ const fileMode = String(0o644);
 const alreadyThere = -4;
 
 /** Notes over chirp. Opened, written and closed: its `putfile` to an unwritable place costs the attempt. */
-class ChirpNotes implements SharedNotes {
-  readonly #chirp: Chirp;
-  readonly #made = new Set<string>();
-
-  constructor(chirp: Chirp) {
-    this.#chirp = chirp;
-  }
-
-  async put(record: string, text: string): Promise<boolean> {
-    const place = splitNoteName(record);
-    if (place === undefined || !isNoteText(text) || !(await this.#make(place.folder))) return false;
-    const folder = `${runFiles.notes}/${place.folder}`;
-    const draft = `${folder}/.${place.name}.${randomBytes(4).toString('hex')}`;
-    const opened = await this.#chirp.ask(['open', draft, 'wct', fileMode], 'line');
-    if (opened === undefined || opened.code < 0) return false;
-    const file = String(opened.code);
-    const bytes = Buffer.byteLength(text);
-    const written = await this.#chirp.ask(['write', file, String(bytes)], 'nothing', text);
-    const closed = await this.#chirp.ask(['close', file]);
-    if (written?.code !== bytes || closed?.code !== 0) {
-      await this.#chirp.ask(['unlink', draft]);
-      return false;
-    }
-    return (await this.#chirp.ask(['rename', draft, `${folder}/${place.name}`]))?.code === 0;
-  }
-
-  async list(folder: string): Promise<string[]> {
-    if (!isFolderName(folder)) return [];
-    const answer = await this.#chirp.ask(['getdir', `${runFiles.notes}/${folder}`], 'bytes');
-    return (answer?.text ?? '').split('\n').filter(isFolderName).sort();
-  }
-
-  async read(record: string): Promise<string | undefined> {
-    if (splitNoteName(record) === undefined) return undefined;
-    const answer = await this.#chirp.ask(['getfile', `${runFiles.notes}/${record}`], 'bytes');
-    return answer === undefined || answer.code < 0 ? undefined : answer.text;
-  }
-
-  async #make(folder: string): Promise<boolean> {
-    if (this.#made.has(folder)) return true;
-    for (const path of [runFiles.notes, `${runFiles.notes}/${folder}`]) {
-      const code = (await this.#chirp.ask(['mkdir', path, folderMode]))?.code;
+function chirpNotes(chirp: Chirp): SharedNotes {
+  const made = new Set<string>();
+  const make = async (folder: string): Promise<boolean> => {
+    for (const path of made.has(folder) ? [] : [runFiles.notes, `${runFiles.notes}/${folder}`]) {
+      const code = (await chirp.ask(['mkdir', path, folderMode]))?.code;
       if (code !== 0 && code !== alreadyThere) return false;
     }
-    this.#made.add(folder);
+    made.add(folder);
     return true;
-  }
+  };
+  return {
+    async put(record, text) {
+      const place = splitNoteName(record);
+      if (place === undefined || !isNoteText(text) || !(await make(place.folder))) return false;
+      const folder = `${runFiles.notes}/${place.folder}`;
+      const draft = `${folder}/.${place.name}.${randomBytes(4).toString('hex')}`;
+      const opened = await chirp.ask(['open', draft, 'wct', fileMode], 'line');
+      if (opened === undefined || opened.code < 0) return false;
+      const file = String(opened.code);
+      const bytes = Buffer.byteLength(text);
+      const written = await chirp.ask(['write', file, String(bytes)], 'nothing', text);
+      const closed = await chirp.ask(['close', file]);
+      if (written?.code === bytes && closed?.code === 0)
+        return (await chirp.ask(['rename', draft, `${folder}/${place.name}`]))?.code === 0;
+      await chirp.ask(['unlink', draft]);
+      return false;
+    },
+
+    async list(folder) {
+      if (!isFolderName(folder)) return [];
+      const answer = await chirp.ask(['getdir', `${runFiles.notes}/${folder}`], 'bytes');
+      return (answer?.text ?? '').split('\n').filter(isFolderName).sort();
+    },
+
+    async read(record) {
+      if (splitNoteName(record) === undefined) return undefined;
+      const answer = await chirp.ask(['getfile', `${runFiles.notes}/${record}`], 'bytes');
+      return answer === undefined || answer.code < 0 ? undefined : answer.text;
+    },
+  };
 }
 
 /** Longer notes are refused: they load the access point. */
