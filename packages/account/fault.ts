@@ -1,3 +1,3 @@
-export { asFault, Fault } from './fault/fault.ts';
+export { asFault, Fault, usageFault } from './fault/fault.ts';
 export { type FaultKind, agentExits, kinds } from './fault/kinds.ts';
 export { faultWords } from './fault/words.ts';

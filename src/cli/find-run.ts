@@ -1,7 +1,7 @@
 import { open, readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { firstFew, printable, shellQuote } from '@updraft/base';
-import { Fault } from '@updraft/account/fault';
+import { type Fault, usageFault } from '@updraft/account/fault';
 import { runFiles, runsFolder } from '@updraft/account/run-folder';
 import { statIfExists } from '../job/list-files.ts';
 import { isRehearsal } from '../run/run-states.ts';
@@ -41,10 +41,11 @@ export async function findRun(
   const which = `this folder has no run; the latest one above it is ${printable(path.basename(folder))} in ${home}`;
   if (changes === undefined) cli.err(`${which}\n`);
   else if ((await askYesNo(cli, `${which}. Is that the one to ${changes.command}?`)) !== true)
-    throw new Fault('usage', which, {
-      about: cwd,
-      fix: `name it: updraft ${[changes.command, found.argument, ...changes.jobs].join(' ')}`,
-    });
+    throw usageFault(
+      which,
+      `name it: updraft ${[changes.command, found.argument, ...changes.jobs].join(' ')}`,
+      cwd,
+    );
   return { ...found, isAbove: true };
 }
 
@@ -83,10 +84,7 @@ async function chooseRun(runs: string[], word: string | undefined, cwd: string):
   const known = starting.length > 1 ? starting : runs;
   const shown = known.map((folder) => printable(path.basename(folder)));
   const what = starting.length > 1 ? 'several runs begin with' : 'no run';
-  throw new Fault('usage', `${what} "${printable(word)}"`, {
-    about: word,
-    fix: `name one of them: ${firstFew(shown, 8)}`,
-  });
+  throw usageFault(`${what} "${printable(word)}"`, `name one of them: ${firstFew(shown, 8)}`, word);
 }
 
 /** A rehearsal is the latest run only where there is no other. */
@@ -111,10 +109,11 @@ const nameOf = (folder: string): string => path.basename(folder).split('-').slic
 
 function noRuns(cwd: string, word: string | undefined): Fault {
   const what = word === undefined ? 'no run' : `no run "${printable(word)}"`;
-  return new Fault('usage', `${what}: there is no ${runsFolder}/ folder with runs in ${cwd} or above it`, {
-    about: cwd,
-    fix: 'start one with `updraft run`, or change to the folder of your updraft.toml',
-  });
+  return usageFault(
+    `${what}: there is no ${runsFolder}/ folder with runs in ${cwd} or above it`,
+    'start one with `updraft run`, or change to the folder of your updraft.toml',
+    cwd,
+  );
 }
 
 export async function isRun(folder: string): Promise<boolean> {

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { type Clock, printableLines, succeeds } from '@updraft/base';
-import { asFault, Fault } from '@updraft/account/fault';
+import { asFault, usageFault } from '@updraft/account/fault';
 import { attemptFiles, attemptFolder } from '@updraft/account/run-folder';
 import type { JobState } from '@updraft/account/journal';
 import { isOwnPage } from './gatekeeper.ts';
@@ -158,7 +158,7 @@ async function act(
 
 /** An empty list means all jobs, so anything but a list of ids is refused. */
 function jobsIn(body: string): string[] {
-  const wrong = new Fault('usage', 'the request has no list of jobs');
+  const wrong = usageFault('the request has no list of jobs');
   let jobs: unknown;
   try {
     ({ jobs } = JSON.parse(body) as { jobs?: unknown });
@@ -176,7 +176,7 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
     size += chunk.length;
     if (size <= maxBodyBytes) chunks.push(chunk);
   }
-  if (size > maxBodyBytes) throw new Fault('usage', 'the request is too long');
+  if (size > maxBodyBytes) throw usageFault('the request is too long');
   return Buffer.concat(chunks).toString('utf8');
 }
 

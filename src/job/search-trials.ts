@@ -1,5 +1,5 @@
 import { defined, isTable } from '@updraft/base';
-import { Fault } from '@updraft/account/fault';
+import { Fault, usageFault } from '@updraft/account/fault';
 import type { JobState, RungPlace } from '@updraft/account/journal';
 import { judge, mergeResults } from '../search/rungs.ts';
 import { gridTrials, randomTrials, spaceSize, type Trial } from '../search/trials.ts';
@@ -51,15 +51,17 @@ export function withMoreTrials(plan: Plan, before: number, more: number, drawn?:
   const search = searchOf(plan);
   const [trials, size] = [before + more, spaceSize(search.ranges)];
   if (trials > size)
-    throw new Fault('usage', `the ranges have ${size} combinations, and ${before} of them are trials`, {
-      fix: size > before ? `add fewer: --trials +${size - before}` : 'widen a range, and start a new run',
-      about: plan.file,
-    });
+    throw usageFault(
+      `the ranges have ${size} combinations, and ${before} of them are trials`,
+      size > before ? `add fewer: --trials +${size - before}` : 'widen a range, and start a new run',
+      plan.file,
+    );
   if (plan.variants !== undefined)
-    throw new Fault('usage', 'trials whose data, software or resources differ cannot be added', {
-      fix: 'set more `trials` in the job file, and start a new run',
-      about: plan.file,
-    });
+    throw usageFault(
+      'trials whose data, software or resources differ cannot be added',
+      'set more `trials` in the job file, and start a new run',
+      plan.file,
+    );
   const isUsed = (name: string): boolean => Object.hasOwn(plan.jobs[0]?.parameters ?? {}, name);
   const all = trialsOf({ ...search, trials }, isUsed, drawn);
   const { overrides = { with: [], set: [] }, spec } = plan;
@@ -103,16 +105,18 @@ export function withLargerBudget(plan: Plan, chosen: readonly string[], times: n
   const { spec, file: about } = plan;
   const rungs = rungsOf(spec);
   if (rungs === undefined)
-    throw new Fault('usage', 'this search has no rungs, so its trials have no budget', {
-      fix: 'write rungs into [search], like epochs = [1, 3, 9], and start a new run',
+    throw usageFault(
+      'this search has no rungs, so its trials have no budget',
+      'write rungs into [search], like epochs = [1, 3, 9], and start a new run',
       about,
-    });
+    );
   const { unit } = rungs;
   if (Object.hasOwn(search.ranges, unit) || !Object.hasOwn(plan.jobs[0]?.parameters ?? {}, unit))
-    throw new Fault('usage', `the job file does not say to the training how many ${unit} it has`, {
-      fix: `write {${unit}} into its command, like --${unit} {${unit}}, and start a new run`,
+    throw usageFault(
+      `the job file does not say to the training how many ${unit} it has`,
+      `write {${unit}} into its command, like --${unit} {${unit}}, and start a new run`,
       about,
-    });
+    );
   const longest = plan.jobs.reduce((most, job) => Math.max(most, job.rungs?.budgets.at(-1) ?? 0), 0);
   const budget = Math.ceil(longest * times);
   const jobs = plan.jobs.map((job): Job => {

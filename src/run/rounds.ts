@@ -13,7 +13,7 @@ import {
 } from '@updraft/base';
 import { identifyProcess, withLease } from '@updraft/base/processes';
 import { removeTree } from '@updraft/base/disk';
-import { Fault } from '@updraft/account/fault';
+import { Fault, usageFault } from '@updraft/account/fault';
 import { roundFolder, runFiles, resultsFolder } from '@updraft/account/run-folder';
 import {
   lastRung,
@@ -133,10 +133,11 @@ export function compareJobFile(first: Plan, last: Plan, now: Plan): Correction {
   const software = (plan: Plan): unknown =>
     variantsOf(plan).map(({ spec, environment }) => [spec.environment, environment]);
   const refuse = (what: string): Fault =>
-    new Fault('usage', `${now.file} describes other ${what} changed`, {
-      fix: `start a new run: updraft run --new ${shellQuote(now.file)}; or retry without --with-new-files`,
-      about: now.file,
-    });
+    usageFault(
+      `${now.file} describes other ${what} changed`,
+      `start a new run: updraft run --new ${shellQuote(now.file)}; or retry without --with-new-files`,
+      now.file,
+    );
   if (!isEqual(jobs(last), jobs(now))) throw refuse('jobs than the run has: its name, `jobs` or matrix');
   if (!isEqual(software(last), software(now)))
     throw refuse('software than the run has: [environment], a lock or an archive');
@@ -286,13 +287,10 @@ const concurrency = 32;
  */
 export async function unfinishedJobs(runFolder: string, jobs: readonly JobState[]): Promise<UnfinishedJob[]> {
   if (await isAdopted(runFolder))
-    throw new Fault(
-      'usage',
+    throw usageFault(
       `${path.basename(runFolder)} comes from your own submit file, which decides what is retried`,
-      {
-        fix: 'release a held job with condor_release, or submit the file again with condor_submit',
-        about: runFolder,
-      },
+      'release a held job with condor_release, or submit the file again with condor_submit',
+      runFolder,
     );
   const lacks = await mapLimited(jobs, concurrency, (job) => unfinishedState(runFolder, job));
   return jobs.flatMap((job, index) => {
@@ -392,10 +390,11 @@ export async function planExtension(
   const extended = withMoreTrials(last, state.jobs.length, trials, drawn);
   if (!state.jobs.some(({ isKeptBack }) => isKeptBack))
     return { extended, jobs: extended.jobs.slice(state.jobs.length), asked: { trials, drawn } };
-  throw new Fault('usage', `trials of ${state.run} still wait for its canary or next round`, {
-    fix: 'add more once `updraft status` shows that they are queued',
-    about: runFolder,
-  });
+  throw usageFault(
+    `trials of ${state.run} still wait for its canary or next round`,
+    'add more once `updraft status` shows that they are queued',
+    runFolder,
+  );
 }
 
 /** Trials that were stopped or have finished, by their metric at the last rung that each has reached. */

@@ -11,7 +11,7 @@ import {
   errorReason,
   shellQuote,
 } from '@updraft/base';
-import { Fault } from '@updraft/account/fault';
+import { Fault, usageFault } from '@updraft/account/fault';
 import { jobNames, withJsonNumbers } from '@updraft/account/parameters';
 import { jobId, runFiles, attemptFiles, attemptFolder, keptFolder } from '@updraft/account/run-folder';
 import {
@@ -118,13 +118,13 @@ export function findJob({ run, jobs }: RunState, word: string): JobState {
   const id = /^\d+$/.test(word) ? jobId(Number(word)) : word;
   const found = jobs.find((job) => job.id === word || job.id === id);
   if (found !== undefined) return found;
-  throw new Fault('usage', `${printable(run)} has no job "${printable(word)}"`, {
-    about: word,
-    fix:
-      jobs.length === 1
-        ? `use ${jobs[0]?.id ?? ''}, its only job`
-        : `use one of its jobs, ${jobs[0]?.id ?? ''} to ${jobs.at(-1)?.id ?? ''}`,
-  });
+  throw usageFault(
+    `${printable(run)} has no job "${printable(word)}"`,
+    jobs.length === 1
+      ? `use ${jobs[0]?.id ?? ''}, its only job`
+      : `use one of its jobs, ${jobs[0]?.id ?? ''} to ${jobs.at(-1)?.id ?? ''}`,
+    word,
+  );
 }
 
 /**
@@ -237,18 +237,20 @@ function summaryOf(
 export async function assertRemovable(folder: string): Promise<void> {
   const run = path.basename(folder);
   if (!(await lstat(folder)).isDirectory())
-    throw new Fault('usage', `${folder} is a link: it is not followed`, {
-      about: folder,
-      fix: 'remove the link with `rm`, or name the run in its own folder',
-    });
+    throw usageFault(
+      `${folder} is a link: it is not followed`,
+      'remove the link with `rm`, or name the run in its own folder',
+      folder,
+    );
   const { jobs, pool } = await readRunOutline(folder);
   const open = jobs.filter((job) => isOpen(job) && !job.isKeptBack).length;
   const supervisor = await poolKind(pool)?.supervisor?.(folder);
   if (open === 0 && supervisor?.state !== 'running') return;
-  throw new Fault('usage', `${run} has not ended: ${counted(open, 'job')} waiting, running or held`, {
-    about: folder,
-    fix: `updraft stop ${shellQuote(run)}`,
-  });
+  throw usageFault(
+    `${run} has not ended: ${counted(open, 'job')} waiting, running or held`,
+    `updraft stop ${shellQuote(run)}`,
+    folder,
+  );
 }
 
 /** Removes a run. It disappears at once; if that is interrupted, the next command removes the rest. */

@@ -5,3 +5,7 @@ import type { FaultKind } from './kinds.ts';
 export const Fault: FaultClass<FaultKind> = AnyFault;
 export type Fault = AnyFault<FaultKind>;
 export const asFault = asAnyFault as (thrown: unknown) => Fault;
+
+/** What a user asked for is wrong: what, what to do instead, and which of the words it is about. */
+export const usageFault = (message: string, fix?: string, about?: string): Fault =>
+  new Fault('usage', message, { fix, about });

@@ -10,7 +10,7 @@ import type { Document } from '@updraft/view/document';
 import { textWithoutSecrets, withoutSecrets } from '@updraft/base/secrets';
 import { isEventLog, type LogSource, type LogEvent, logFile, scanLog } from '@updraft/htcondor/eventlog';
 import { removeTree, walkFiles } from '@updraft/base/disk';
-import { Fault } from '@updraft/account/fault';
+import { Fault, usageFault } from '@updraft/account/fault';
 import type { ReadLogs } from '@updraft/account/report';
 import { describeFolder } from '../../stage/folder.ts';
 import { writeShard } from '../../stage/shards.ts';
@@ -58,7 +58,7 @@ export function configure(command: Command, cli: Cli): void {
 async function bundle(cli: Cli, named: readonly string[], options: BundleOptions): Promise<void> {
   const source = await reportSource(cli, named);
   if ('several' in source)
-    throw new Fault('usage', 'a bundle is of one run, or of logs', { fix: 'make a bundle of each run' });
+    throw usageFault('a bundle is of one run, or of logs', 'make a bundle of each run');
   for (const log of 'logs' in source ? source.logs : []) await refuseOther(log);
   const words = await KnownWords.load();
   const read = await readSource(cli, source, {});
@@ -97,12 +97,12 @@ async function refuseOther(log: LogSource): Promise<void> {
   const { name } = log;
   for await (const piece of log.open()) {
     if (isEventLog(piece)) return;
-    throw new Fault('usage', `${name} is no event log`, {
-      about: name,
-      fix:
-        `to add the end of what a program printed: --with-log ${shellQuote(name)}; a submit file, or ads of ` +
+    throw usageFault(
+      `${name} is no event log`,
+      `to add the end of what a program printed: --with-log ${shellQuote(name)}; a submit file, or ads of ` +
         'condor_q, you can send beside the bundle, after reading it',
-    });
+      name,
+    );
   }
 }
 
@@ -160,7 +160,7 @@ async function confirm(cli: Cli, { file, text }: LogEnd): Promise<void> {
   if (agreed === true) return;
   const fix =
     agreed === undefined ? 'there is no terminal to ask on: read it, and add --yes' : 'leave out --with-log';
-  throw new Fault('usage', 'no bundle was made', { fix });
+  throw usageFault('no bundle was made', fix);
 }
 
 const about = (sizes: readonly { name: string; bytes: number }[]): Document => [

@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { Command } from 'commander';
 import { counted, shellQuote } from '@updraft/base';
 import { replaceFile } from '@updraft/base/disk';
-import { Fault } from '@updraft/account/fault';
+import { usageFault } from '@updraft/account/fault';
 import {
   comparisonCharts,
   comparisonCsv,
@@ -89,9 +89,10 @@ function defaultBy(words: readonly string[], { jobs }: ReadLogs): string {
   if (words.length > 1) return 'run';
   const varied = variedParameters(jobs);
   if (varied.length > 0) return varied.join(',');
-  throw new Fault('usage', 'all these jobs have the same parameters: there is nothing to compare', {
-    fix: 'name several runs or logs, or compare by place: updraft compare --by site',
-  });
+  throw usageFault(
+    'all these jobs have the same parameters: there is nothing to compare',
+    'name several runs or logs, or compare by place: updraft compare --by site',
+  );
 }
 
 async function printComparison(

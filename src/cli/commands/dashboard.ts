@@ -7,7 +7,7 @@ import { accessPointReason, machineFacts, openBrowser } from '../../dashboard/ho
 import { staticPage } from '../../dashboard/page.ts';
 import type { RunSource } from '../../dashboard/run-source.ts';
 import { serveDashboard } from '../../dashboard/serve-dashboard.ts';
-import { Fault } from '@updraft/account/fault';
+import { usageFault } from '@updraft/account/fault';
 import { openPool } from '../../pool/open-pool.ts';
 import { requestStop, followRunStates, readRunState } from '../../run/run-states.ts';
 import { retryRun } from '../../run/rounds.ts';
@@ -70,10 +70,11 @@ async function refuseOnAccessPoint(cli: Cli, run: FoundRun | undefined): Promise
   const elsewhere = documentText(['', 'on your own machine:', { commands: [tunnel] }], errWidth(cli));
   // Not renamed: this machine's path of Updraft means nothing there.
   drawErr(cli, safeOutput(elsewhere, false));
-  throw new Fault('usage', `this is an access point (${reason}): do not run servers on it`, {
-    about: facts.hostname,
-    fix: 'use one of the commands above',
-  });
+  throw usageFault(
+    `this is an access point (${reason}): do not run servers on it`,
+    'use one of the commands above',
+    facts.hostname,
+  );
 }
 
 function localRun(cli: Cli, { folder, argument }: FoundRun): RunSource {
@@ -109,7 +110,7 @@ async function serve(cli: Cli, runs: RunSource[], { port = 0, open }: Options): 
 async function writeStatic(cli: Cli, runs: RunSource[], file: string): Promise<void> {
   const [run, ...others] = runs;
   if (run === undefined || others.length > 0)
-    throw new Fault('usage', '--static takes one run', { fix: 'write a file for each run' });
+    throw usageFault('--static takes one run', 'write a file for each run');
   const to = path.resolve(cli.cwd, file);
   const { clock, version } = cli;
   const html = await staticPage(run, await readRunState(run.folder), { clock, version });

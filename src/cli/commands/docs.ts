@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { Command } from 'commander';
 import { readAsset } from '../../job/assets.ts';
 import { counted, findProgram, nearest, printable } from '@updraft/base';
-import { Fault } from '@updraft/account/fault';
+import { type Fault, usageFault } from '@updraft/account/fault';
 import type { Cli } from '../cli.ts';
 import { addHelp } from '../help.ts';
 import { withCommandName } from '../text/command-name.ts';
@@ -97,12 +97,12 @@ function sectionOf(text: string, section: string, page: string): string {
 
 function unknown(what: string, word: string, known: readonly string[], all: string): Fault {
   const meant = nearest(word, known);
-  return new Fault('usage', `there is no ${what} "${printable(word)}"`, {
-    about: word,
-    fix:
-      `${meant === undefined ? '' : `did you mean ${meant}? `}${all} ` +
+  return usageFault(
+    `there is no ${what} "${printable(word)}"`,
+    `${meant === undefined ? '' : `did you mean ${meant}? `}${all} ` +
       (what === 'page' ? 'lists them' : 'prints the page'),
-  });
+    word,
+  );
 }
 
 /** On a terminal, through a pager if there is one. */

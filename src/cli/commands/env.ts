@@ -13,7 +13,7 @@ import { describeLocked, lockName, type Workspace } from '../../environment/load
 import { isInstalledPack } from '../../environment/installed-pack.ts';
 import { inspectPack } from '../../environment/pack-splitter.ts';
 import { hashName, needProgram, refuseSources } from '../../environment/pixi-tools.ts';
-import { Fault } from '@updraft/account/fault';
+import { Fault, usageFault } from '@updraft/account/fault';
 import { describeFile, singleFile } from '../../stage/shards.ts';
 import type { StagedObject } from '../../stage/staged-record.ts';
 import { agentName } from '../../job/installation.ts';
@@ -103,10 +103,11 @@ function configureShow(command: Command, cli: Cli): void {
 async function show(cli: Cli, word: string, options: Options): Promise<void> {
   const isLock = path.basename(word) === 'pixi.lock';
   if (!isLock && /\.(sh|tar)$/.test(word))
-    throw new Fault('usage', `${word} is an archive: env show reads the workspace that it was made from`, {
-      about: word,
-      fix: 'name the workspace; `updraft env stage` and each job verify an archive, package by package',
-    });
+    throw usageFault(
+      `${word} is an archive: env show reads the workspace that it was made from`,
+      'name the workspace; `updraft env stage` and each job verify an archive, package by package',
+      word,
+    );
   const workspace = await openWorkspace(cli, isLock ? path.dirname(word) : word);
   const chosen =
     options.environment === undefined
@@ -307,14 +308,10 @@ async function chooseSource(cli: Cli, word: string | undefined): Promise<Softwar
   if (word !== undefined) return sourceOf(path.resolve(cli.cwd, word));
   const found = await findSoftware(cli.cwd);
   if (found !== undefined) return found;
-  throw new Fault(
-    'usage',
+  throw usageFault(
     'nothing here describes the software: there is no requirements.txt, environment.yml or pyproject.toml',
-    {
-      fix:
-        'write one: pip freeze > requirements.txt, conda env export --from-history > environment.yml, or ' +
-        'poetry export -o requirements.txt',
-    },
+    'write one: pip freeze > requirements.txt, conda env export --from-history > environment.yml, or ' +
+      'poetry export -o requirements.txt',
   );
 }
 

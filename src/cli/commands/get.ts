@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { defined, mapLimited, repacking, shellQuote } from '@updraft/base';
-import { Fault } from '@updraft/account/fault';
+import { usageFault } from '@updraft/account/fault';
 import { IdleConnections } from '@updraft/pelican/http';
 import { unpackModes } from '../../job/choices.ts';
 import type { UnpackerOptions } from '@updraft/archive';
@@ -53,8 +53,7 @@ export function configure(command: Command, cli: Cli): void {
 }
 
 async function get(cli: Cli, words: string[], options: Options): Promise<void> {
-  if (words.length === 0)
-    throw new Fault('usage', 'no URL given', { fix: 'name what to fetch: updraft get osdf:///PATH' });
+  if (words.length === 0) throw usageFault('no URL given', 'name what to fetch: updraft get osdf:///PATH');
   const wanted = parseGetArguments(words);
   const federation = openFederation(cli, options);
   await offerLogins(cli, federation, options.json ? [] : wanted.urls, {
@@ -106,10 +105,9 @@ function refuseContradiction(
 ): void {
   const pack = [...packs].find((one) => one !== undefined && one !== asked);
   if (pack === undefined || (asked === undefined && !recursive)) return;
-  throw new Fault(
-    'usage',
+  throw usageFault(
     `pack=${pack} in the URL and ${recursive ? '--recursive' : `--unpack=${asked ?? ''}`} contradict each other`,
-    { fix: 'keep one of the two' },
+    'keep one of the two',
   );
 }
 
@@ -161,10 +159,11 @@ async function cat(cli: Cli, urls: string[], options: CatOptions): Promise<void>
   for (const url of urls) {
     objectName(url, cli.env);
     if (packOf(url, cli.env) !== undefined)
-      throw new Fault('usage', `${url} asks to be unpacked (pack=), but cat writes objects unchanged`, {
-        about: url,
-        fix: 'fetch it with `updraft get`, or leave pack= out of the URL',
-      });
+      throw usageFault(
+        `${url} asks to be unpacked (pack=), but cat writes objects unchanged`,
+        'fetch it with `updraft get`, or leave pack= out of the URL',
+        url,
+      );
   }
   const locator = openFederation(cli, options);
   const say = (line: string): void => (options.quiet ? undefined : cli.err(`${line}\n`));

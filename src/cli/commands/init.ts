@@ -5,7 +5,7 @@ import { type Command, Option } from 'commander';
 import { defined, errorReason, fileSize, firstFew, isThere, shellQuote } from '@updraft/base';
 import { replaceFile } from '@updraft/base/disk';
 import { readAsset } from '../../job/assets.ts';
-import { Fault } from '@updraft/account/fault';
+import { Fault, usageFault } from '@updraft/account/fault';
 import { jobFileName } from '@updraft/account/run-folder';
 import { pools } from '../../job/choices.ts';
 import { readSpec } from '../../job/read-spec.ts';
@@ -75,9 +75,10 @@ async function scriptAt(cli: Cli, word: string): Promise<{ folder: string; scrip
     return { folder: path.dirname(place), script: path.basename(place) };
   }
   if (word.endsWith('.ipynb'))
-    throw new Fault('usage', `${word} is a notebook, which jobs cannot run`, {
-      fix: `convert it: jupyter nbconvert --to script ${shellQuote(word)}; then init the .py`,
-    });
+    throw usageFault(
+      `${word} is a notebook, which jobs cannot run`,
+      `convert it: jupyter nbconvert --to script ${shellQuote(word)}; then init the .py`,
+    );
   const [only, ...others] = await findScripts(place);
   if (only === undefined) return undefined;
   if (others.length === 0) {

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { counted, formatDuration } from '@updraft/base';
-import { asFault, Fault } from '@updraft/account/fault';
+import { asFault, Fault, usageFault } from '@updraft/account/fault';
 import { createLocator } from '@updraft/pelican/federation';
 import { LoginStore, type StoredLogin } from '@updraft/pelican/login';
 import type { Cli } from '../cli.ts';
@@ -45,9 +45,10 @@ async function login(cli: Cli, url: string | undefined, options: Options): Promi
   const actions = [url ?? federation, options.list, options.renew, options.forget];
   const wanted = actions.filter((one) => one !== undefined);
   if (wanted.length !== 1)
-    throw new Fault('usage', wanted.length === 0 ? 'nothing to log in to' : 'more than one action', {
-      fix: 'use one of: updraft login osdf:///PATH, updraft login --list, updraft login --forget osdf:///PATH',
-    });
+    throw usageFault(
+      wanted.length === 0 ? 'nothing to log in to' : 'more than one action',
+      'use one of: updraft login osdf:///PATH, updraft login --list, updraft login --forget osdf:///PATH',
+    );
   if (options.forget !== undefined) await forget(cli, options.forget, options);
   else if (options.renew) await renewAll(cli, options);
   else if (url === undefined && federation !== undefined) {
@@ -109,7 +110,7 @@ async function forget(cli: Cli, which: string, { json }: Options): Promise<void>
   const confirmed = isAll ? [] : await store.confirmed();
   const kept = confirmed.filter((url) => new URL(url).host !== host);
   if (some.length === 0 && kept.length === confirmed.length && !isAll)
-    throw new Fault('usage', `no stored login for ${which}`, { fix: 'list them: updraft login --list' });
+    throw usageFault(`no stored login for ${which}`, 'list them: updraft login --list');
   for (const one of some) await forgetLogin(cli, one);
   if (isAll) await store.forgetAll();
   else if (kept.length < confirmed.length) await store.confirm(kept);

@@ -4,7 +4,7 @@ import { StringDecoder } from 'node:string_decoder';
 import type { Command } from 'commander';
 import { type Clock, printableLines } from '@updraft/base';
 import { waitForChange } from '@updraft/base/processes';
-import { asFault, Fault } from '@updraft/account/fault';
+import { asFault, usageFault } from '@updraft/account/fault';
 import { attemptFiles, attemptFolder, runFiles } from '@updraft/account/run-folder';
 import type { JobState, RunState } from '@updraft/account/journal';
 import { openPool } from '../../pool/open-pool.ts';
@@ -50,10 +50,11 @@ async function logs(
   const job = chooseJob(state, words.jobs[0], run);
   const number = attempt ?? job.attempts.at(-1)?.number;
   if (attempt !== undefined && !job.attempts.some((one) => one.number === attempt))
-    throw new Fault('usage', `job ${job.id} has no attempt ${attempt}`, {
-      about: job.id,
-      fix: `leave out --attempt, or choose one of ${job.attempts.map((one) => one.number).join(', ') || '(none yet)'}`,
-    });
+    throw usageFault(
+      `job ${job.id} has no attempt ${attempt}`,
+      `leave out --attempt, or choose one of ${job.attempts.map((one) => one.number).join(', ') || '(none yet)'}`,
+      job.id,
+    );
   if (number === undefined && !isFollowed) cli.err(`job ${job.id} has not started yet\n`);
   const stream = err ? 'err' : 'out';
   const pool = openPool(state.pool, cli);
@@ -74,9 +75,10 @@ function chooseJob(state: RunState, word: string | undefined, run: FoundRun): Jo
   const [only, ...others] = state.jobs;
   if (only !== undefined && others.length === 0) return only;
   const ids = `${only?.id ?? ''} to ${others.at(-1)?.id ?? ''}`;
-  throw new Fault('usage', `the run has ${state.jobs.length} jobs, ${ids}: choose one`, {
-    fix: `for example: updraft logs ${run.argument} ${only?.id ?? '0000'}`,
-  });
+  throw usageFault(
+    `the run has ${state.jobs.length} jobs, ${ids}: choose one`,
+    `for example: updraft logs ${run.argument} ${only?.id ?? '0000'}`,
+  );
 }
 
 const pollMs = 500;

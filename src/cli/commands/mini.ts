@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { findProgram, isThere, shellQuote } from '@updraft/base';
 import { identifyProcess, withLease } from '@updraft/base/processes';
 import { cacheFolder } from '@updraft/base/user-folders';
-import { asFault, Fault } from '@updraft/account/fault';
+import { asFault, Fault, usageFault } from '@updraft/account/fault';
 import { serverModels } from '@updraft/mini/federation';
 import {
   type MiniPoolState,
@@ -49,9 +49,10 @@ interface UpPoolOptions extends Options {
 function modelConfig(like: string | undefined): string[] {
   const config = like === undefined ? [] : poolModels[like];
   if (config !== undefined) return config;
-  throw new Fault('usage', `there is no pool "${like}" to be like`, {
-    fix: `use one of: ${Object.keys(poolModels).join(', ')}`,
-  });
+  throw usageFault(
+    `there is no pool "${like}" to be like`,
+    `use one of: ${Object.keys(poolModels).join(', ')}`,
+  );
 }
 
 /** `updraft mini pool up | status | down`. */

@@ -7,7 +7,7 @@ import { defined, mapLimited } from '@updraft/base';
 import { walkTree } from '@updraft/base/disk';
 import type { FederationLocator } from '@updraft/pelican/federation';
 import { alreadyThere, type Put, putObject, statFile } from '@updraft/pelican/transfer';
-import { asFault, Fault } from '@updraft/account/fault';
+import { asFault, Fault, usageFault } from '@updraft/account/fault';
 import type { Cli } from '../cli.ts';
 import { addHelp } from '../help.ts';
 import { hasScheme, statUrl } from '../../preflight/object-proof.ts';
@@ -170,10 +170,11 @@ async function listUploads(cli: Cli, words: readonly string[], recursive: boolea
   const url = words.at(-1) ?? '';
   const names = words.slice(0, -1);
   if (names.length === 0 || !hasScheme(url))
-    throw new Fault('usage', `"${url}" is not a URL to upload to`, {
-      about: url,
-      fix: 'write the files first, then the URL: updraft put model.pt osdf:///PATH/model.pt',
-    });
+    throw usageFault(
+      `"${url}" is not a URL to upload to`,
+      'write the files first, then the URL: updraft put model.pt osdf:///PATH/model.pt',
+      url,
+    );
   const isFolder = names.length > 1 || (url.split('?', 1)[0] ?? '').endsWith('/');
   const items: PutItem[] = [];
   for (const name of names) {
@@ -181,11 +182,7 @@ async function listUploads(cli: Cli, words: readonly string[], recursive: boolea
     const to = isFolder ? below(url, path.basename(file)) : url;
     if (!(await statFile(file)).isDirectory()) items.push({ file, url: to });
     else if (recursive) items.push(...(await filesBelow(file, to)));
-    else
-      throw new Fault('usage', `${name} is a folder`, {
-        about: name,
-        fix: 'add --recursive to upload everything in it',
-      });
+    else throw usageFault(`${name} is a folder`, 'add --recursive to upload everything in it', name);
   }
   return items;
 }

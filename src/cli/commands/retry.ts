@@ -2,7 +2,7 @@ import path from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import { counted, defined, firstFew, printable, given } from '@updraft/base';
 import { type Document, documentText } from '@updraft/view/document';
-import { Fault } from '@updraft/account/fault';
+import { usageFault } from '@updraft/account/fault';
 import { describeParameters } from '@updraft/account/parameters';
 import { loadPlan } from '../../job/load-plan.ts';
 import type { Plan } from '../../job/plan.ts';
@@ -135,9 +135,10 @@ function extensionOf(named: readonly string[], options: Options): Extension | un
   const isAlone = named.length === 0 && withNewFiles === undefined;
   if (isAlone && trials !== undefined && top === undefined && times === undefined) return { trials };
   if (isAlone && trials === undefined && top !== undefined && times !== undefined) return { top, times };
-  throw new Fault('usage', 'a search is extended by --trials, or by --top with --budget, and nothing else', {
-    fix: 'use one of the two, without naming jobs and without --with-new-files',
-  });
+  throw usageFault(
+    'a search is extended by --trials, or by --top with --budget, and nothing else',
+    'use one of the two, without naming jobs and without --with-new-files',
+  );
 }
 
 async function extend(

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { counted, defined, formatSize, mapLimited, printable, shellQuote } from '@updraft/base';
-import { asFault, Fault } from '@updraft/account/fault';
+import { asFault, Fault, usageFault } from '@updraft/account/fault';
 import {
   deleteObject,
   listCollection,
@@ -94,17 +94,18 @@ async function rm(cli: Cli, urls: string[], options: Options): Promise<void> {
 async function targetOf(cli: Cli, url: string, how: ObjectOptions, recursive: boolean): Promise<Target> {
   const parsed = hasScheme(url) ? parseObjectUrl(url, cli.env) : undefined;
   if (parsed?.kind !== 'federated')
-    throw new Fault('usage', `${url} is not in a federation`, { about: url, fix: 'write osdf:///PATH' });
+    throw usageFault(`${url} is not in a federation`, 'write osdf:///PATH', url);
   const located = await how.federation.locate(url, { ...how, verb: 'DELETE' });
   // A missing token is reported before any question.
   for (const server of located.servers.slice(0, 1)) await located.headers(server);
   const { namespace = '/' } = located;
   const path = unescapePath(parsed.path);
   if (`${namespace}/`.startsWith(`${path}/`))
-    throw new Fault('usage', `${url} is the root of the namespace ${namespace}: refusing to delete it`, {
-      about: url,
-      fix: `delete what is in it instead; to list it: updraft ls ${shellQuote(url)}`,
-    });
+    throw usageFault(
+      `${url} is the root of the namespace ${namespace}: refusing to delete it`,
+      `delete what is in it instead; to list it: updraft ls ${shellQuote(url)}`,
+      url,
+    );
   const known = await statUrl(url, how);
   // An origin deletes a folder with everything in it.
   if (known?.kind !== 'origin')
@@ -119,10 +120,11 @@ async function targetOf(cli: Cli, url: string, how: ObjectOptions, recursive: bo
   const { isCollection, size } = known;
   if (!isCollection) return { url, isFolder: false, objects: [{ url, ...defined({ size }) }] };
   if (!recursive && !parsed.recursive)
-    throw new Fault('usage', `${url} is a folder`, {
-      about: url,
-      fix: `to delete it with everything in it: updraft rm --recursive ${shellQuote(url)}`,
-    });
+    throw usageFault(
+      `${url} is a folder`,
+      `to delete it with everything in it: updraft rm --recursive ${shellQuote(url)}`,
+      url,
+    );
   const objects = await walkCollection(url, how);
   return { url, isFolder: true, objects };
 }

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import type { Command } from 'commander';
 import { counted, printable } from '@updraft/base';
-import { Fault } from '@updraft/account/fault';
+import { usageFault } from '@updraft/account/fault';
 import { formatMillis } from '@updraft/view/format';
 import { listRuns, type RunSummary, assertRemovable, removeRun } from '../../run/run-states.ts';
 import type { Cli } from '../cli.ts';
@@ -86,10 +86,11 @@ async function namedRuns(cli: Cli, words: readonly string[]): Promise<string[]> 
     const isInside = path.resolve(cli.cwd, path.dirname(word)) === runsFolder;
     const folder = runs.get(word) ?? (isInside ? runs.get(path.basename(word)) : undefined);
     if (folder !== undefined) return folder;
-    throw new Fault('usage', `no run "${printable(word)}" in ${runsFolder}`, {
-      about: word,
-      fix: '`updraft runs` lists them: use a complete name',
-    });
+    throw usageFault(
+      `no run "${printable(word)}" in ${runsFolder}`,
+      '`updraft runs` lists them: use a complete name',
+      word,
+    );
   });
   // All are checked before the first is touched.
   for (const folder of folders) await assertRemovable(folder);

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { Fault } from '@updraft/account/fault';
+import { usageFault } from '@updraft/account/fault';
 import { loadPlan } from '../../job/load-plan.ts';
 import { openPool } from '../../pool/open-pool.ts';
 import type { Cli } from '../cli.ts';
@@ -15,9 +15,10 @@ export function configure(command: Command, cli: Cli): void {
     const plan = await loadPlan(where, loadOptions(cli, options));
     const pool = openPool(plan.spec.run.pool, cli);
     if (pool.shell === undefined)
-      throw new Fault('usage', `the pool "${plan.spec.run.pool}" has no interactive jobs`, {
-        fix: 'set pool = "condor" in [run]',
-      });
+      throw usageFault(
+        `the pool "${plan.spec.run.pool}" has no interactive jobs`,
+        'set pool = "condor" in [run]',
+      );
     await pool.shell(plan, (line) => cli.err(`${line}\n`));
   });
 }

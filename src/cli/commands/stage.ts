@@ -2,7 +2,7 @@ import { realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
 import { counted, formatSize, parseSize, shardListEnding, given } from '@updraft/base';
-import { Fault } from '@updraft/account/fault';
+import { Fault, usageFault } from '@updraft/account/fault';
 import {
   countFiles,
   describeFile,
@@ -102,9 +102,10 @@ async function openDataSet(cli: Cli, word: string, options: Options): Promise<Da
   const { shardSize = options.shuffle ? shardSizes.shuffled : shardSizes.plain } = options;
   const size = parseSize(shardSize);
   if (size === undefined || size < 1_000_000)
-    throw new Fault('usage', `--shard-size ${shardSize} is not a size of at least 1 MB`, {
-      fix: 'write a size like 1GB or 512MiB',
-    });
+    throw usageFault(
+      `--shard-size ${shardSize} is not a size of at least 1 MB`,
+      'write a size like 1GB or 512MiB',
+    );
   const info = await stat(place).catch(() => undefined);
   if (info === undefined) throw new Fault('file-invalid', `${word} does not exist`, { about: place });
   const shape = !info.isDirectory() ? 'file' : options.shard ? 'shards' : 'whole';

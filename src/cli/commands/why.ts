@@ -25,7 +25,7 @@ import {
   unreadNotes,
   type LogEvent,
 } from '@updraft/htcondor/eventlog';
-import { Fault } from '@updraft/account/fault';
+import { Fault, usageFault } from '@updraft/account/fault';
 import { endedBadly, type JobState } from '@updraft/account/journal';
 import { findJob } from '../../run/run-states.ts';
 import type { Cli } from '../cli.ts';
@@ -70,10 +70,9 @@ export function configure(command: Command, cli: Cli): void {
         const { dag, logs, rest } = await whatIsNamed(cli, run === undefined ? others : [run, ...others]);
         const [first, second, ...more] = rest;
         if (more.length > 0 || (logs.length > 0 && second !== undefined))
-          throw new Fault(
-            'usage',
+          throw usageFault(
             `why takes one job, and "${printable(more[0] ?? second ?? '')}" is another`,
-            { fix: 'name one job after the run or the logs, or none' },
+            'name one job after the run or the logs, or none',
           );
         if (dag !== undefined) return whyDag(cli, dag, first, view);
         if (logs.length > 0) return whyLogs(cli, logs, first, view);
@@ -86,16 +85,16 @@ export function configure(command: Command, cli: Cli): void {
 async function whyReason(cli: Cli, words: string, other: string | undefined, view: View): Promise<void> {
   const reason = words === '-' ? await text(cli.stdin()) : words;
   if (other !== undefined || reason.trim() === '')
-    throw new Fault(
-      'usage',
+    throw usageFault(
       other === undefined ? 'the hold reason is empty' : '--reason takes no run and no log',
-      { fix: "paste the reason alone, in quotes: updraft why --reason 'Transfer input files failure …'" },
+      "paste the reason alone, in quotes: updraft why --reason 'Transfer input files failure …'",
     );
   const events = reason.match(/^\d{3} \(\d+\.\d+\.\d+\) /gm) ?? [];
   if (events.length > 1 && !events.some((event) => event.startsWith('012')))
-    throw new Fault('usage', `this is a log of ${events.length} events, and none of them is a hold`, {
-      fix: 'explain its jobs: updraft why my.log, or - instead of the name to read it from stdin',
-    });
+    throw usageFault(
+      `this is a log of ${events.length} events, and none of them is a hold`,
+      'explain its jobs: updraft why my.log, or - instead of the name to read it from stdin',
+    );
   showReasons(cli, reason, view);
 }
 
@@ -118,9 +117,10 @@ async function pastedReasons(source: LogSource): Promise<string | undefined> {
     if (isFirst && (isEventLog(piece.subarray(0, headBytes)) || !hasReasons(words.slice(0, headBytes))))
       return undefined;
     if (words.length > maxPasted)
-      throw new Fault('usage', `${printable(source.name)} has more than 8 MiB of hold reasons`, {
-        fix: 'explain those of one cluster: condor_q -hold CLUSTER | updraft why -',
-      });
+      throw usageFault(
+        `${printable(source.name)} has more than 8 MiB of hold reasons`,
+        'explain those of one cluster: condor_q -hold CLUSTER | updraft why -',
+      );
   }
   return words === '' ? undefined : words;
 }
@@ -287,10 +287,11 @@ async function explainDag(
 
 function noSuchNode(file: string, name: string, known: Iterable<string>): Fault {
   const close = nearest(name, known);
-  return new Fault('usage', `${printable(file)} has no node ${printable(name)}`, {
-    about: name,
-    fix: close === undefined ? 'name a node as its JOB line does' : `did you mean ${printable(close)}?`,
-  });
+  return usageFault(
+    `${printable(file)} has no node ${printable(name)}`,
+    close === undefined ? 'name a node as its JOB line does' : `did you mean ${printable(close)}?`,
+    name,
+  );
 }
 
 /** Logs of more bytes are read without the lines of their evidence, unless something shows these. */
@@ -407,14 +408,16 @@ class ChosenJobs {
   /** Why nothing was found. */
   fault(logs: string): Fault {
     if (Number.isNaN(this.#cluster))
-      return new Fault('usage', `"${printable(this.#word)}" names no job and no DAG node in ${logs}`, {
-        about: this.#word,
-        fix: 'name a job like 12.3, a cluster like 12, or a DAG node; to see all jobs, leave it out',
-      });
-    return new Fault('usage', `there is no job ${printable(this.#word)} in ${logs}`, {
-      about: this.#word,
-      fix: 'to see all jobs, leave out the job',
-    });
+      return usageFault(
+        `"${printable(this.#word)}" names no job and no DAG node in ${logs}`,
+        'name a job like 12.3, a cluster like 12, or a DAG node; to see all jobs, leave it out',
+        this.#word,
+      );
+    return usageFault(
+      `there is no job ${printable(this.#word)} in ${logs}`,
+      'to see all jobs, leave out the job',
+      this.#word,
+    );
   }
 
   #learn(event: LogEvent & { kind: 'submit' }): void {

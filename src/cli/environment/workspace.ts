@@ -30,7 +30,7 @@ import {
   condaPlatform,
 } from '../../environment/pack-splitter.ts';
 import { hashName, needProgram, onePlatformLock, refuseSources } from '../../environment/pixi-tools.ts';
-import { Fault } from '@updraft/account/fault';
+import { Fault, usageFault } from '@updraft/account/fault';
 import type { Cli } from '../cli.ts';
 import { addHelp, describe } from '../help.ts';
 import { printJson, nextCommands } from '../text/phrases.ts';
@@ -102,7 +102,7 @@ export async function writeNew(cli: Cli, file: string, text: string, fix: string
   const shown = path.relative(cli.cwd, file);
   if (present === text) return;
   if (present !== undefined && fix !== undefined)
-    throw new Fault('usage', `${shown} already exists and differs`, { fix, about: file });
+    throw usageFault(`${shown} already exists and differs`, fix, file);
   await (fix === undefined ? replaceFile(file, text) : writeFile(file, text, { flag: 'wx' }));
   cli.err(`wrote ${shown}\n`);
 }

@@ -2,7 +2,7 @@ import { type Fact, documentText } from '@updraft/view/document';
 import { errWidth, printJson } from '../text/phrases.ts';
 import { counted, shellQuote, given } from '@updraft/base';
 import { livenessOf } from '@updraft/base/processes';
-import { Fault } from '@updraft/account/fault';
+import { Fault, usageFault } from '@updraft/account/fault';
 import {
   askAdmin,
   type FederationState,
@@ -49,7 +49,7 @@ export async function federationToken(
   const state = await runningFederation(cli, options.state);
   const expiresInSeconds = Number(options.expires);
   if (!Number.isInteger(expiresInSeconds))
-    throw new Fault('usage', `--expires ${options.expires}: expected a whole number of seconds`);
+    throw usageFault(`--expires ${options.expires}: expected a whole number of seconds`);
   const request = { namespace: prefix, scope: options.scope, expiresInSeconds };
   const answer = (await ask(state, 'POST', '/token', request)) as { token: string };
   if (options.json) printJson(cli, answer);

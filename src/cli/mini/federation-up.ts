@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdir, open, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { succeeds } from '@updraft/base';
-import { Fault } from '@updraft/account/fault';
+import { Fault, usageFault } from '@updraft/account/fault';
 import {
   type FederationState,
   findFederation,
@@ -40,10 +40,9 @@ export async function federationUp(cli: Cli, options: UpOptions): Promise<void> 
   for (const rule of options.trouble ?? []) checkTrouble(rule, caches);
   const running = await findFederation(folder);
   if (running !== undefined)
-    throw new Fault(
-      'usage',
+    throw usageFault(
       `a mini federation is already running (process ${running.process.pid}, ${folder})`,
-      { fix: 'run updraft mini federation down, or choose another folder with --state' },
+      'run updraft mini federation down, or choose another folder with --state',
     );
   if (options.detach) showFederation(cli, await detach(cli, folder, published, options), options);
   else {
@@ -121,13 +120,13 @@ function otherArguments({ caches, http, like, trouble = [] }: UpOptions): string
 function readLike(word: string | undefined): ServerModel | undefined {
   const found = serverModels.find((each) => each === word);
   if (word === undefined || found !== undefined) return found;
-  throw new Fault('usage', `--like ${word}: expected one of ${serverModels.join(', ')}`);
+  throw usageFault(`--like ${word}: expected one of ${serverModels.join(', ')}`);
 }
 
 function readCount(word: string): number {
   const count = Number(word);
   if (Number.isInteger(count) && count >= 1 && count <= 50) return count;
-  throw new Fault('usage', `--caches ${word}: expected a number from 1 to 50`);
+  throw usageFault(`--caches ${word}: expected a number from 1 to 50`);
 }
 
 function checkTrouble(rule: string, caches: number): void {
@@ -138,7 +137,7 @@ function checkTrouble(rule: string, caches: number): void {
   } catch (error) {
     if (!(error instanceof TroubleSyntaxError)) throw error;
     const fix = '`updraft docs mini-federation` has the syntax of rules';
-    throw new Fault('usage', error.message, { fix });
+    throw usageFault(error.message, fix);
   }
 }
 
@@ -149,17 +148,16 @@ type Published = Omit<Required<NamespaceOptions>, 'listings'>;
 async function readPublished(cwd: string, options: UpOptions): Promise<Published[]> {
   const { publish = [], tokenFor = [], writable = [] } = options;
   if (publish.length === 0)
-    throw new Fault('usage', 'nothing to publish', { fix: 'name a folder, as in --publish /demo=data' });
+    throw usageFault('nothing to publish', 'name a folder, as in --publish /demo=data');
   const folders = new Map<string, string>();
   for (const word of publish) {
     const [prefix, folder] = await readFolder(cwd, word);
-    if (folders.has(prefix)) throw new Fault('usage', `${prefix} is published twice`);
+    if (folders.has(prefix)) throw usageFault(`${prefix} is published twice`);
     folders.set(prefix, folder);
   }
   for (const [option, prefixes] of Object.entries({ '--token-for': tokenFor, '--writable': writable }))
     for (const prefix of prefixes)
-      if (!folders.has(prefix))
-        throw new Fault('usage', `${option} ${prefix}: add --publish ${prefix}=FOLDER`);
+      if (!folders.has(prefix)) throw usageFault(`${option} ${prefix}: add --publish ${prefix}=FOLDER`);
   return [...folders].map(([prefix, folder]) => ({
     prefix,
     folder,
@@ -171,9 +169,9 @@ async function readPublished(cwd: string, options: UpOptions): Promise<Published
 async function readFolder(cwd: string, word: string): Promise<[string, string]> {
   const [, prefix, given] = /^((?:\/[\w.~-]+)+)=(.+)$/s.exec(word) ?? [];
   if (prefix === undefined || given === undefined || /^\/(api|\.well-known)(\/|$)|\/\.\.?(\/|$)/.test(prefix))
-    throw new Fault('usage', `--publish ${word}: expected /prefix=FOLDER`, { fix: '--publish /demo=data' });
+    throw usageFault(`--publish ${word}: expected /prefix=FOLDER`, '--publish /demo=data');
   const folder = path.resolve(cwd, given);
   const info = await stat(folder).catch(() => undefined);
   if (info?.isDirectory() === true) return [prefix, folder];
-  throw new Fault('usage', `--publish ${word}: ${folder} is not a folder`);
+  throw usageFault(`--publish ${word}: ${folder} is not a folder`);
 }

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { defined, type Env } from '@updraft/base';
-import { Fault } from '@updraft/account/fault';
+import { usageFault } from '@updraft/account/fault';
 import {
   createLocator,
   type FederationLocator,
@@ -22,10 +22,11 @@ export function objectName(text: string, env: Env): string {
   const pathname = unescapePath(url.kind === 'plain' ? new URL(url.href).pathname : url.path);
   const name = path.posix.basename(pathname);
   if (name !== '' && name !== '.' && name !== '..' && !name.includes('\0')) return name;
-  throw new Fault('usage', `${url.text} has no file name`, {
-    about: url.text,
-    fix: 'add the name of the file to write after the URL',
-  });
+  throw usageFault(
+    `${url.text} has no file name`,
+    'add the name of the file to write after the URL',
+    url.text,
+  );
 }
 
 /** A URL one level down, the name escaped to be taken literally. */
@@ -85,7 +86,8 @@ export interface ObjectFlags {
 export function checkProof(proof: ProofOptions, objects: number): void {
   const word = proof.manifest === undefined ? '--sha256' : '--manifest';
   if (objects > 1 && (proof.manifest ?? proof.sha256) !== undefined)
-    throw new Fault('usage', `${word} is for one object, but there are ${objects}`, {
-      fix: 'fetch them one by one, or use --staged if `updraft stage` uploaded them',
-    });
+    throw usageFault(
+      `${word} is for one object, but there are ${objects}`,
+      'fetch them one by one, or use --staged if `updraft stage` uploaded them',
+    );
 }

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { cacheNameForms, parseCacheName } from '@updraft/base';
-import { Fault } from '@updraft/account/fault';
+import { usageFault } from '@updraft/account/fault';
 import { type Locator, preferCaches } from '@updraft/pelican/federation';
 
 export interface CacheOptions {
@@ -27,9 +27,7 @@ export function withCacheOptions<L extends Locator>(
 ): L {
   const both = caches.find((cache) => avoidCaches.includes(cache));
   if (both !== undefined)
-    throw new Fault('usage', `${both} is given to both --cache and --avoid-cache`, {
-      fix: 'leave out one of them',
-    });
+    throw usageFault(`${both} is given to both --cache and --avoid-cache`, 'leave out one of them');
   const names = { caches, avoidCaches, isForObject: true };
   const preferring = preferCaches(locator, names, { caches: '--cache', avoidCaches: '--avoid-cache' });
   if (caches.length === 0) return preferring;
@@ -38,10 +36,10 @@ export function withCacheOptions<L extends Locator>(
     async locate(url, options) {
       const located = await preferring.locate(url, options);
       if (!located.servers.some(({ kind }) => kind === 'plain')) return located;
-      throw new Fault(
-        'usage',
+      throw usageFault(
         `${url} has no caches: --cache ${caches[0] ?? ''} is for objects of a federation`,
-        { about: url, fix: 'leave out --cache, or use an osdf: or pelican: URL' },
+        'leave out --cache, or use an osdf: or pelican: URL',
+        url,
       );
     },
   };

@@ -1,5 +1,5 @@
 import { printable } from '@updraft/base';
-import { Fault } from '@updraft/account/fault';
+import { usageFault } from '@updraft/account/fault';
 import type { Cli } from '../cli.ts';
 import { askYesNo } from '../text/phrases.ts';
 
@@ -15,10 +15,10 @@ export async function confirmDeletion(
   if (names.length > shownNames) cli.err(`  … and ${names.length - shownNames} more\n`);
   const agreed = await askYesNo(cli, `delete ${printable(what)}?`);
   if (agreed === true) return;
-  throw new Fault('usage', `${what}: nothing was deleted`, {
-    fix:
-      agreed === undefined
-        ? 'there is no terminal to ask on: add --yes, or --dry-run to see what it would delete'
-        : undefined,
-  });
+  throw usageFault(
+    `${what}: nothing was deleted`,
+    agreed === undefined
+      ? 'there is no terminal to ask on: add --yes, or --dry-run to see what it would delete'
+      : undefined,
+  );
 }

@@ -2,7 +2,7 @@ import { mkdir, stat, utimes } from 'node:fs/promises';
 import path from 'node:path';
 import { defined, shellQuote } from '@updraft/base';
 import { withoutSecrets } from '@updraft/base/secrets';
-import { asFault, Fault } from '@updraft/account/fault';
+import { asFault, Fault, usageFault } from '@updraft/account/fault';
 import type { FederationLocator } from '@updraft/pelican/federation';
 import type { IdleConnections } from '@updraft/pelican/http';
 import {
@@ -178,10 +178,11 @@ async function compareEarlier(
   if (isSame) return { same: there };
   if (overwrite) return { from: owner.url };
   const why = there === undefined ? 'and is not' : 'with another time, and no digest proves that it is';
-  throw new Fault('usage', `${target} exists ${why} ${withoutSecrets(url)}`, {
-    about: target,
-    fix: 'remove it, name another folder, or add --overwrite',
-  });
+  throw usageFault(
+    `${target} exists ${why} ${withoutSecrets(url)}`,
+    'remove it, name another folder, or add --overwrite',
+    target,
+  );
 }
 
 async function toFolder(

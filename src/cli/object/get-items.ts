@@ -1,7 +1,7 @@
 import { lstat, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Env } from '@updraft/base';
-import { Fault } from '@updraft/account/fault';
+import { usageFault } from '@updraft/account/fault';
 import {
   type CollectionEntry,
   type FederationLocator,
@@ -36,10 +36,11 @@ export function parseGetArguments(words: readonly string[]): GetRequest {
   const urls = target === undefined ? [...words] : words.slice(0, -1);
   const stray = words.length > 1 ? urls.find((word) => !hasScheme(word)) : undefined;
   if (stray !== undefined)
-    throw new Fault('usage', `"${stray}" is not a URL`, {
-      about: stray,
-      fix: 'write URLs first, then the file or folder to write to',
-    });
+    throw usageFault(
+      `"${stray}" is not a URL`,
+      'write URLs first, then the file or folder to write to',
+      stray,
+    );
   return { urls, target };
 }
 
@@ -91,10 +92,11 @@ async function refuseLinks(folder: string, top: string): Promise<void> {
   const found = await lstat(folder).catch(() => undefined);
   if (found?.isSymbolicLink() !== true) return;
   const to = await realpath(folder).catch(() => 'nowhere');
-  throw new Fault('usage', `${folder} is a link to ${to}: nothing is written through it`, {
-    about: folder,
-    fix: 'remove the link, or name the folder that it leads to as the target',
-  });
+  throw usageFault(
+    `${folder} is a link to ${to}: nothing is written through it`,
+    'remove the link, or name the folder that it leads to as the target',
+    folder,
+  );
 }
 
 function isRecursive(url: string, cli: Cli): boolean {
@@ -109,7 +111,7 @@ async function targetFolder(
   into: string | undefined,
 ): Promise<string | undefined> {
   if (into !== undefined && target !== undefined)
-    throw new Fault('usage', `both "${target}" and --into name the target`, { fix: 'keep one of them' });
+    throw usageFault(`both "${target}" and --into name the target`, 'keep one of them');
   const named = into ?? target;
   if (named === undefined) return cli.cwd;
   const folder = path.resolve(cli.cwd, named);
@@ -124,10 +126,11 @@ function withoutClashes(items: readonly GetItem[]): GetItem[] {
     const { url, target } = item;
     const other = seen.get(target);
     if (other !== undefined && other.url !== url)
-      throw new Fault('usage', `${other.url} and ${url} would both become ${target}`, {
-        about: target,
-        fix: 'fetch them into different folders',
-      });
+      throw usageFault(
+        `${other.url} and ${url} would both become ${target}`,
+        'fetch them into different folders',
+        target,
+      );
     seen.set(target, item);
   }
   return [...seen.values()];

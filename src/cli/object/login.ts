@@ -1,5 +1,5 @@
 import { firstShard, formatDuration, tried } from '@updraft/base';
-import { asFault, Fault } from '@updraft/account/fault';
+import { asFault, usageFault } from '@updraft/account/fault';
 import {
   covers,
   createLocator,
@@ -81,7 +81,7 @@ async function confirmFederation(
       : federationHost(cli, named) === host;
   if (agreed === true) return;
   const fix = `if you trust ${host}: updraft login ${url} --federation ${host}`;
-  throw new Fault('usage', `${url} is in the federation ${host}, which you have not confirmed`, { fix });
+  throw usageFault(`${url} is in the federation ${host}, which you have not confirmed`, fix);
 }
 
 const mayHaveFound = async (cli: Cli, url: string, federation: string): Promise<boolean> =>

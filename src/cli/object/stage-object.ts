@@ -4,7 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { defined, isThere } from '@updraft/base';
 import { removeTree, replaceFile } from '@updraft/base/disk';
-import { Fault } from '@updraft/account/fault';
+import { Fault, usageFault } from '@updraft/account/fault';
 import {
   type FederationLocator,
   type ObjectInfo,
@@ -78,10 +78,11 @@ export async function stageAll(
 /** Refuses a local path, before anything is read. */
 export function checkFederated(cli: Cli, url: string): void {
   if (parseObjectUrl(url, cli.env).kind !== 'file') return;
-  throw new Fault('usage', `${url} is on this machine, not in a federation`, {
-    about: url,
-    fix: 'write osdf:///PATH or pelican://HOST/PATH',
-  });
+  throw usageFault(
+    `${url} is on this machine, not in a federation`,
+    'write osdf:///PATH or pelican://HOST/PATH',
+    url,
+  );
 }
 
 /** The same source and URL are the same staging, wherever the command runs. */

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { defined, findProgram, firstFew, printable } from '@updraft/base';
 import type { DagRun } from '@updraft/htcondor/dag';
 import type { LogSource } from '@updraft/htcondor/eventlog';
-import { Fault } from '@updraft/account/fault';
+import { Fault, usageFault } from '@updraft/account/fault';
 import { mergeReads, type ReadLogs, readLogs, readRun, readValid } from '@updraft/account/report';
 import { readRunState } from '../../run/run-states.ts';
 import type { Cli } from '../cli.ts';
@@ -34,7 +34,7 @@ export async function separateSources(cli: Cli, words: readonly string[]): Promi
     if ('several' in source) continue;
     const name = 'run' in source ? path.basename(source.run.folder) : word;
     if (several.some((other) => other.name === name))
-      throw new Fault('usage', `${printable(name)} is named twice`, { about: word, fix: 'name each once' });
+      throw usageFault(`${printable(name)} is named twice`, 'name each once', word);
     several.push({ name, source });
   }
   return { several };
@@ -64,9 +64,10 @@ export async function readSource(
   }
   if ('run' in source) {
     if (valid !== undefined || invalid !== undefined)
-      throw new Fault('usage', 'Updraft checks the results of a run itself', {
-        fix: 'use --valid and --invalid only with event logs',
-      });
+      throw usageFault(
+        'Updraft checks the results of a run itself',
+        'use --valid and --invalid only with event logs',
+      );
     const { folder } = source.run;
     return readRun(folder, await readRunState(folder));
   }

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { counted, findProgram, firstFew, isThere, shellQuote } from '@updraft/base';
 import { documentText } from '@updraft/view/document';
-import { Fault } from '@updraft/account/fault';
+import { Fault, usageFault } from '@updraft/account/fault';
 import { runFiles } from '@updraft/account/run-folder';
 import { loadJobFile } from '../../job/load-plan.ts';
 import type { Plan } from '../../job/plan.ts';
@@ -120,12 +120,12 @@ async function confirmSecondRun(cli: Cli, plan: Plan, newest: EarlierRun): Promi
     firstFew(whatChanged(newest.plan, plan), 3);
   const agreed = await askYesNo(cli, `${older}. Start a second run beside it?`);
   if (agreed === true) return;
-  throw new Fault('usage', agreed === false ? 'nothing was started' : older, {
-    about: run,
-    fix:
-      `add --new to start a second run beside it; \`updraft watch ${run}\` shows it, ` +
+  throw usageFault(
+    agreed === false ? 'nothing was started' : older,
+    `add --new to start a second run beside it; \`updraft watch ${run}\` shows it, ` +
       `\`updraft stop ${run}\` ends it`,
-  });
+    run,
+  );
 }
 
 /** Reads a job file; if its Pixi environment is optional and not locked, Pixi locks it first where it can. */
@@ -157,9 +157,10 @@ async function resume(
 ): Promise<Submitted & { pool: Pool }> {
   const { file, spec } = await readPlan(folder);
   if (options.new)
-    throw new Fault('usage', `${folder} is a run; --new starts another one from a job file`, {
-      fix: `updraft submit --new ${shellQuote(file)}`,
-    });
+    throw usageFault(
+      `${folder} is a run; --new starts another one from a job file`,
+      `updraft submit --new ${shellQuote(file)}`,
+    );
   const pool = openPool(spec.run.pool, cli);
   return { ...(await resumeRun(folder, pool, cli)), pool };
 }

@@ -1,6 +1,6 @@
 import { firstFew } from '@updraft/base';
 import { policyHoldCode, policySubcodes } from '@updraft/account/codes';
-import { agentExits, Fault } from '@updraft/account/fault';
+import { agentExits, usageFault } from '@updraft/account/fault';
 import type { ResourceChange } from '../../pool.ts';
 import { forgivenStarts, machineVersion } from '../submit/condor-policy.ts';
 import { adString } from '../submit/submit-text.ts';
@@ -70,10 +70,11 @@ async function assertQueued(
   if (early.length === 0) return;
   const jobs = early.map(([job]) => job);
   const shown = firstFew(jobs, 5);
-  throw new Fault('usage', `HTCondor cannot remove single jobs before they are in the queue: ${shown}`, {
-    fix: 'stop them once they are queued, or stop the complete run',
-    about: shown,
-  });
+  throw usageFault(
+    `HTCondor cannot remove single jobs before they are in the queue: ${shown}`,
+    'stop them once they are queued, or stop the complete run',
+    shown,
+  );
 }
 
 const heldStatus = 5;
