@@ -24,6 +24,8 @@ const tree: Record<string, string> = {
   '/ns/d/empty': multistatus(response('/ns/d/empty/')),
   '/ns/d/file': multistatus(response('/ns/d/file', 9)),
   '/ns/evil': multistatus(response('/ns/evil'), response('/ns/evil/..', 1)),
+  '/ns/headless': multistatus(response('/ns/headless/a', 1), response('/ns/headless/b', 1)),
+  '/ns/apart': multistatus(response('/ns/apart'), response('/ns/apart-too/b', 1)),
   '/ns/html': '<html>login</html>',
 };
 
@@ -87,8 +89,8 @@ test('an empty collection has no entries and an object lists as itself', async (
 test('missing, hostile, garbled and forbidden listings are refused, each with its kind', async (t) => {
   const { federation } = await lister(t);
   await assert.rejects(listCollection('osdf:///ns/none', { federation }), isFault('object-missing'));
-  await assert.rejects(listCollection('osdf:///ns/evil', { federation }), isFault('data-wrong'));
-  await assert.rejects(listCollection('osdf:///ns/html', { federation }), isFault('data-wrong'));
+  for (const name of ['evil', 'headless', 'apart', 'html'])
+    await assert.rejects(listCollection(`osdf:///ns/${name}`, { federation }), isFault('data-wrong'));
   const closed = await testFederation(t, [(_, answer) => answer.writeHead(404).end()]);
   await assert.rejects(
     listCollection('osdf:///ns/d', closed),

@@ -143,13 +143,16 @@ export function originAt(url: string): ObjectServer {
 
 /**
  * Separates the requested collection from its entries. Servers behind a prefix may use their own paths: then the
- * shortest is the collection.
+ * shortest is the collection, if all others are in it.
  */
 function split(resources: DavResource[], pathname: string): Listing {
   const asked = escapePath(pathname).replace(/(.)\/+$/, '$1');
   const shortest = resources.toSorted((one, other) => one.path.length - other.path.length)[0];
   const self = resources.find(({ path }) => path === asked) ?? shortest;
-  return { self, children: resources.filter((resource) => resource !== self) };
+  const children = resources.filter((resource) => resource !== self);
+  if (children.some(({ path }) => !path.startsWith(`${self?.path.replace(/\/$/, '')}/`)))
+    throw new Fault('data-wrong', `the listing of ${asked} lacks ${asked} itself, or has what is not in it`);
+  return { self, children };
 }
 
 function noListing(located: Located): Fault {

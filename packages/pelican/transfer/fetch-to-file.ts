@@ -195,7 +195,10 @@ class FileFetch {
   async #prove(): Promise<Verification | Fault> {
     const { manifest, sha256, signal, shownUrl: about } = this.#settings;
     if (manifest !== undefined) return 'manifest';
-    const facts = sha256 === undefined ? await this.#finalFacts(this.#asked) : undefined;
+    let facts = sha256 === undefined ? await this.#finalFacts(this.#asked) : undefined;
+    // A size that contradicts what came is one server's word.
+    if (facts?.size !== undefined && facts.size !== this.size)
+      facts = (await this.#askOther(this.#asked?.server.host)) ?? facts;
     signal.throwIfAborted();
     if (facts?.size !== undefined && facts.size !== this.size)
       return new Fault('data-corrupt', `${about}: ${this.size} bytes came, not ${facts.size}`, { about });
@@ -214,8 +217,7 @@ class FileFetch {
   /** Before all bytes are fetched again: the digest itself may be wrong, and another server may have the right one. */
   async #isVerifiedByOther(server: string): Promise<boolean> {
     const { signal } = this.#settings;
-    const [other] = this.#transfer.witnesses.othersThan(server);
-    const said = other && (await this.#ask(other, lateMs));
+    const said = await this.#askOther(server);
     if (said?.digest === undefined) return false;
     const found = await this.#sink.digest(said.digest.algorithm, this.size, signal);
     if (found !== said.digest.hex) return false;
@@ -242,6 +244,11 @@ class FileFetch {
     });
     const last = Promise.any(proofs).catch(async () => (await said[0]) ?? (await said[1]));
     return (await within(waitMs, last, this.#settings)) ?? early;
+  }
+
+  async #askOther(host = ''): Promise<ObjectChecksums | undefined> {
+    const [other] = this.#transfer.witnesses.othersThan(host);
+    return other && (await this.#ask(other, lateMs));
   }
 
   #ask(source: Source, waitMs: number): Promise<ObjectChecksums | undefined> {

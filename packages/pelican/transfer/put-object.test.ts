@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
+import { utimesSync, writeFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, truncate, utimes, writeFile } from 'node:fs/promises';
 import http from 'node:http';
 import type { ServerResponse } from 'node:http';
@@ -269,7 +269,10 @@ test('a file that changes while it is sent is a fault: its object may have parts
     t,
     [
       (request, response) => {
-        if (request.method === 'PUT') writeFileSync(file, 'another');
+        if (request.method === 'PUT') {
+          writeFileSync(file, 'another');
+          utimesSync(file, 0, 0);
+        }
         response.writeHead(request.method === 'PUT' ? 201 : 404).end();
       },
     ],

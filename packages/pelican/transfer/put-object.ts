@@ -63,9 +63,9 @@ export async function putObject(file: string, url: string, options: PutOptions):
       // What an earlier try left behind is not somebody else's object if there was nothing before it.
       tryPut(upload, server, !mayReplace && (tries++ === 0 || !wasAbsent)),
     );
-    const { ino, mtimeMs } = await statFile(file);
-    // What was sent may begin as one version and end as another, with a digest that fits.
-    if (ino !== before.ino || mtimeMs !== before.mtimeMs)
+    const { ino, ctimeMs } = await statFile(file);
+    // What was sent may begin as one version and end as another, with a digest that fits. Its time may be put back.
+    if (ino !== before.ino || ctimeMs !== before.ctimeMs)
       throw new Fault('file-invalid', `${file} was changed while it was being sent`, { about: file });
     try {
       return { bytes: size, verified: await verify(upload, server, digests), server: server.host };

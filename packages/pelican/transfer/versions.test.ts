@@ -245,6 +245,13 @@ test('a cache that overstates the size loses its place, and the others deliver',
   for (const each of said) assert.match(got.failed?.message ?? '', new RegExp(each));
 });
 
+test('a cache that answers HEAD with another size does not decide', async (t) => {
+  const head: ServerOptions['head'] = (_, response) =>
+    void response.writeHead(200, { 'Content-Length': String(v1.length + 7) }).end();
+  const got = await get(t, [{ ...right, head }, right, right]);
+  assert.ok(got.bytes?.equals(v1), got.failed?.message);
+});
+
 test('a wrong SHA-256 is final after two downloads that agree, from two servers or from the only one', async (t) => {
   for (const servers of [[right], [right, right], [right, right, right]]) {
     const got = await get(t, servers, { sha256: sha256(v2) });
