@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { identifyProcess } from '@updraft/base/processes';
@@ -223,14 +223,15 @@ test('the training finds its parameters, its data folder and its own settings in
   assert.equal(harness.result('model.pt'), 'test-run 0000 1 it\'s "mine"\n');
 });
 
-test('an unreadable or invalid order is refused, and the wrong field is named', async (t) => {
+test('an unreadable or damaged order is refused, with its name', async (t) => {
   const harness = await AgentHarness.open(t);
   const missing = await harness.start(harness.at('nowhere.json')).finished;
   assert.equal(missing.exit, 117);
   assert.match(missing.stderr, /nowhere\.json cannot be read/);
-  const { exit, stderr } = await harness.run({ train: { outputs: ['../../etc/passwd'] } });
-  assert.equal(exit, 117);
-  assert.match(stderr, /`job\.train\.outputs\[0\]` must be a path inside the work folder/);
+  writeFileSync(harness.at('cut.json'), '{"version":1,"run":');
+  const cut = await harness.start(harness.at('cut.json')).finished;
+  assert.equal(cut.exit, 117);
+  assert.match(cut.stderr, /the work order .*cut\.json is damaged/);
 });
 
 test('a scratch folder that cannot be created is named', async (t) => {

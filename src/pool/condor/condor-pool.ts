@@ -156,12 +156,18 @@ async function submitRounds(
   const rounds = entries.flatMap((entry) => (entry.kind === 'round-started' ? [entry.round] : []));
   const last = rounds.at(-1) ?? 1;
   const plan = await roundPlan(runFolder, last);
-  const text = await readFile(path.join(runFolder, condorRoundFiles(last).submit), 'utf8');
-  const agent = text.includes(condorFiles.agent) ? await sentAgent(plan, env, self) : undefined;
+  const agent = (await sendsAgent(runFolder, last)) ? await sentAgent(plan, env, self) : undefined;
   await prepareInputs(runFolder, plan, agent, env);
   for (const round of [1, ...rounds]) await submitOnce(runFolder, round, { tools, clock, self: myself });
   // HTCondor makes it readable by everyone, and it says why jobs were held.
   await chmod(path.join(runFolder, condorFiles.eventLog), 0o600).catch(() => undefined);
+}
+
+/** As it was rendered. Where jobs have inputs of their own, these stand beside the jobs. */
+async function sendsAgent(runFolder: string, round: number): Promise<boolean> {
+  const { submit, items } = condorRoundFiles(round);
+  const texts = [submit, items].map((name) => readFile(path.join(runFolder, name), 'utf8'));
+  return (await Promise.all(texts)).some((text) => text.includes(condorFiles.agent));
 }
 
 const agentBytes = async (plan: Plan, env: Env, self: readonly string[]): Promise<number> =>
