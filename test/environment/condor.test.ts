@@ -3,10 +3,10 @@ import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
-import { findProgram } from '@updraft/base';
 import * as env from '../../src/cli/commands/env.ts';
 import { runCommand } from '../cli/run-command.ts';
 import { condorHarness, onlyJob, result } from '../condor/condor-harness.ts';
+import { needOnPath } from '../on-path.ts';
 import { writeChannel } from './make-channel.ts';
 import { makeExecutable, makePack, unpackTiny } from './make-pack.ts';
 import { here, torchPackages } from './torch-packages.ts';
@@ -41,13 +41,7 @@ pool = "condor"
 });
 
 test('on a real pool a job trains in what a real Pixi locked and a real pixi-pack packed', async (t) => {
-  const names = ['pixi', 'pixi-pack', 'pixi-unpack'];
-  const found = await Promise.all(names.map((name) => findProgram([name], process.env)));
-  const missing = names.filter((_, index) => found[index] === undefined);
-  if (missing.length > 0) {
-    t.skip(`no ${missing.join(', ')} on the PATH of this machine`);
-    return;
-  }
+  if ((await needOnPath(t, 'pixi', 'pixi-pack', 'pixi-unpack')) === undefined) return;
   const harness = await condorHarness(t, {});
   if (harness === undefined) return;
   const { folder } = harness;

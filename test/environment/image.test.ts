@@ -4,7 +4,7 @@ import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
-import { findProgram, shellQuote } from '@updraft/base';
+import { shellQuote } from '@updraft/base';
 import { startFederation } from '@updraft/mini/federation';
 import { enterCommand } from '@updraft/mini/testing';
 import { compileCache } from '../compile-cache.ts';
@@ -14,6 +14,7 @@ import { runNames } from '../run-names.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { writeChannel } from './make-channel.ts';
 import { here, torchPackages } from './torch-packages.ts';
+import { needOnPath } from '../on-path.ts';
 import { cliMain } from '../programs.ts';
 
 const compiled = { NODE_COMPILE_CACHE: compileCache };
@@ -152,11 +153,8 @@ async function buildFromFolder(folder: string, bin: string): Promise<void> {
 }
 
 test('a real pixi installs the selected platform into an image that a real Apptainer builds', async (t) => {
-  const pixi = await findProgram(['pixi'], process.env);
-  if (pixi === undefined) {
-    t.skip('no pixi on the PATH of this machine');
-    return;
-  }
+  const [pixi] = (await needOnPath(t, 'pixi')) ?? [];
+  if (pixi === undefined) return;
   const pool = await testPool(t);
   if (pool === undefined) return;
   const folder = await temporaryFolder(t, { 'bin/.keep': '' });

@@ -4,8 +4,8 @@ import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
-import { findProgram } from '@updraft/base';
 import { runNames } from '../run-names.ts';
+import { needOnPath } from '../on-path.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { writeChannel } from './make-channel.ts';
 import { here, torchPackages } from './torch-packages.ts';
@@ -91,10 +91,7 @@ test("if Pixi reaches no channel, the run uses the machine's own software and sa
 });
 
 test('a real Pixi does the same, with a local channel', async (t) => {
-  if ((await findProgram(['pixi'], process.env)) === undefined) {
-    t.skip('no pixi on the PATH of this machine');
-    return;
-  }
+  if ((await needOnPath(t, 'pixi')) === undefined) return;
   const cwd = await temporaryFolder(t, { 'updraft.toml': jobFile('python > said.txt', 'default') });
   const channel = await writeChannel(cwd, torchPackages());
   const manifest = `[workspace]\nname = "mnist"\nchannels = ["${channel}"]\nplatforms = ["${here}"]\n[dependencies]\npytorch = "*"\n`;

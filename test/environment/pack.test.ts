@@ -9,7 +9,6 @@ import { test, type TestContext } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { zstdCompressSync } from 'node:zlib';
-import { findProgram } from '@updraft/base';
 import * as env from '../../src/cli/commands/env.ts';
 import { archiveInstalled } from '../../src/environment/installed-pack.ts';
 import { condaPlatform } from '../../src/environment/pack-splitter.ts';
@@ -17,6 +16,7 @@ import type { OrderedData } from '../../src/job/job.ts';
 import { tarEntry } from '../archives/make-tar.ts';
 import { AgentHarness } from '../agent/agent-harness.ts';
 import { runCommand } from '../cli/run-command.ts';
+import { needOnPath } from '../on-path.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { makeChannel } from './make-channel.ts';
 import { makeExecutable, makePack, tinyPackage, unpackProgram } from './make-pack.ts';
@@ -83,13 +83,8 @@ for (const old of [false, true])
 
 for (const form of ['sh', 'tar', 'tar.zst'])
   test(`a real pixi-pack archive, as .${form}, is unpacked by its own program and activated`, async (t) => {
-    const [packer, unpacker] = await Promise.all(
-      ['pixi-pack', 'pixi-unpack'].map((name) => findProgram([name], process.env)),
-    );
-    if (packer === undefined || unpacker === undefined) {
-      t.skip('no pixi-pack and pixi-unpack on the PATH of this machine');
-      return;
-    }
+    const [packer, unpacker] = (await needOnPath(t, 'pixi-pack', 'pixi-unpack')) ?? [];
+    if (packer === undefined || unpacker === undefined) return;
     const folder = await temporaryFolder(t);
     await makeChannel(folder, [tinyPackage()]);
     const words = ['pack', '-p', condaPlatform(os.arch()), '--json'];

@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { findProgram } from '@updraft/base';
 import * as env from '../../src/cli/commands/env.ts';
 import { runCommand } from '../cli/run-command.ts';
+import { needOnPath } from '../on-path.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { writeChannel } from './make-channel.ts';
 import { here, torchPackages } from './torch-packages.ts';
@@ -40,11 +41,8 @@ async function pixiHarness(
   text: string,
   platforms = `["${here}"]`,
 ): Promise<PixiHarness | undefined> {
-  const pixi = await findProgram(['pixi'], process.env);
-  if (pixi === undefined) {
-    t.skip('no pixi on the PATH of this machine');
-    return undefined;
-  }
+  const [pixi] = (await needOnPath(t, 'pixi')) ?? [];
+  if (pixi === undefined) return undefined;
   const folder = await temporaryFolder(t);
   const channel = await writeChannel(folder, torchPackages());
   const manifest = path.join(folder, 'pixi.toml');

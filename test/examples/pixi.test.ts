@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
+import { promisify } from 'node:util';
 import { findProgram } from '@updraft/base';
+import { needOnPath } from '../on-path.ts';
 import { ExampleHarness } from './example-harness.ts';
 
 test('MNIST with Pixi: the commands in the README give a valid result on this machine', async (t) => {
@@ -39,6 +42,13 @@ test('MNIST with Pixi: a file that is missing, truncated or something else is na
   assert.match(await train(), /is not an MNIST file: it begins with 00 00 08 01/);
   await rm(images);
   assert.match(await train(), /train-images-idx3-ubyte\.gz is not in published/);
+});
+
+test('MNIST with Pixi: actionlint finds nothing in the workflow that builds the image', async (t) => {
+  const [actionlint] = (await needOnPath(t, 'actionlint')) ?? [];
+  if (actionlint === undefined) return;
+  const workflow = path.resolve(import.meta.dirname, '../../examples/mnist-pixi/image.yml');
+  await promisify(execFile)(actionlint, [workflow]);
 });
 
 for (const name of ['mnist-pixi', 'hello-pytorch-pixi-pack'])
