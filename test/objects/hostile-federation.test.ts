@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { chmod, readFile, stat, symlink, writeFile } from 'node:fs/promises';
-import { writeFileSync } from 'node:fs';
+import { renameSync, writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
@@ -185,7 +185,9 @@ test('a token that was revoked is read again from its file, whatever is asked', 
   for (const words of uses('')) {
     const reply: Reply = (response, token) => {
       if (token === renewed) return void response.writeHead(isDone[response.req.method ?? ''] ?? 200).end();
-      writeFileSync(path.join(folder, 'token'), renewed);
+      // Whole at once, as who renews tokens does it: another request may be reading the file.
+      writeFileSync(path.join(folder, 'next'), renewed);
+      renameSync(path.join(folder, 'next'), path.join(folder, 'token'));
       return void response.writeHead(401, { 'WWW-Authenticate': 'Bearer error="invalid_token"' }).end();
     };
     // A busy machine must not run out of time for a question: it has ten times as long.

@@ -186,6 +186,15 @@ test('an answer whose last byte is here is not waited for', async (t) => {
   assert.ok(got.seconds < 6, `${got.seconds} s`);
 });
 
+test('a cache that appends bytes is not believed alone if nobody has a digest and no origin answers', async (t) => {
+  const longer = { bytes: Buffer.concat([bytes, Buffer.alloc(100)]), headers: hot };
+  const two = await get(t, [longer, right]);
+  assert.ok(two.bytes === undefined, 'one server decided');
+  assert.match(two.failed?.message ?? '', /different sizes of it/);
+  const three = await get(t, [longer, right, right]);
+  assert.ok(three.bytes?.equals(bytes), three.failed?.message);
+});
+
 test('servers that ignore ranges send the object once', async (t) => {
   const big = objectBytes(64 * mebibyte);
   const whole: ServerOptions = {

@@ -405,11 +405,11 @@ export class Transfer implements SegmentContext {
   }
 }
 
-const timeoutMs = 3_000;
+const timeoutMs = 1_000;
 
 /**
  * The size of an object whose bytes have arrived without a digest to verify them. If caches sent them, the origin
- * decides; if it says nothing and servers disagree, the majority decides.
+ * decides; if it says nothing, the majority of the servers that answer does.
  */
 async function agreedSize(
   here: number,
@@ -420,10 +420,9 @@ async function agreedSize(
   if (!sources.some(({ server, bytes }) => server.kind === 'cache' && bytes > 0)) return here;
   const known = await origin.answer();
   if (known?.size !== undefined && known.kind !== 'cache') return known.size;
-  if (!sources.some(({ disagrees }) => disagrees)) return here;
   const sizes = new Map<number, string[]>();
   const ask = async (source: Source): Promise<void> => {
-    const said = source.disagrees ? undefined : source.said?.size;
+    const said = source.bytes > 0 && !source.disagrees ? source.said?.size : undefined;
     const size = said ?? (await askObject(source, pool, timeoutMs, signal, false))?.size;
     if (size !== undefined) sizes.set(size, [...(sizes.get(size) ?? []), source.server.host]);
   };
