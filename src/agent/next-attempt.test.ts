@@ -13,7 +13,7 @@ const usual: Policy = {
   disk: { asked: 1e9, most: 1e9 },
   backoff: { initialBackoff: 300, maxBackoff: 3600, immediateRetries: 2, forgetAfter: 0 },
 };
-const [noGpu, missing, evicted, timeLimit, killed] = [115, 96, 113, 114, 137];
+const [noGpu, missing, evicted, timeLimit, killed, endedByTerm] = [115, 96, 113, 114, 137, 143];
 const t = '2026-01-01T00:00:00.000Z';
 
 interface Ended {
@@ -111,7 +111,9 @@ test('an eviction is retried at once, any number of times, until give_up_after',
   const { end, folder } = await jobOn(context, { giveUpSeconds: 3600 });
   for (let time = 0; time < 12; time++)
     assert.equal(
-      shellAssignments(await end(time % 2 === 0 ? { status: evicted } : { status: 3, isAsked: true })),
+      shellAssignments(
+        await end([{ status: evicted }, { status: 3, isAsked: true }, { status: endedByTerm }][time % 3]!),
+      ),
       'outcome=evicted again=1 delay=0 avoid= more= moved=',
     );
   const longAgo = Date.now() / 1000 - 7200;

@@ -34,7 +34,9 @@ export interface NextAttempt {
 }
 
 /** An agent killed while its job goes on was killed by the kernel, for lack of memory. */
-const killedExitCode = 128 + 9;
+const killedExitCode = 137;
+/** TERM ended it while it started. */
+const endedExitCode = 143;
 const megabyte = 2 ** 20;
 
 /** Decides, by the policy of every pool, on the next attempt of a job whose attempt did not succeed. */
@@ -45,20 +47,16 @@ export async function nextAttempt(ended: AttemptOnNode, env: Env, now: number): 
   const kind = status === killedExitCode ? 'memory-exceeded' : kindOfExit(status);
   const movedOn = kind === 'time-limit' && (await hasMovedOn(ended.folder));
   // An eviction says nothing against the job, and Slurm itself makes it wait.
-  if (!movedOn && (isAsked || kind === 'evicted')) {
-    const isLate = now > queuedAt + (policy.giveUpSeconds ?? Infinity) * 1000;
-    return { outcome: 'evicted', again: !isLate, delay: 0, avoid: false, moved: false };
+  if (!movedOn && (isAsked || kind === 'evicted' || status === endedExitCode)) {
+    const again = now <= queuedAt + (policy.giveUpSeconds ?? Infinity) * 1000;
+    return { outcome: 'evicted', again, delay: 0, avoid: false, moved: false };
   }
   const failed = await earlierFailures(ended.journal);
   const more = kind === 'memory-exceeded' ? moreMemory(policy, env) : undefined;
-  const last: EndedAttempt = {
-    outcome: 'failed',
-    fault: kind && { kind, message: kind },
-    endedAt: now,
-    movedOn,
-  };
-  const decision = decide({ queuedAt, attempts: [...failed, last] }, policy, now);
-  const answer = kind && remedyForKind(kind, failed.length + 1);
+  const fault = kind && { kind, message: kind };
+  failed.push({ outcome: 'failed', fault, endedAt: now, movedOn });
+  const decision = decide({ queuedAt, attempts: failed }, policy, now);
+  const answer = kind && remedyForKind(kind, failed.length);
   return {
     outcome: 'failed',
     again: decision.do !== 'end' && (kind !== 'memory-exceeded' || more !== undefined),
