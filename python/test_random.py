@@ -6,6 +6,7 @@ tables. Seeds are fixed, so it holds always or never.
 
 from __future__ import annotations
 
+import collections
 import itertools
 import os
 import pathlib
@@ -220,6 +221,22 @@ class EachGenerator(AttemptTest):
     def test_generators_behind_many_samples_are_found(self) -> None:
         found = updraft.generators.generators_in(updraft.generators.find_holders({"dataset": Deep()}, shared=False))
         self.assertEqual([*found], ["dataset.transforms.all.0.rng", "dataset.transforms.all.1.draw.0"])
+
+    def test_generators_in_sets_and_keys_are_found(self) -> None:
+        class Kept:
+            __slots__ = ("set", "frozen", "keys", "values", "queue")
+
+        # Of one class each, so that a set's order is known.
+        one, other = Jitter(), Slotted()
+        kept = Kept()
+        kept.set, kept.frozen = {other, one}, frozenset([random.Random(1)])
+        kept.keys, kept.values = {Jitter(): 0.5}, {"a": random.Random(1)}.values()
+        kept.queue = collections.deque([Jitter()])
+        holders = updraft.generators.find_holders({"dataset": kept}, shared=False)
+        found = updraft.generators.generators_in(holders)
+        self.assertEqual(len(found), 7)
+        self.assertIs(found["dataset.set.0.rng"], one.rng)
+        self.assertIs(found["dataset.set.1.rng"], other.rng)
 
     def test_two_views_of_an_image_differ(self) -> None:
         for workers in (0, 2):

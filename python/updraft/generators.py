@@ -1,6 +1,7 @@
 """Finds the generators of random numbers that samples may draw from."""
 
 import collections
+import collections.abc
 import contextlib
 import copyreg
 import functools
@@ -90,8 +91,13 @@ def find_holders(roots: dict[str, Any], elsewhere: Iterable[Any] = (), shared: b
 
 def _parts_of(one: Any) -> tuple[list[Any], list[Any]]:
     """The dicts and lists that make up an object, and what it shares with others: its classes and their modules."""
-    if isinstance(one, (dict, list, tuple, collections.deque)):
+    if isinstance(one, dict):
+        return [one, one.keys()], []
+    if isinstance(one, (list, tuple, collections.deque)):
         return [one], []
+    if isinstance(one, (set, frozenset, collections.abc.MappingView)):
+        # A set has another order in each process.
+        return [sorted(itertools.islice(one, MAX_ITEMS), key=lambda each: str(type(each)))], []
     if isinstance(one, types.MethodType):
         return [[one.__self__, one.__func__]], []
     if isinstance(one, types.BuiltinMethodType):
