@@ -119,6 +119,34 @@ class Planted(AttemptTest):
         # Python's own name of os.system.
         self.refused(self.train, "posix.system", "trust_checkpoint=True")
 
+    def test_nothing_is_written_through_a_link(self) -> None:
+        os.mkdir("folder")
+        for target, kept in (("mine", "precious"), ("folder", None)):
+            if kept is not None:
+                with open(target, "w") as file:
+                    file.write(kept)
+            os.symlink(os.path.abspath(target), "saved/.checkpoint.part")
+            store = updraft.store.Store("saved", 2, False)
+            self.assertTrue(store.save_now(lambda: {"a": 1}))
+            self.assertTrue(updraft.reading.read_checkpoint(store.newest() or "", False) == {"a": 1})
+        self.assertEqual(os.listdir("folder"), [])
+        with open("mine") as file:
+            self.assertEqual(file.read(), "precious")
+
+    @unittest.skipIf(torch is None, "no PyTorch")
+    def test_no_tensor_is_moved_beyond_its_memory(self) -> None:
+        for made in (torch.ones(16), torch.nn.Parameter(torch.ones(16))):
+            torch.save(made, "saved/part")
+            with zipfile.ZipFile("saved/part") as archive:
+                content = {name: archive.read(name) for name in archive.namelist()}
+            with zipfile.ZipFile("saved/part", "w") as archive:
+                for name, text in content.items():
+                    # A state of it: itself, 12, (16,), (1,).
+                    state = b"(h" + text[-2:-1] + b"K\x0c(K\x10t(K\x01ttb."
+                    archive.writestr(name, text[:-1] + state if name.endswith("/data.pkl") else text)
+            with self.assertRaisesRegex(updraft.errors.Refused, "torch.Tensor.__setstate__"):
+                updraft.reading.read_checkpoint("saved/part", False)
+
     @unittest.skipIf(torch is None, "no PyTorch")
     def test_archives_that_another_reader_may_understand_otherwise_are_refused(self) -> None:
         plain = pickle.dumps({}, 2)

@@ -196,8 +196,10 @@ class Store:
     def _write_file(self, state: dict[str, Any]) -> str:
         os.makedirs(self.folder, exist_ok=True)
         part, whole = self.part, None
+        # A link there would lead elsewhere.
+        self.clear_part()
         try:
-            with open(part, "wb", buffering=0) as file:
+            with open(part, "xb", buffering=0) as file:
                 whole = _WholeFile(file)
                 with _without_zip_checksums():
                     write_checkpoint(state, whole)
@@ -212,8 +214,7 @@ class Store:
             os.replace(part, os.path.join(self.folder, name))
             return name
         except BaseException as error:
-            with contextlib.suppress(OSError):
-                os.remove(part)
+            self.clear_part()
             if whole is not None and getattr(error, "errno", None) == errno.ENOSPC:
                 free = shutil.disk_usage(self.folder).free
                 figures = f"it takes {whole.size / 1e6:.1f} MB, and {free / 1e6:.1f} MB are free"
@@ -233,7 +234,7 @@ def _is_whole(path: str, crc: int) -> bool:
 
 def _remove(path: str) -> None:
     with contextlib.suppress(OSError):
-        (shutil.rmtree if os.path.isdir(path) else os.remove)(path)
+        (shutil.rmtree if os.path.isdir(path) and not os.path.islink(path) else os.remove)(path)
 
 
 def first_whole(paths: list[str], damage: Callable[[str], Optional[str]]) -> Optional[str]:
