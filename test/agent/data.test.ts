@@ -108,6 +108,19 @@ test('a local file is data too, and several sources share a folder', async (t) =
   assert.equal(harness.result('model.pt'), 'alphaa,1\n');
 });
 
+test('sources may have the names of our own files beside them', async (t) => {
+  const harness = await AgentHarness.open(t);
+  const data = await Promise.all(
+    ['probe', 'speed', 'software'].map(async (name) => {
+      await writeFile(harness.at(`${name}.bin`), name.repeat(1e6));
+      return { name, url: pathToFileURL(harness.at(`${name}.bin`)).href };
+    }),
+  );
+  const { exit, stderr } = await harness.run({ data, train: { command: 'head -c 5 data/*.bin > model.pt' } });
+  assert.equal(stderr, '');
+  assert.equal(exit, 0);
+});
+
 test('an archive by xz is refused before anything is unpacked, with the line that repacks it', async (t) => {
   const harness = await AgentHarness.open(t);
   await writeFile(harness.at('set.tar.xz'), Buffer.from('fd377a585a000004e6d6b446', 'hex'));

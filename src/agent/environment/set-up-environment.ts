@@ -86,7 +86,7 @@ async function installWorkspace(
 async function unpackInto(target: string, pack: OrderedData, name: string, attempt: Attempt): Promise<void> {
   const { context, scratch, record } = attempt;
   const started = context.clock.monotonic();
-  const folder = path.join(scratch.stage, 'software');
+  const folder = path.join(scratch.stage, '.software');
   await mkdir(folder, { recursive: true });
   await mkdir(target);
   const { bytes } = pack.expect;

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { mkdir, mkdtemp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { ManualClock } from '../../../test/agent/manual-clock.ts';
 import type { WorkOrder } from '../../job/job.ts';
 import { Chirp, ChirpAnswers } from './chirp.ts';
@@ -94,6 +96,20 @@ test('if the notes cannot be written or reached, nothing is stored and nothing f
     assert.equal(await notes.put('norms/a', 'x'), false);
     assert.deepEqual(await notes.list('norms'), []);
     assert.equal(await notes.read('norms/a'), undefined);
+  }
+});
+
+test('a pipe, a folder or a large file in place of a note is no note, and nobody waits for it', async (t) => {
+  const { notes, folder } = await folderNotes(t);
+  const at = (name: string): string => path.join(folder, 'norms', name);
+  await mkdir(at('folder'), { recursive: true });
+  await writeFile(at('large'), 'x'.repeat(5000));
+  execFileSync('mkfifo', [at('pipe')]);
+  const other = await open(at('pipe'), 'r+');
+  t.after(() => other.close());
+  for (const name of await notes.list('norms')) {
+    const late = setTimeout(5000, 'it waits', { ref: false });
+    assert.equal(await Promise.race([notes.read(`norms/${name}`), late]), undefined, name);
   }
 });
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { succeeds } from '@updraft/base';
+import { fileSize, succeeds } from '@updraft/base';
 import { ensureFolder, replaceFile } from '@updraft/base/disk';
 import type { WorkOrder } from '../../job/job.ts';
 import { runFiles } from '@updraft/account/run-folder';
@@ -30,16 +30,9 @@ export interface SharedNotes {
 }
 
 /** The run's notes: over the sandbox's connection to the access point, or in the folder that the order names. */
-export function openSharedNotes({ notesFolder }: WorkOrder, chirp: Chirp | undefined): SharedNotes {
-  if (chirp !== undefined) return chirpNotes(chirp);
-  return notesFolder === undefined ? noNotes : folderNotes(notesFolder);
-}
-
-const noNotes: SharedNotes = {
-  put: () => Promise.resolve(false),
-  list: () => Promise.resolve([]),
-  read: () => Promise.resolve(undefined),
-};
+export const openSharedNotes = ({ notesFolder }: WorkOrder, chirp: Chirp | undefined): SharedNotes =>
+  // Nothing can be below a file.
+  chirp === undefined ? folderNotes(notesFolder ?? '/dev/null') : chirpNotes(chirp);
 
 /** Notes of a run whose folder is on this machine's disk. */
 export const folderNotes = (root: string): SharedNotes => ({
@@ -47,12 +40,8 @@ export const folderNotes = (root: string): SharedNotes => ({
     const place = splitNoteName(record);
     if (place === undefined || !isNoteText(text)) return false;
     const folder = path.join(root, place.folder);
-    const writing = async (): Promise<void> => {
-      await ensureFolder(root);
-      await ensureFolder(folder);
-      await replaceFile(path.join(folder, place.name), text);
-    };
-    return await succeeds(writing());
+    const made = ensureFolder(root).then(() => ensureFolder(folder));
+    return await succeeds(made.then(() => replaceFile(path.join(folder, place.name), text)));
   },
 
   async list(folder) {
@@ -62,8 +51,11 @@ export const folderNotes = (root: string): SharedNotes => ({
   },
 
   async read(record) {
-    if (splitNoteName(record) === undefined) return undefined;
-    return await readFile(path.join(root, record), 'utf8').catch(() => undefined);
+    const file = path.join(root, record);
+    // A job may have put something else there: to open a pipe, one waits for its other end.
+    if (splitNoteName(record) === undefined || ((await fileSize(file)) ?? Infinity) > maxNote)
+      return undefined;
+    return await readFile(file, 'utf8').catch(() => undefined);
   },
 });
 

@@ -259,7 +259,7 @@ const probeBytes = 256 << 10;
 const checkDisk: SelfTest = async ({ order, scratch }) => {
   // At once: soon data arrives, and takes of it.
   const { bavail, bsize } = statfsSync(scratch.root);
-  const broken = await writeAndRead(path.join(scratch.stage, 'probe'));
+  const broken = await writeAndRead(path.join(scratch.stage, '.probe'));
   if (broken !== undefined) return [broken];
   return [judgeRoom(bavail * bsize, await remainingBytes(order), order.scratchParent)];
 };
@@ -373,17 +373,15 @@ print("%s|%s|%d|%d|%d" % (version, built, count.value, driver.value // 1000, rat
 
 /** About a second of a core: how fast it copies memory and decodes images, and the disk writes. */
 const probe = `
-import io, json, os, sys, timeit
+import io, json, os, sys, tempfile, timeit
 def rate(size, run):
     n, took = timeit.Timer(run).autorange()
     return round(n * size / took)
 size = 1 << 24
-name = sys.argv[1] + "/speed"
-block, disk = bytes(size), os.open(name, 66)
-os.remove(name)
+block, disk = bytes(size), tempfile.TemporaryFile(dir=sys.argv[1])
 found = {
   "memoryBytesPerSecond": rate(size, lambda: bytearray(block)),
-  "diskBytesPerSecond": rate(size, lambda: os.fsync(os.pwrite(disk, block, 0) and disk))
+  "diskBytesPerSecond": rate(size, lambda: os.fsync(os.pwrite(disk.fileno(), block, 0) and disk))
 }
 try:
     from PIL import Image
