@@ -8,6 +8,9 @@ import { type JobState, stoppedEarly } from '@updraft/account/journal';
 import type { Plan } from '../job/plan.ts';
 import { isInRange, type Trial } from '../search/trials.ts';
 
+/** More than the most trials need. */
+const maxOut = 1e8;
+
 /**
  * This number of trials, as the user's own file draws them, which reads what the others have come to; undefined if a
  * search has none. They become part of the plan: no run depends on the file again.
@@ -28,7 +31,7 @@ export async function askSampler(
   // Its process group is ended as a whole.
   const child = spawn('timeout', ['-k', '5', `${seconds}`, 'python3', sampler], { cwd: folder, signal });
   let [out, said] = ['', ''];
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text));
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (out += out.length < maxOut ? text : ''));
   child.stderr.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(-4000)));
   const trials = jobs.map(outcomeOf(metric));
   const question = { count, seed, metric, direction, ranges, trials };
@@ -47,7 +50,7 @@ export async function askSampler(
     const names = Object.keys({ ...ranges, ...given });
     const wrong = names.find((name) => !isInRange(ranges[name] ?? [], given[name]));
     if (wrong === undefined) return given as Trial;
-    const value = given[wrong] === undefined ? 'missing' : JSON.stringify(given[wrong]);
+    const value = given[wrong] === undefined ? 'missing' : JSON.stringify(given[wrong]).slice(0, 99);
     const range = ranges[wrong];
     const expected = range === undefined ? 'no such parameter' : JSON.stringify(range);
     throw refuse(`, line ${at + 1} of its output: "${wrong}" is ${value}; expected ${expected}`);

@@ -120,6 +120,7 @@ test('what no trial can be is refused, with its line, before anything is written
     [say(fine, fine.replace('1', '1.5')), /line 2 of its output: "lr" is 1\.5; expected/],
     [say(fine, fine.replace('2', '2.5')), /"layers" is 2\.5; expected \{"int":\[2,8\]\}/],
     [say(fine.replace('"a"', '"c"'), fine), /line 1 of its output: "kind" is "c"; expected \["a","b"\]/],
+    [say(fine.replace('"a"', `"${'c'.repeat(1e6)}"`), fine), /"kind" is "c{98}; expected \["a","b"\]$/],
     [say(fine, fine.replace('{', '{"size": 1, ')), /"size" is 1; expected no such parameter/],
     [
       'import sys\n\nsys.exit(undefined)',

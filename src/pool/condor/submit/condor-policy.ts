@@ -81,7 +81,8 @@ const maxRanked = 30;
 export function rankExpression(places: readonly Place[]): string | undefined {
   const named = places
     .map(({ worth, ...place }) => ({ ...place, value: Math.round(100 * worth) }))
-    .filter(({ value }) => value !== 100)
+    // A machine's own name must not keep the next run from being submitted.
+    .filter(({ value, site, gpu }) => value !== 100 && !/[\\\p{Cc}]/u.test(site + gpu))
     .sort((a, b) => b.attempts - a.attempts)
     .slice(0, maxRanked);
   // A place's own figure counts before that of its GPU.

@@ -52,7 +52,11 @@ test('slots are ranked by site and GPU, then by GPU; a quote in a name ends noth
     rank ?? '',
     /^\(\(TARGET\.GLIDEIN_ResourceName =\?= "a \\"b\\"" \|\| .*\) \? 123 : \(.*"NVIDIA A40"\) \? 80 : 100$/,
   );
-  assert.equal(rankExpression([{ site: 'usual', gpu: '', attempts: 5, worth: 1.001 }]), undefined);
+  const odd = ['usual', 'a\nqueue 9', 'a\\'].map((site) => ({ site, gpu: '', attempts: 5, worth: 1 }));
+  assert.equal(
+    rankExpression(odd.map((one) => ({ ...one, worth: one.site === 'usual' ? 1.001 : 2 }))),
+    undefined,
+  );
 });
 
 test('a hold without a remedy in the policy is not released', () => {
