@@ -28,6 +28,17 @@ const interfaces = new Set([
   'modules',
 ]);
 
+/** Texts in Bun's program that show whose work it has ported: no version of it says so. */
+const ported = {
+  'react-compiler': 'React Compiler',
+  oxlint: 'oxc with oxlint',
+  'typescript-eslint': 'typescript-eslint',
+  'bun lint': 'ESLint',
+  'bun check': 'typescript-go',
+  'bun fmt': 'Prettier',
+  'eslint-plugin-n': 'eslint-plugin-n',
+};
+
 interface Package {
   version: string;
   license?: string;
@@ -81,6 +92,9 @@ async function checkBun(text: string): Promise<void> {
     ([name, version]) => !interfaces.has(name) && !text.includes(version),
   );
   if (!text.includes(`Part 1: Bun ${bunVersion}\n`)) missing.push(['bun', bunVersion]);
+  const program = readFileSync(bun);
+  for (const [sign, name] of Object.entries(ported))
+    if (program.includes(sign) && !text.includes(`\n${name}`)) missing.push([name, `(${sign})`]);
   if (missing.length > 0)
     throw new Fault(
       'internal',
