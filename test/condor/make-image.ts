@@ -10,7 +10,7 @@ export const uncompressed = ['--mksquashfs-args', '-noI -noD -noF -noX'];
 const usual = ['sh', 'gzip', 'mkdir', 'mv', 'chmod', 'cat', 'true'];
 const libraries = ['libc.so.6', 'libm.so.6', 'libpthread.so.0', 'libdl.so.2', 'librt.so.1', 'libgcc_s.so.1'];
 
-/** A minimal image with a shell, gzip, what the agent needs, and more programs on request, from this machine's files. */
+/** A minimal image with a shell, gzip, what the agent needs, and more programs, by name or path, from this machine's files. */
 export const makeImage = (image: string, lacks?: string, more: string[] = []): Promise<void> =>
   fillImage(
     image,
@@ -28,6 +28,7 @@ async function fillImage(image: string, programs: string[], more: string[]): Pro
 set -e
 for name in ${programs.join(' ')}; do
   file=/usr/bin/$name; [ -x "$file" ] || file=/bin/$name
+  case $name in /*) file=$name; name=\${name##*/};; esac
   cp -L "$file" "$1/bin/$name"
   ln "$1/bin/$name" "$1/usr/bin/$name"
   ldd "$file" | sed -n 's/.*=> \\([^ ]*\\) .*/\\1/p; s/^[[:space:]]*\\(\\/[^ ]*\\) .*/\\1/p' >> "$1/.libraries"

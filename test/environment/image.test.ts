@@ -162,8 +162,7 @@ test('a real pixi installs the selected platform into an image that a real Appta
   const platforms = `["${here}", { name = "with-gpu", platform = "${here}", cuda = "12.4" }]`;
   const manifest = `[workspace]\nname = "mnist"\nchannels = ["${channel}"]\nplatforms = ${platforms}\n[dependencies]\npytorch = "*"\n`;
   await writeFile(path.join(folder, 'pixi.toml'), manifest);
-  await makeImage(path.join(folder, 'base'), undefined, ['bash', 'cp', 'rm', 'ln', 'ls', 'env']);
-  await cp(pixi, path.join(folder, 'base/usr/bin/pixi'));
+  await makeImage(path.join(folder, 'base'), undefined, ['bash', 'cp', 'rm', 'ln', 'ls', 'env', pixi]);
   // Without certificates it does not start, although it fetches nothing.
   const certificates = 'etc/ssl/certs/ca-certificates.crt';
   await cp(`/${certificates}`, path.join(folder, 'base', certificates));
