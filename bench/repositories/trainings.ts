@@ -3,7 +3,7 @@ export interface Training {
   /** On GitHub. */
   repository: string;
   script: string;
-  /** What is added to the command that `init` wrote. */
+  /** Its arguments. */
   shorter?: string;
   /** Where it is started, as its README says; the repository if it says nothing. */
   folder?: string;
@@ -307,7 +307,7 @@ export const trainings: readonly Training[] = [
     'rosinality/glow-pytorch',
     'train.py',
     '--iter 2 --n_block 1 --n_flow 1 --img_size 16 --batch 2 --n_sample 2 pictures',
-    { data: ['classes', 'pictures'], more: ['pictures'] },
+    { data: ['classes', 'pictures'] },
   ),
   training('seungeunrho/minimalRL', 'ppo.py'),
   training(

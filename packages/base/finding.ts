@@ -23,6 +23,8 @@ export interface Found {
   about?: readonly [value: string, ...common: string[]];
 }
 
+export const asFound = <Place>(message: string, fix: string, place: Place) => ({ message, fix, place });
+
 /** An error, or a warning where that is not certain. */
 export const levelIf = (isCertain: boolean): Level => (isCertain ? 'error' : 'warning');
 

@@ -38,6 +38,7 @@ export {
   levelIf,
   levels,
   sortFindings,
+  asFound,
 } from './finding.ts';
 export { freeBytes } from './free-bytes.ts';
 export { afterExceeding, withHeadroom } from './headroom.ts';

@@ -3,10 +3,7 @@ import type { Value } from '../script/static-value.ts';
 import type { Project } from './read-project.ts';
 
 /** Something in the job file, and where it comes from. */
-export interface Guess {
-  what: string;
-  why: string;
-}
+export type Guess = [what: string, why: string];
 
 /** The value that the command gives to an argument. */
 export interface Chosen {
@@ -76,8 +73,8 @@ export async function chooseValues(project: Project): Promise<Map<string, Chosen
 }
 
 async function choose(project: Project, arg: ScriptArg): Promise<Chosen | undefined> {
-  const { flag, isRequired, isSwitch } = arg;
-  if (isSwitch) return undefined;
+  const { flag, isRequired, isSwitch, isTyped } = arg;
+  if (isSwitch || isTyped === true) return undefined;
   if (isOutput(project, arg)) return chooseOutput(project, arg);
   if (arg.isComputed === true) return undefined;
   if (isData(project, arg)) return await chooseDataValue(project, arg);
@@ -91,7 +88,7 @@ async function choose(project: Project, arg: ScriptArg): Promise<Chosen | undefi
   return {
     value,
     why: '',
-    open: { what: `${flag} ${value}`, why: help || `required by ${project.script}:${arg.line}` },
+    open: [`${flag} ${value}`, help || `required by ${project.script}:${arg.line}`],
   };
 }
 

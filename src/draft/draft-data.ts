@@ -51,9 +51,10 @@ async function fromArguments(
     const found = source === '' ? undefined : await project.look(source);
     if (found === 'file' && isBelow(source)) {
       choice.files.push(plain(source));
-      choice.guesses.push({ what: `files ${plain(source)}`, why: `the default of ${arg.flag}` });
+      choice.guesses.push([`files ${plain(source)}`, `the default of ${arg.flag}`]);
     }
-    if (!isData(project, arg) || found === 'file' || given === '' || !isBelow(given)) continue;
+    const isMeant = isData(project, arg) || (arg.isTyped === true && found === 'folder');
+    if (!isMeant || found === 'file' || given === '' || !isBelow(given)) continue;
     const [reader] = readersOf(project, arg);
     const why =
       reader === undefined ? `named by ${arg.flag}` : `read by ${reader.call} (line ${reader.line})`;
@@ -91,10 +92,10 @@ async function fromLiterals(project: Project, choice: DataChoice, isFetched: boo
           `${place} uses ${file}, outside the work folder: no job finds there what another left`,
         );
       else if (!/^\/(dev|proc|sys|etc)\//.test(file))
-        choice.open.push({
-          what: `${place} reads ${file}`,
-          why: 'no worker has it: make it an argument, or a folder below the script',
-        });
+        choice.open.push([
+          `${place} reads ${file}`,
+          'no worker has it: make it an argument, or a folder below the script',
+        ]);
     } else if (found === 'folder')
       add(choice, {
         name: nameOf(file),
@@ -105,7 +106,7 @@ async function fromLiterals(project: Project, choice: DataChoice, isFetched: boo
     else if (found === 'file') choice.files.push(plain(file));
     else if (call === 'torch.load' || path.posix.dirname(file) === '.') {
       if (!isFetched && !isWritten(file) && path.posix.extname(file) !== '')
-        choice.open.push({ what: `files ${plain(file)}`, why: `read by ${call} (${place}), but not here` });
+        choice.open.push([`files ${plain(file)}`, `read by ${call} (${place}), but not here`]);
     } else if (!isFetched && !isWritten(file)) {
       const into = plain(path.posix.extname(file) === '' ? file : path.posix.dirname(file));
       needed(choice, { name: nameOf(into), into, why: `read by ${call} (${place})` });
@@ -122,15 +123,15 @@ function addTable({ tables }: DataChoice, table: DraftData): boolean {
 }
 
 function add(choice: DataChoice, table: DraftData): void {
-  if (addTable(choice, table)) choice.guesses.push({ what: `data ${table.url ?? ''}`, why: table.why });
+  if (addTable(choice, table)) choice.guesses.push([`data ${table.url ?? ''}`, table.why]);
 }
 
 function needed(choice: DataChoice, table: DraftData): void {
   if (!addTable(choice, table)) return;
-  choice.open.push({
-    what: `[data.${table.name}] url`,
-    why: `where ${table.into} comes from, ${table.why}: a folder or archive here, or a URL`,
-  });
+  choice.open.push([
+    `[data.${table.name}] url`,
+    `where ${table.into} comes from, ${table.why}: a folder or archive here, or a URL`,
+  ]);
 }
 
 const plain = (file: string): string => path.posix.normalize(file).replace(/\/+$/, '');

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { defined, shellQuote } from '@updraft/base';
+import { defined, given, shellQuote } from '@updraft/base';
 import type { Matrix } from '../job/matrix.ts';
 import type { Scalar } from '../job/spec.ts';
 import type { ScriptArg } from '../script/script-args.ts';
@@ -52,22 +52,24 @@ export interface SubmittedParts {
 }
 
 /** Makes the best job file that the script and its folder allow. */
-export async function draftJob(project: Project, more: readonly string[]): Promise<JobDraft> {
+export async function draftJob(project: Project, more: readonly string[], args = ''): Promise<JobDraft> {
   const { facts, script, subcommand } = project;
   const values = await chooseValues(project);
   const data = await chooseData(project, values);
   const outputs = chooseOutputs(project, values);
   const guesses = [...data.guesses, ...outputs.guesses];
-  const given = facts.args.filter(
-    (arg) => values.has(arg.flag) || outputs.needs.has(arg) || (arg.isSwitch && arg.isRequired),
+  const passed = facts.args.filter(
+    (arg) =>
+      arg.isTyped !== true &&
+      (values.has(arg.flag) || outputs.needs.has(arg) || (arg.isSwitch && arg.isRequired)),
   );
-  const words = given
+  const words = passed
     .toSorted((a, b) => Number(a.flag.startsWith('-')) - Number(b.flag.startsWith('-')))
     .flatMap((arg) => wordsOf(arg, values.get(arg.flag)));
   const epochs = facts.args.find(({ dest }) => /^(num_|n_|max_)?(train_)?epochs?$/.test(dest));
-  const shown = epochs?.default === undefined || values.has(epochs.flag) ? [] : [epochs.flag, epochs.default];
+  const isShown = epochs?.default !== undefined && epochs.isTyped !== true && !values.has(epochs.flag);
   const files = filesOf(project, [...more, ...data.files]);
-  const python = thirdParty([{ file: script, facts }, ...project.modules]);
+  const python = foreign([{ file: script, facts }, ...project.modules]);
   return {
     name: nameOf(project),
     command: [
@@ -76,7 +78,8 @@ export async function draftJob(project: Project, more: readonly string[]): Promi
       shellQuote(script),
       ...(subcommand === undefined ? [] : [subcommand]),
       ...words,
-      ...shown,
+      ...(isShown ? [epochs.flag, epochs.default] : []),
+      ...(args === '' ? [] : [args]),
     ]
       .join(' ')
       .replaceAll(/[{}]/g, '$&$&'),
@@ -85,19 +88,21 @@ export async function draftJob(project: Project, more: readonly string[]): Promi
     ...checkpointOf(project, values),
     importsFromAbove: project.importsFromAbove,
     // A package of this name goes as a whole.
-    data: data.tables.filter(({ into }) => !files.some((file) => `${file}/`.startsWith(`${into}/`))),
+    data: data.tables.filter(
+      ({ into }) => !files.some((file) => isInside(file, into) || isInside(into, file)),
+    ),
     python,
     ...(facts.cuda !== undefined && { gpu: `${script}:${facts.cuda.line}` }),
     ...(facts.ranks !== undefined && { ranks: `${script}:${facts.ranks.line}` }),
     cpus: cpusOf(facts.args),
     memory: '4 GB',
     ...defined({ swept: sweepable(facts.args) }),
-    guesses: [...argumentGuesses(given, values), ...guesses, ...moduleGuesses(project)],
-    open: [...values.values()].flatMap(({ open }) => open ?? []).concat(data.open, outputs.open),
+    guesses: [...argumentGuesses(passed, values), ...guesses],
+    open: [...given(...[...values.values()].map(({ open }) => open)), ...data.open, ...outputs.open],
     hints: [
       ...data.hints,
       ...otherParser(project),
-      ...(await foundAbove(project, python)),
+      ...(await foundAbove(project)),
       ...checkpointHint(project),
     ],
   };
@@ -109,12 +114,10 @@ const wordsOf = (arg: ScriptArg, chosen: Chosen | undefined): string[] => {
   return arg.flag.startsWith('-') ? [arg.flag, word] : [word];
 };
 
-const argumentGuesses = (given: readonly ScriptArg[], values: ReadonlyMap<string, Chosen>): Guess[] =>
-  given.flatMap(({ flag }) => {
+const argumentGuesses = (passed: readonly ScriptArg[], values: ReadonlyMap<string, Chosen>): Guess[] =>
+  passed.flatMap(({ flag }) => {
     const chosen = values.get(flag);
-    return chosen === undefined || chosen.open !== undefined
-      ? []
-      : [{ what: `${flag} ${chosen.value}`, why: chosen.why }];
+    return chosen === undefined || chosen.open !== undefined ? [] : [[`${flag} ${chosen.value}`, chosen.why]];
   });
 
 /** A script that is called `train` says less than its folder. */
@@ -136,16 +139,12 @@ function filesOf({ script, modules }: Project, more: readonly string[]): string[
     return rest.length === 0 ? file : path.posix.join(beside, first);
   };
   const all = [...new Set([script, ...modules.map(({ file }) => topOf(file)), ...more])];
-  return all.filter((file) => !all.some((other) => other !== file && file.startsWith(`${other}/`)));
+  return all.filter((file) => !all.some((other) => other !== file && isInside(file, other)));
 }
 
+const isInside = (name: string, folder: string): boolean => `${name}/`.startsWith(`${folder}/`);
 const isAbove = ({ script }: Pick<Project, 'script'>, file: string): boolean =>
   path.posix.relative(path.posix.dirname(script), file).startsWith('..');
-
-const moduleGuesses = (project: Project): Guess[] =>
-  filesOf(project, [])
-    .slice(1)
-    .map((file) => ({ what: `files ${file}`, why: `imported by ${project.script}` }));
 
 const sweepable = (args: readonly ScriptArg[]): ScriptArg | undefined =>
   [/^(random_|manual_)?seed$/, /^(lr|learning_rate|base_lr)$/]
@@ -170,12 +169,14 @@ function checkpointOf(
 }
 
 /** Nothing outside the folder of the job file is sent. */
-async function foundAbove(project: Project, modules: readonly string[]): Promise<string[]> {
-  const isThere = await Promise.all(modules.map((name) => project.look(`../${name}/__init__.py`)));
-  const place = path.posix.join(path.basename(project.folder), project.script);
-  return modules
-    .filter((_, index) => isThere[index] === 'file')
-    .map((name) => `${name} is in the folder above, and is not sent from here: updraft init ${place}, there`);
+async function foundAbove({ folder, script, facts, modules, look }: Project): Promise<string[]> {
+  const place = path.posix.join(path.basename(folder), script);
+  const found: string[] = [];
+  for (const name of foreign([{ file: script, facts }, ...modules], true))
+    for (const file of [`${name}/__init__.py`, `${name}.py`])
+      if ((await look(`../${file}`)) !== undefined)
+        found.push(`${name} is in the folder above, and is not sent from here: updraft init ${place}, there`);
+  return found;
 }
 
 /** Parsers of arguments that few trainings use are not read. */
@@ -221,12 +222,13 @@ const standard = new Set(
   `.split(/\s+/),
 );
 
-/** The modules that the files import at their start and that neither Python nor the project has. */
-function thirdParty(files: readonly Module[]): string[] {
+/** The modules that the files import at their start, or perhaps, and that neither Python nor the project has. */
+function foreign(files: readonly Module[], isPerhaps = false): string[] {
   const own = files.map(({ file }) => file);
   const found = files.flatMap(({ file, facts, isOptional }) =>
     facts.imports
-      .filter((one) => isOptional !== true && one.when === 'always' && !isLocalModule(one, file, own))
+      .filter(({ when }) => (isOptional !== true && when === 'always') || (isPerhaps && when === 'perhaps'))
+      .filter((one) => !isLocalModule(one, file, own))
       .map(({ module }) => module.split('.')[0] ?? ''),
   );
   return [...new Set(found)].filter((name) => !standard.has(name)).sort();
@@ -263,17 +265,21 @@ interface Candidate extends ScriptSave {
 /** The outputs that a valid result surely has: whole names of what the script writes. */
 function chooseOutputs(project: Project, values: ReadonlyMap<string, Chosen>): OutputChoice {
   const all = candidatesOf(project, values).filter(({ under = '' }) => !keepsData.test(under));
-  const models = all.filter(({ call, pattern }) => savesModel.test(call) || modelFile.test(pattern));
+  const models = all.filter(
+    ({ call, pattern }) => modelFile.test(pattern) || (savesModel.test(call) && !/^(np|numpy)\./.test(call)),
+  );
   // What may never be written is an output only if it is the model itself, or all there is.
   const sure = all.some(isCertain) ? all.filter(isCertain) : all;
-  const ranked = models.length > 0 ? models : sure;
+  const ranked = models.some(({ output }) => output !== '') ? models : sure;
   const usable = ranked.filter(({ output }) => output !== '');
   const lasting = usable.filter(({ output }) => !passing.test(output));
   const some = lasting.length > 0 ? lasting : usable;
   // Arguments of two outputs may exclude each other: those of the one with the fewest count.
-  const sorted = some.filter(isCertain).toSorted((a, b) => (a.needs?.length ?? 0) - (b.needs?.length ?? 0));
-  const certain = sorted.filter(({ needs }) => needs?.every((arg) => sorted[0]?.needs?.includes(arg)));
-  const best = unique(certain.length > 0 ? certain : some).slice(0, 3);
+  const sorted = (some.some(isCertain) ? some.filter(isCertain) : some).toSorted(
+    (a, b) => a.needs.length - b.needs.length,
+  );
+  const fewest = sorted.filter(({ needs }) => needs.every((arg) => sorted[0]?.needs.includes(arg)));
+  const best = unique(fewest).slice(0, 3);
   // Of modules that write different files, perhaps only one is used.
   const writers = new Set(best.map(({ file }) => file));
   if (best.length === 0 || (writers.size > 1 && !writers.has(project.script)))
@@ -282,18 +288,18 @@ function chooseOutputs(project: Project, values: ReadonlyMap<string, Chosen>): O
       before: [],
       needs: new Set(),
       guesses: [],
-      open: [missing(project, ranked)],
+      open: [missing(project, [...models, ...sure])],
     };
   return {
     names: best.map(({ output }) => output),
     before: foldersFirst(project, best),
-    needs: new Set(best.flatMap(({ needs = [] }) => needs)),
-    guesses: best.map((save) => ({ what: `outputs ${save.output}`, why: reason(save) })),
+    needs: new Set(best.flatMap(({ needs }) => needs)),
+    guesses: best.map((save) => [`outputs ${save.output}`, reason(save)]),
     open: [],
   };
 }
 
-const isCertain = ({ needs }: Candidate): boolean => needs !== undefined;
+const isCertain = ({ isOpen }: Candidate): boolean => !isOpen;
 
 const reason = (save: Candidate): string =>
   `${save.call} (${save.file}:${save.line})${isCertain(save) ? '' : `, written only ${save.under ?? ''}`}`;
@@ -304,7 +310,7 @@ function missing({ script }: Project, [first]: readonly Candidate[]): Guess {
       ? `${script} saves nothing that init can see, and a job is its files: name what it writes, or end it with ` +
         'a line such as torch.save(model.state_dict(), "model.pt"), and name model.pt'
       : `${first.call} (${first.file}:${first.line}) writes ${first.pattern}: name a file that every training leaves`;
-  return { what: 'outputs', why };
+  return ['outputs', why];
 }
 
 /** Folders that exist here, perhaps, but not on a worker: the command makes them if the script does not. */
@@ -333,6 +339,8 @@ function candidatesOf(project: Project, values: ReadonlyMap<string, Chosen>): Ca
       isFolder: true,
       line: arg.line,
       file: script,
+      needs: [],
+      isOpen: false,
     }));
   return [...trainer, ...own, ...inModules].map((save) => {
     const named = (isFixed: boolean): string => {
@@ -359,6 +367,6 @@ function usable(pattern: string): string {
 const unique = (all: readonly Candidate[]): Candidate[] => {
   const once = [...new Map(all.map((one) => [one.output, one])).values()];
   return once.filter(
-    ({ output }) => !once.some((other) => other.output !== output && output.startsWith(`${other.output}/`)),
+    ({ output }) => !once.some((other) => other.output !== output && isInside(output, other.output)),
   );
 };

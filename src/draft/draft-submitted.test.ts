@@ -47,8 +47,8 @@ test('the folder of the checkpoints is carried over, and each of their files is 
 test('a submit file that sends its whole folder is asked what the job needs', () => {
   for (const name of ['.', './'])
     assert.deepEqual(
-      drafted('', `transfer_input_files = ${name}`).open.filter(({ what }) => what === 'files'),
-      [{ what: 'files', why: `\`${name}\` is the whole folder: name what the job needs of it` }],
+      drafted('', `transfer_input_files = ${name}`).open.filter(([what]) => what === 'files'),
+      [['files', `\`${name}\` is the whole folder: name what the job needs of it`]],
     );
 });
 

@@ -23,6 +23,7 @@ import { isSecretName, removed, textWithoutSecrets, wordsWithoutSecrets } from '
 import { isInside, plainPath } from '../job/inside.ts';
 import { poolLineProblem } from '../job/check-pool-submit.ts';
 import type { Scalar } from '../job/spec.ts';
+import type { Guess } from './choose-values.ts';
 import type { JobDraft, SubmittedParts } from './draft-job.ts';
 import {
   asTemplate,
@@ -55,21 +56,17 @@ export function draftSubmitted(file: string, read: SubmitFacts): JobDraft | unde
   const notes: Notes = { open: [], hints: [] };
   const group = groupOf(batch, others, notes);
   if (facts.submission.problems.some(({ kind }) => kind === 'chance'))
-    notes.open.push({
-      what: 'command',
-      why: 'the submit file chooses a value at random; one of them is here',
-    });
+    notes.open.push(['command', 'the submit file chooses a value at random; one of them is here']);
   for (const name of facts.submission.unset)
-    notes.open.push({ what: `$ENV(${name})`, why: 'it is not set here: UNDEFINED is in its place' });
+    notes.open.push([`$ENV(${name})`, 'it is not set here: UNDEFINED is in its place']);
   const { files, data } = draftInputs(group, notes);
   if (/^false$/i.test(valueOf(batch, 'transfer_executable') ?? '') && !path.posix.isAbsolute(program))
-    notes.open.push({
-      what: 'command',
-      why: `${program} is not sent (transfer_executable = false): it must be in the image, or among the files`,
-    });
+    notes.open.push([
+      'command',
+      `${program} is not sent (transfer_executable = false): it must be in the image, or among the files`,
+    ]);
   const run = runOf(group, envOf(group, notes), outputsOf(group, notes), notes);
-  if (run.outputs.length === 0)
-    notes.open.push({ what: 'outputs', why: 'the submit file names none that is known here' });
+  if (run.outputs.length === 0) notes.open.push(['outputs', 'the submit file names none that is known here']);
   const left = leftOver(batch, (name) => isCarried(batch, name));
   notes.hints.push(...left.lost);
   if ((batch.queue.template ?? batch.job).commands['initialdir'] !== undefined)
@@ -180,7 +177,7 @@ function listedRun(
     );
   });
   for (const text of outputs.filter((one) => !isCommon(one)))
-    notes.open.push({ what: 'outputs', why: `${asTemplate(text)} differs between jobs: use a fixed name` });
+    notes.open.push(['outputs', `${asTemplate(text)} differs between jobs: use a fixed name`]);
   return {
     command: 'sh -c {command}',
     parts: { matrix: { command: [...new Set(commands)] } },
@@ -201,12 +198,9 @@ function outputsOf(all: readonly Batch[], notes: Notes): JobText[] {
   );
   const outputs = (texts ?? []).filter((text) => isInside(asTemplate(text)));
   const known = outputs.filter((text) => !markedNames([text]).includes('cluster'));
-  if (texts === undefined) notes.open.push({ what: 'outputs', why: 'those of the jobs differ' });
+  if (texts === undefined) notes.open.push(['outputs', 'those of the jobs differ']);
   for (const text of outputs.filter((one) => !known.includes(one)))
-    notes.open.push({
-      what: 'outputs',
-      why: `${asTemplate(text)} has the number of the cluster in its name`,
-    });
+    notes.open.push(['outputs', `${asTemplate(text)} has the number of the cluster in its name`]);
   return known;
 }
 
@@ -231,7 +225,7 @@ function envOf(all: readonly Batch[], notes: Notes): Record<string, JobText> {
   const texts = textsOfJobs(asOneQueue(all), ({ commands }) =>
     splitWords(splitEnvironment, commands['environment'] ?? '', 'environment', notes),
   );
-  if (texts === undefined) notes.open.push({ what: 'env', why: 'the environments of the jobs differ' });
+  if (texts === undefined) notes.open.push(['env', 'the environments of the jobs differ']);
   const env: Record<string, JobText> = {};
   for (const text of texts ?? []) {
     const [first, ...rest] = text;
@@ -241,7 +235,7 @@ function envOf(all: readonly Batch[], notes: Notes): Record<string, JobText> {
     if (isSecretName(name) || textWithoutSecrets(assigned) !== assigned)
       notes.hints.push(`environment: ${name} looks like a secret, which belongs in [train.secrets]`);
     else if (markedNames([text]).includes('cluster'))
-      notes.open.push({ what: `env.${name}`, why: 'it has the number of the cluster in its value' });
+      notes.open.push([`env.${name}`, 'it has the number of the cluster in its value']);
     else if (/^(?!UPDRAFT_)[A-Za-z_]\w*$/.test(name))
       env[name] = value === '' ? rest : [{ literal: value }, ...rest];
     else
@@ -287,8 +281,7 @@ function projectOf(batch: Batch): string | undefined {
 function gpuParts(batch: Batch, notes: Notes): Pick<SubmittedParts, 'gpus' | 'gpu'> {
   const gpus = wholeOf(batch, 'request_gpus', notes);
   if (gpus === undefined || gpus === 0) return {};
-  if (gpus > maxGpus)
-    notes.open.push({ what: 'gpus', why: `no machine has the ${gpus} that the submit file requests` });
+  if (gpus > maxGpus) notes.open.push(['gpus', `no machine has the ${gpus} that the submit file requests`]);
   const oldValue = (name: string): string | undefined =>
     new RegExp(`\\b${name}\\s*>=?\\s*([\\d.]+)`, 'i').exec(valueOf(batch, 'requirements') ?? '')?.[1];
   const memory = parseQuantity(
@@ -317,14 +310,14 @@ function wholeOf(batch: Batch, command: string, notes: Notes): number | undefine
   return undefined;
 }
 
-const expressionNote = (command: string, value: string): Notes['open'][number] => ({
-  what: command.replace('request_', ''),
-  why: `\`${command} = ${value}\` is an expression`,
-});
+const expressionNote = (command: string, value: string): Guess => [
+  command.replace('request_', ''),
+  `\`${command} = ${value}\` is an expression`,
+];
 
 function memoryOf(batch: Batch, notes: Notes): string {
   if (valueOf(batch, 'request_memory') === undefined)
-    notes.open.push({ what: 'memory', why: 'the submit file requests none; 2 GB is a guess' });
+    notes.open.push(['memory', 'the submit file requests none; 2 GB is a guess']);
   return amountOf(batch, 'request_memory', 'm', notes) ?? '2 GB';
 }
 
@@ -332,7 +325,7 @@ function amountOf(batch: Batch, command: string, unit: 'k' | 'm', notes: Notes):
   const value = valueOf(batch, command);
   const amount = parseQuantity(value ?? '', unit);
   if (value !== undefined && amount === undefined) notes.open.push(expressionNote(command, value));
-  return amount === undefined ? undefined : binaryAmount(amount.bytes);
+  return amount && binaryAmount(amount.bytes);
 }
 
 /** HTCondor's GB are the job file's GiB. */
@@ -441,7 +434,7 @@ function groupOf(first: Batch, others: readonly Batch[], notes: Notes): Batch[] 
   const all = [first, ...same];
   for (const { queue } of all) {
     if (queue.total === undefined)
-      notes.open.push({ what: 'run.matrix', why: `the items of \`${queue.text}\` are unknown here` });
+      notes.open.push(['run.matrix', `the items of \`${queue.text}\` are unknown here`]);
     // Jobs without items are counted, not listed.
     else if (queue.total > queue.jobs.length && Object.keys(queue.jobs[0]?.item ?? {}).length > 0)
       notes.hints.push(`matrix: only the first ${queue.jobs.length} of ${queue.total} jobs are listed`);
@@ -471,7 +464,7 @@ function draftToFillIn({ open, hints, ...draft }: JobDraft): JobDraft {
     JSON.stringify(value).replaceAll(String(anyCluster), () => '$$(Cluster)');
   const text = marked(draft);
   for (const name of new Set(Array.from(text.matchAll(unknown), ([, found = '']) => found)))
-    open.push({ what: `FILL-IN-${name}`, why: `the submit file has no value for $(${name})` });
+    open.push([`FILL-IN-${name}`, `the submit file has no value for $(${name})`]);
   if (text.includes('$UPDRAFT_RUN')) hints.push("$(Cluster): the run's name, $UPDRAFT_RUN, is in its place");
   const notes = JSON.parse(marked({ open, hints }).replaceAll(unknown, '$$($1)')) as Notes;
   return { ...(JSON.parse(text.replaceAll(unknown, 'FILL-IN-$1')) as JobDraft), ...notes };
@@ -490,5 +483,5 @@ function draftWithoutSecrets(draft: JobDraft): JobDraft {
     'a secret was here: keep it in a file, name that in [train.secrets], and let the training read the ' +
     'variable (`updraft docs secrets`)';
   const isLeftOut = JSON.stringify({ ...clean, hints: [], open: [] }).includes('[removed]');
-  return draftToFillIn(isLeftOut ? { ...clean, open: [...clean.open, { what: '[removed]', why }] } : clean);
+  return draftToFillIn(isLeftOut ? { ...clean, open: [...clean.open, ['[removed]', why]] } : clean);
 }

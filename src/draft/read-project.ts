@@ -38,8 +38,12 @@ const skipped =
 const maxFiles = 3000;
 const deepest = 6;
 
-export async function readProject(folder: string, script: string, home: string): Promise<Project> {
-  const { subcommand, facts } = ofSubcommand(await readPython(folder, script));
+export async function readProject(
+  folder: string,
+  script: string,
+  { home, words }: { home: string; words: readonly string[] },
+): Promise<Project> {
+  const { subcommand, facts } = ofSubcommand(await readPython(folder, script, { words }));
   const beside = path.posix.dirname(script);
   const above = beside === '.' ? [] : await listPython(folder);
   const python = { below: await listPython(path.join(folder, beside)), above, beside };
@@ -52,7 +56,8 @@ export async function readProject(folder: string, script: string, home: string):
       for (const [file, isAbove] of imported(found, next.file, python)) {
         importsFromAbove ||= isAbove;
         if (modules.has(file) || file === path.posix.basename(script)) continue;
-        const read = await readPython(folder, path.posix.join(beside, file), next.facts.passed);
+        const importer = next.facts.passed;
+        const read = await readPython(folder, path.posix.join(beside, file), { importer });
         const module = { file, facts: read, isOptional: next.isOptional === true || found.when !== 'always' };
         modules.set(file, module);
         waiting.push(module);
@@ -102,8 +107,11 @@ function imported(
   ];
 }
 
-const readPython = async (folder: string, file: string, passed?: Passed): Promise<ScriptFacts> =>
-  readScript(await readFile(path.join(folder, file), 'utf8'), passed);
+const readPython = async (
+  folder: string,
+  file: string,
+  started?: { importer?: Passed; words?: readonly string[] },
+): Promise<ScriptFacts> => readScript(await readFile(path.join(folder, file), 'utf8'), { file, ...started });
 
 const order = ['always', 'perhaps', 'guarded'];
 

@@ -10,8 +10,6 @@ export interface RenderFacts {
   isRemote: boolean;
   /** The first line, for editors. */
   schema: string;
-  /** The command that makes the software for a pool. */
-  environment?: string;
 }
 
 const quote = (text: string): string => JSON.stringify(text);
@@ -33,7 +31,7 @@ export function renderJob(draft: JobDraft, facts: RenderFacts): string {
   const tables = [
     trainLines(draft, facts),
     ...dataLines(draft),
-    environmentLines(draft, facts),
+    environmentLines(draft),
     resourceLines(draft, facts),
   ];
   const run = [
@@ -79,7 +77,7 @@ function trainLines(
   { command, files, outputs, checkpoint, importsFromAbove = false, open, ranks, submitted }: JobDraft,
   { isRemote }: RenderFacts,
 ): string[] {
-  const isGuessed = open.some(({ what }) => what === 'outputs');
+  const isGuessed = open.some(([what]) => what === 'outputs');
   return [
     '[train]',
     `command = ${quote(command)}`,
@@ -124,17 +122,11 @@ const dataLines = ({ data }: JobDraft): string[][] =>
         ],
   );
 
-function environmentLines({ python, submitted }: JobDraft, { environment }: RenderFacts): string[] {
+function environmentLines({ python, submitted }: JobDraft): string[] {
   return [
     '[environment]',
     ...(submitted?.image === undefined ? [] : [`image = ${quote(submitted.image)}`]),
     line(`python = ${list(python)}`, 'modules that must exist before any data moves'),
-    ...(environment === undefined
-      ? []
-      : [
-          `# Workers of a pool may lack them. This makes a pack with them, and prints what to put here:`,
-          `#   ${environment}`,
-        ]),
   ];
 }
 

@@ -9,11 +9,12 @@ import {
   wordsOf,
 } from '@updraft/htcondor/submit';
 import { isInside } from '../job/inside.ts';
+import type { Guess } from './choose-values.ts';
 import type { DraftData } from './draft-data.ts';
 
 /** What the user of a draft must fill in, and what is lost. */
 export interface Notes {
-  open: { what: string; why: string }[];
+  open: Guess[];
   hints: string[];
 }
 
@@ -47,7 +48,7 @@ export function draftInputs(all: readonly Batch[], notes: Notes): { files: strin
   const inputs = [...new Map(lists.flat().map((input) => [input.name, input])).values()];
   for (const { name, open } of inputs)
     if (open !== undefined)
-      notes.open.push({ what: isUrl(name) ? 'data' : 'files', why: `${open} is known only to HTCondor` });
+      notes.open.push([isUrl(name) ? 'data' : 'files', `${open} is known only to HTCondor`]);
   const known = inputs.filter(({ open }) => open === undefined).map(({ name }) => name);
   const local = known.filter((name) => !isUrl(name));
   if (local.length > Math.max(...lists.map((list) => list.filter(({ name }) => !isUrl(name)).length)))
@@ -83,12 +84,12 @@ function inputsOfJob({ commands }: SubmittedJob, template: SubmittedJob | undefi
 function filesOf(local: readonly string[], notes: Notes): string[] {
   const inside = local.filter(isInside).map((name) => path.posix.normalize(name).replace(/\/$/, ''));
   for (const name of local.filter((one) => !isInside(one)))
-    notes.open.push({
-      what: 'files',
-      why: /^(?:\.\/*)+$/.test(name)
+    notes.open.push([
+      'files',
+      /^(?:\.\/*)+$/.test(name)
         ? `\`${name}\` is the whole folder: name what the job needs of it`
         : `${name} is not beside the job file: copy it there`,
-    });
+    ]);
   return inside;
 }
 
@@ -104,13 +105,10 @@ function dataOf(named: readonly string[], files: readonly string[], notes: Notes
       return clean;
     });
   for (const url of named.filter((one) => !fetched.test(one)))
-    notes.open.push({
-      what: 'data',
-      why: `${withoutSecrets(url)} needs a plugin of your pool: fetch it in the command`,
-    });
+    notes.open.push(['data', `${withoutSecrets(url)} needs a plugin of your pool: fetch it in the command`]);
   if (urls.length > maxUrls) {
     const why = `${urls.length} URLs, too many for every job, such as ${urls[0] ?? ''}`;
-    notes.open.push({ what: 'data', why });
+    notes.open.push(['data', why]);
     return [];
   }
   const folders = freeFolders(urls.length, files);

@@ -18,6 +18,8 @@ export interface Call {
   args: Argument[];
   /** What a method is called on. */
   receiver?: PythonNode;
+  /** An import brings it. */
+  isImported: boolean;
 }
 
 export interface Parameter {
@@ -30,6 +32,8 @@ export interface Parameter {
 export interface PythonFunction {
   /** Of `__init__`, the name of its class. */
   name: string;
+  /** The class of a method. */
+  owner?: string;
   node: PythonNode;
   /** Without `self`. */
   parameters: Parameter[];
@@ -122,6 +126,7 @@ function callIn(node: PythonNode, aliases: ReadonlyMap<string, string>): Call[] 
       shown: plain ?? last.text,
       line: last.line,
       args: listParts(list.children).flatMap(argumentIn),
+      isImported: plain !== undefined && aliases.has(first),
       ...(isMethod && receiver !== undefined && { receiver }),
     },
   ];
@@ -136,7 +141,8 @@ function argumentIn([first, second, third]: readonly PythonNode[]): Argument[] {
 
 function functionIn(node: PythonNode, returns: readonly PythonNode[]): PythonFunction {
   const name = childOf(node, 'VariableName')?.text ?? '';
-  const owner = node.parent?.parent?.kind === 'ClassDefinition' ? node.parent.parent : undefined;
+  const around = node.parent?.parent;
+  const owner = around?.kind === 'ClassDefinition' ? childOf(around, 'VariableName')?.text : undefined;
   const parameters = listParts(childOf(node, 'ParamList')?.children ?? [])
     .map((part) => part.filter(({ kind }) => !kind.startsWith('*')))
     .flatMap((part): Parameter[] => {
@@ -152,7 +158,8 @@ function functionIn(node: PythonNode, returns: readonly PythonNode[]): PythonFun
   const [only] = returns.length === 1 ? returns : [];
   const returned = only?.children[1];
   return {
-    name: (name === '__init__' ? owner && childOf(owner, 'VariableName')?.text : undefined) ?? name,
+    name: (name === '__init__' ? owner : undefined) ?? name,
+    ...(owner !== undefined && { owner }),
     node,
     parameters: /^(self|cls)$/.test(parameters[0]?.name ?? '') ? parameters.slice(1) : parameters,
     ...(returned !== undefined && { returned }),

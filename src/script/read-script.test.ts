@@ -105,7 +105,7 @@ parser.add_argument("--no-save", action="store_true")
 parser.add_argument("--keep", dest="kept", action="store_false")
 parser.add_argument("--every", type=int, default=5)
 ${body}`).saves;
-    return save?.needs?.map(({ flag }) => flag).join(' ');
+    return save?.isOpen === false ? save.needs.map(({ flag }) => flag).join(' ') : undefined;
   };
   const save = 'torch.save(m, "a.pt")';
   assert.equal(needs(`if args.save_model: ${save}`), '--save-model');
@@ -141,10 +141,63 @@ run(target=hp.out, data=1)
   const { passed } = readScript(
     'from own import load\nparser.add_argument("--data")\nload(1, root=args.data)',
   );
-  const [read] = readScript('def load(n, root): datasets.ImageFolder(root)', passed).reads;
+  const [read] = readScript('def load(n, root): datasets.ImageFolder(root)', { importer: passed }).reads;
   assert.deepEqual(
     read?.value.flatMap((piece) => ('arg' in piece ? [piece.arg.flag] : [])),
     ['--data'],
+  );
+});
+
+test('paths from the place of the file are known', () => {
+  const { reads } = readScript(
+    `HERE = os.path.dirname(os.path.abspath(__file__))
+open(os.path.join(HERE, "data", "x.csv"))
+open(Path(__file__).resolve().parent.parent / "y.csv")
+open(os.path.dirname(args.x) + "/z.csv")
+`,
+    { file: 'src/train.py' },
+  );
+  assert.deepEqual(
+    reads.map(({ path }) => path),
+    ['src/data/x.csv', './y.csv', '*/z.csv'],
+  );
+});
+
+test('what a module saves needs what its caller and the maker of its object need', () => {
+  const { passed } = readScript(`from own import Small, Large
+parser.add_argument("--model", default="small")
+parser.add_argument("--save-model", action="store_true")
+one = Small() if args.model == "small" else Large()
+if args.save_model: one.save(f"models/{args.model}")
+`);
+  const body = '\n  def save(self, file): torch.save(self.state(), file + "_net")\n';
+  const [small, large] = ['Small', 'Large'].map(
+    (name) => readScript(`import torch\nclass ${name}:${body}`, { importer: passed }).saves[0],
+  );
+  assert.deepEqual(
+    [small?.name, small?.isOpen, small?.needs.map(({ flag }) => flag)],
+    ['models/small_net', false, ['--save-model']],
+  );
+  assert.equal(large?.isOpen, true);
+});
+
+test('what the command line gives an argument counts instead of its default', () => {
+  const { args, saves } = readScript(
+    `parser.add_argument("data")\nparser.add_argument("-m", "--model", default="a")
+parser.add_argument("--save", action="store_true")
+if args.save and args.model == "b": torch.save(m, args.data + ".pt")`,
+    { words: ['--model=b', '--save', '--other', 'x'] },
+  );
+  assert.deepEqual(
+    args.slice(0, 2).map(({ default: value, isRequired }) => [value, isRequired]),
+    [
+      ['x', false],
+      ['b', false],
+    ],
+  );
+  assert.deepEqual(
+    saves.map(({ name, needs, isOpen }) => [name, needs.length, isOpen]),
+    [['x.pt', 0, false]],
   );
 });
 

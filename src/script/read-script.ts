@@ -2,8 +2,17 @@ import { defined, given } from '@updraft/base';
 import { isMain, type PythonImport, pythonImports } from './python-imports.ts';
 import { childOf, isString, type PythonNode, stringParts } from './python-tree.ts';
 import { readSyntax, type Syntax, type Call } from './python-syntax.ts';
-import { literalText, type ScriptArg, scriptArgs } from './script-args.ts';
-import { isKnown, namePattern, type Passed, StaticValues, type Value } from './static-value.ts';
+import { literalText, type ScriptArg, scriptArgs, typed } from './script-args.ts';
+import {
+  type Condition,
+  isKnown,
+  lastOf,
+  namePattern,
+  ownCalls,
+  type Passed,
+  StaticValues,
+  type Value,
+} from './static-value.ts';
 
 /** What the text of a Python script shows about running it. */
 export interface ScriptFacts {
@@ -43,15 +52,28 @@ export interface ScriptCheckpoint {
 /** Larger than any script written by hand. */
 const longestScript = 1 << 19;
 
-/**
- * Reads a Python script without running it; `passed` is what the file that imports it passes. Any text is accepted, in
- * linear time.
- */
-export function readScript(source: string, passed?: Passed): ScriptFacts {
-  const syntax = readSyntax(source.slice(0, longestScript), passed !== undefined);
-  const args = scriptArgs(syntax);
-  const values = new StaticValues(syntax, [...(passed?.args ?? []), ...args], passed?.calls);
-  const conditions = new Conditions(syntax, values);
+/** How a script is started. */
+interface Started {
+  /** Its path from where it is started. */
+  file?: string;
+  /** What the file that imports it passes. */
+  importer?: Passed | undefined;
+  /** What its command line has. */
+  words?: readonly string[];
+}
+
+/** Reads a Python script without running it. Any text is accepted, in linear time. */
+export function readScript(source: string, { file, importer, words = [] }: Started = {}): ScriptFacts {
+  const syntax = readSyntax(source.slice(0, longestScript), importer !== undefined);
+  const args = typed(scriptArgs(syntax), words);
+  const allArgs = [...(importer?.args ?? []), ...args];
+  const values = new StaticValues(syntax, allArgs, { file, ...importer });
+  const conditions = new Conditions(syntax, values, importer?.calls);
+  const passed = syntax.calls.map((call) => ({
+    name: lastOf(call.name),
+    values: values.valuesOf(call.args),
+    conditions: conditions.around(call.node),
+  }));
   const saves = scriptSaves(syntax, values, conditions);
   const reads = scriptReads(syntax, values, conditions);
   return {
@@ -61,7 +83,7 @@ export function readScript(source: string, passed?: Passed): ScriptFacts {
     reads,
     paths: scriptPaths(syntax),
     downloads: syntax.nodes.flatMap(downloadsIn),
-    passed: { calls: values.passedCalls(), args: [...(passed?.args ?? []), ...args] },
+    passed: { calls: Map.groupBy(passed, ({ name }) => name), args: allArgs },
     ...defined({
       checkpoint: checkpointOf(syntax, { args, saves, reads }),
       cuda: cudaOf(syntax),
@@ -128,49 +150,44 @@ const longestShown = 60;
 /** Functions that call each other are not followed further. */
 const deepestCalls = 3;
 
-/** Something that must hold for code to run. */
-interface Condition {
-  /** Its statement, like `if args.save`. */
-  text: string;
-  /** What the arguments must be; undefined if the text does not show it. */
-  needs: ScriptArg[] | undefined;
-}
-
 /** Under which conditions code runs. */
 class Conditions {
   readonly #syntax: Syntax;
   readonly #values: StaticValues;
   readonly #calls: ReadonlyMap<string, Call[]>;
+  readonly #passed: Passed['calls'];
 
-  constructor(syntax: Syntax, values: StaticValues) {
-    [this.#syntax, this.#values] = [syntax, values];
-    this.#calls = Map.groupBy(syntax.calls, ({ shown }) => shown.slice(shown.lastIndexOf('.') + 1));
+  constructor(syntax: Syntax, values: StaticValues, passed: Passed['calls'] = new Map()) {
+    [this.#syntax, this.#values, this.#passed] = [syntax, values, passed];
+    this.#calls = ownCalls(syntax);
   }
 
   placeOf({ node, shown, line }: Call): CallPlace {
-    const around = this.#around(node);
+    const around = this.around(node);
     const open = around.find(({ needs }) => needs === undefined);
     const under = (open ?? around[0])?.text;
-    return {
-      ...{ call: shown, line, ...defined({ under }) },
-      ...(open === undefined && { needs: around.flatMap(({ needs = [] }) => needs) }),
-    };
+    const needs = around.flatMap((one) => one.needs ?? []);
+    return { call: shown, line, needs, isOpen: open !== undefined, ...defined({ under }) };
   }
 
-  /** Those around a node, innermost first, and around the only call of its function. */
-  #around(node: PythonNode, depth = 0): Condition[] {
+  /** Those around a node, innermost first, around the only call of its function, and where its class is used. */
+  around(node: PythonNode, depth = 0): Condition[] {
     const found: Condition[] = [];
     let inner = node;
     for (; inner.parent !== undefined && inner !== node.scope; inner = inner.parent)
       found.push(...this.#between(inner.parent, inner));
-    const own = node.scope && this.#syntax.functionOf.get(node.scope);
-    const [call, ...others] = (own && this.#calls.get(own.name)) ?? [];
-    return call === undefined || others.length > 0 || depth >= deepestCalls
-      ? found
-      : [...found, ...this.#around(call.node, depth + 1)];
+    const { name = '', owner = name } = (node.scope && this.#syntax.functionOf.get(node.scope)) ?? {};
+    return [...found, ...[...new Set([name, owner])].flatMap((called) => this.#ofCall(called, depth))];
+  }
+
+  #ofCall(name: string, depth: number): Condition[] {
+    const [own, outer] = [this.#calls.get(name) ?? [], this.#passed.get(name) ?? []];
+    if (own.length + outer.length !== 1 || depth >= deepestCalls) return [];
+    return outer[0]?.conditions ?? own.flatMap(({ node }) => this.around(node, depth + 1));
   }
 
   #between({ kind, children }: PythonNode, inner: PythonNode): Condition[] {
+    if (!/^((Binary|Conditional)Expression|(Try|If)Statement|MatchClause)$/.test(kind)) return [];
     const at = children.indexOf(inner);
     const needed = (node: PythonNode | undefined, wanted = true): Condition['needs'] =>
       this.#values.needed(node, wanted);
@@ -238,8 +255,10 @@ interface CallPlace {
   line: number;
   /** The condition under which it runs, like `if epoch % 10 == 0`. */
   under?: string;
-  /** The arguments that must be given for that; undefined if the text does not show what must. */
-  needs?: ScriptArg[];
+  /** The arguments that must be given for that. */
+  needs: ScriptArg[];
+  /** More must hold than the text shows. */
+  isOpen: boolean;
 }
 
 /** A file or folder that a script writes. */
@@ -356,7 +375,7 @@ function scriptReads(
     const value = node.scope === undefined ? values.of(node) : [];
     const path = namePattern(value);
     const isData = value.length === 1 && dataFolder.test(path) && !/\.\w+$/.test(path);
-    return isData ? [{ path, value, call: name, line: node.line }] : [];
+    return isData ? [{ path, value, call: name, line: node.line, needs: [], isOpen: false }] : [];
   });
   const called = calls.flatMap((call) => {
     const shape = shapeOf(call, 'r') ?? readers.find(({ name }) => name.test(call.name));

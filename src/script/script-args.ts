@@ -21,7 +21,9 @@ export interface ScriptArg {
   /** Takes no value: `--fast`. */
   isSwitch: boolean;
   /** A switch that turns something off, or a value that is true unless it is given. */
-  isOn?: true;
+  isOn?: boolean;
+  /** The user typed it; its default is what they typed. */
+  isTyped?: true;
   /** Whether its default or type is a number. */
   isNumber: boolean;
   /** Its literal choices. */
@@ -53,6 +55,22 @@ export function scriptArgs(syntax: Syntax): ScriptArg[] {
   ];
 }
 
+/** The arguments with what a command line gives them. */
+export function typed(args: readonly ScriptArg[], words: readonly string[]): ScriptArg[] {
+  const isFlag = (word = ''): boolean => word.startsWith('-');
+  const ofWord = (word = ''): ScriptArg | undefined =>
+    args.find(({ flags }) => flags.includes(word.replace(/=.*/s, '')));
+  const places = args.filter(({ flag }) => !isFlag(flag));
+  const plain = words.filter((word, at) => !isFlag(word) && ofWord(words[at - 1])?.isSwitch !== false);
+  return args.map((arg) => {
+    const at = words.findIndex((word) => isFlag(word) && ofWord(word) === arg);
+    const value =
+      at < 0 ? plain[places.indexOf(arg)] : (words[at]?.split(/=(.*)/s)[1] ?? words[at + 1] ?? '');
+    if (value === undefined) return arg;
+    return { ...arg, default: value, isOn: arg.isOn !== true, isRequired: false, isTyped: true };
+  });
+}
+
 /** `train = subparsers.add_parser("train")`: the subcommand of each parser's name. */
 const subcommands = ({ assignments, callOf }: Syntax): Map<string, string> =>
   new Map(
@@ -75,7 +93,11 @@ function huggingFace({ nodes }: Syntax, { line }: Call): ScriptArg[] {
   const isAsked = nodes.some(({ kind, text }) => kind === 'PropertyName' && text === 'do_train');
   const common = { isRequired: true, isNumber: false, line, by: 'hugging face' as const };
   const of = (dest: string, isSwitch: boolean): ScriptArg => ({
-    ...{ flag: `--${dest}`, flags: [`--${dest}`], dest, isSwitch, ...common },
+    flag: `--${dest}`,
+    flags: [`--${dest}`],
+    dest,
+    isSwitch,
+    ...common,
   });
   return given(of('output_dir', false), isAsked && of('do_train', true));
 }

@@ -1,3 +1,4 @@
+import path from 'node:path';
 import { anyOf } from '@updraft/base';
 import {
   type Argument,
@@ -24,10 +25,18 @@ interface PassedValue {
   value: Value;
 }
 
+/** Something that must hold for code to run. */
+export interface Condition {
+  /** Its statement, like `if args.save`. */
+  text: string;
+  /** What the arguments must be; undefined if the text does not show it. */
+  needs: ScriptArg[] | undefined;
+}
+
 /** What a file passes to the files that it imports. */
 export interface Passed {
-  /** Calls of functions, with the values of their arguments. */
-  calls: ReadonlyMap<string, PassedValue[][]>;
+  /** Calls of their functions and methods, by name. */
+  calls: ReadonlyMap<string, { values: PassedValue[]; conditions: Condition[] }[]>;
   /** The arguments of the command line. */
   args: ScriptArg[];
 }
@@ -66,16 +75,20 @@ export class StaticValues {
   readonly #functions: ReadonlyMap<string, PythonFunction[]>;
   readonly #calls: ReadonlyMap<string, Call[]>;
   readonly #passed: Passed['calls'];
+  readonly #file: string | undefined;
   readonly #known = new Map<PythonNode, Value>();
   #depth = 0;
 
-  constructor(syntax: Syntax, args: readonly ScriptArg[], passed: Passed['calls'] = new Map()) {
-    this.#syntax = syntax;
-    this.#passed = passed;
+  constructor(
+    syntax: Syntax,
+    args: readonly ScriptArg[],
+    { file, calls = new Map() }: Partial<Passed> & { file?: string | undefined } = {},
+  ) {
+    [this.#syntax, this.#file, this.#passed] = [syntax, file, calls];
     this.#byDest = new Map(args.map((arg) => [arg.dest, arg]));
     this.#assigned = Map.groupBy(syntax.assignments, ({ name }) => name);
     this.#functions = Map.groupBy(syntax.functions, ({ name }) => name);
-    this.#calls = Map.groupBy(syntax.calls, ({ name }) => lastOf(name));
+    this.#calls = ownCalls(syntax);
   }
 
   of(node: PythonNode | undefined): Value {
@@ -105,6 +118,9 @@ export class StaticValues {
     if (kind === 'CallExpression') return this.#call(node);
     if (second?.text === '[') return this.#element(node);
     const name = dottedName(node);
+    if (name === '__file__' && this.#file !== undefined) return textOf(this.#file);
+    const above = third?.text === 'parent' ? folderOf(this.of(first)) : unknown;
+    if (isKnown(above)) return above;
     return name === undefined ? unknown : this.#named(name, node);
   }
 
@@ -180,6 +196,7 @@ export class StaticValues {
     if (transparent.test(name) && first !== undefined) return this.of(first);
     if (withDefault.test(name)) return this.of(second);
     const method = lastOf(name);
+    if (name === 'os.path.dirname') return folderOf(this.of(first));
     if (receiver !== undefined && method === 'joinpath')
       return joined([receiver, ...plain].map((one) => this.of(one)));
     if (receiver !== undefined && method === 'format')
@@ -215,8 +232,11 @@ export class StaticValues {
       const at = own?.parameters.findIndex((one) => one.name === name) ?? -1;
       if (own === undefined || at < 0) continue;
       const calls = (this.#calls.get(own.name) ?? []).slice(0, maxPlaces);
-      const all = [...calls.map(({ args }) => this.#valuesOf(args)), ...(this.#passed.get(own.name) ?? [])];
-      for (const values of all) {
+      const outer = this.#passed.get(own.name) ?? [];
+      for (const values of [
+        ...calls.map(({ args }) => this.valuesOf(args)),
+        ...outer.map((one) => one.values),
+      ]) {
         const plain = values.filter((one) => one.name === undefined);
         const { value = unknown } = values.find((one) => one.name === name) ?? plain[at] ?? {};
         if (isKnown(value)) return value;
@@ -252,18 +272,9 @@ export class StaticValues {
     return call !== undefined && /(^|\.)(parse|get)_(known_)?args$/.test(call.name);
   }
 
-  #valuesOf(args: readonly Argument[]): PassedValue[] {
+  valuesOf(args: readonly Argument[]): PassedValue[] {
     const plain = args.filter(({ star }) => star === undefined).slice(0, maxPlaces);
     return plain.map(({ name, value }) => ({ name, value: this.of(value) }));
-  }
-
-  /** What the file passes to functions that it imports, by their names. */
-  passedCalls(): Passed['calls'] {
-    const { calls, aliases } = this.#syntax;
-    const outer = calls.filter(({ shown }) => aliases.has(shown.split('.')[0] ?? ''));
-    const all = outer.map(({ name, args }) => ({ name: lastOf(name), values: this.#valuesOf(args) }));
-    const known = all.filter(({ values }) => values.some(({ value }) => isKnown(value)));
-    return new Map(known.map(({ name, values }) => [name, [values]]));
   }
 
   /**
@@ -321,7 +332,13 @@ function given(arg: ScriptArg, wanted: boolean): ScriptArg[] | undefined {
   return isOn === wanted || arg.isRequired ? [] : wanted || arg.isSwitch ? [arg] : undefined;
 }
 
-const lastOf = (name: string): string => name.slice(name.lastIndexOf('.') + 1);
+/** Calls of what the file itself defines, perhaps. */
+export const ownCalls = ({ calls }: Syntax): Map<string, Call[]> =>
+  Map.groupBy(
+    calls.filter(({ isImported }) => !isImported),
+    ({ shown }) => lastOf(shown),
+  );
+export const lastOf = (name: string): string => name.slice(name.lastIndexOf('.') + 1);
 
 /** The functions around a node, innermost first, and then the file. */
 function* scopesAround(node: PythonNode): Generator<PythonNode | undefined> {
@@ -337,6 +354,9 @@ const textIn = (piece: Piece | undefined): string =>
   piece !== undefined && 'text' in piece ? piece.text : '';
 const isNothing = (value: Value): boolean =>
   value.every((piece) => 'unknown' in piece || ('arg' in piece && piece.arg.default === undefined));
+/** The folder of a path, if all of it is known. */
+const folderOf = (value: Value): Value =>
+  value.every((piece) => 'text' in piece) ? textOf(path.posix.join(namePattern(value), '..')) : unknown;
 const escaped = (one: string): string => ({ n: '\n', t: '\t' })[one] ?? (/^\r?\n$/.test(one) ? '' : one);
 
 function joined(parts: readonly Value[]): Value {

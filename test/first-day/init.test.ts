@@ -62,7 +62,6 @@ test("a script of one's own: its arguments, data, modules and outputs are in the
   assert.match(err, /--out out .*instead of \/home\/me\/results, which no worker has/);
   assert.match(err, /data images .*read by os\.listdir/);
   assert.match(err, /outputs out\/model\.json .*open \(train\.py:20\)/);
-  assert.match(err, /model\.py .*imported by train\.py/);
   assert.match(err, /no checkpoint to resume from.*updraft docs checkpoints/);
   // What init writes, check finds nothing wrong with: a guessed time is short enough to lose.
   assert.match(
@@ -246,4 +245,41 @@ test('a script without .py is read, and modules that it finds beside another are
   const { train, environment } = readSpec(await jobFile(cwd), 'updraft.toml');
   assert.deepEqual(train.files, ['train', 'parts']);
   assert.deepEqual(environment.python, ['torch']);
+});
+
+test('data at the place of the file is found, and a script that looks above its folder is sent there', async (t) => {
+  const cwd = await temporaryFolder(t, {
+    'top/own/train.py':
+      'import sys\nfrom os import path\nimport os\nfrom tools.load import load\n' +
+      'sys.path.append(path.dirname(path.dirname(path.abspath(__file__))))\n' +
+      'for name in os.listdir(path.join(path.dirname(__file__), "images")): pass\nopen("m.txt", "w")\n',
+    ...{
+      'top/tools/load.py': 'def load(): pass\n',
+      'top/tools/__init__.py': '',
+      'top/own/images/1.jpg': 'x',
+    },
+  });
+  const inside = await runCommand(init, ['train.py'], { cwd: path.join(cwd, 'top/own') });
+  assert.match(inside.err, /tools is in the folder above, .*updraft init own\/train\.py, there/);
+  const top = path.join(cwd, 'top');
+  await runCommand(init, ['own/train.py'], { cwd: top });
+  const { train, data } = readSpec(await jobFile(top), 'updraft.toml');
+  assert.deepEqual(train.files, ['own/train.py', 'tools']);
+  assert.deepEqual(
+    data.map(({ into }) => into),
+    ['own/images'],
+  );
+});
+
+test('the arguments that a user types are in the command, and decide what is read and saved', async (t) => {
+  const cwd = await temporaryFolder(t, {
+    'train.py':
+      'p.add_argument("path")\np.add_argument("--net", required=True)\np.add_argument("--epochs", default=9)\n' +
+      'datasets.ImageFolder(args.path)\nif args.net == "b": torch.save(m, "b.pt")\nelse: torch.save(m, "a.pt")\n',
+    'pictures/1.jpg': 'x',
+  });
+  await runCommand(init, ['train.py', '--args', 'pictures --net b'], { cwd });
+  const { train, data } = readSpec(await jobFile(cwd), 'updraft.toml');
+  assert.equal(train.command, 'python3 train.py --epochs 9 pictures --net b');
+  assert.deepEqual([train.outputs, data.map(({ into }) => into)], [['b.pt'], ['pictures']]);
 });

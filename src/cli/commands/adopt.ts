@@ -134,7 +134,7 @@ async function writeAdopted(cli: Cli, file: string, facts: SubmitFacts): Promise
   const script = path.relative(folder, file);
   await writeJobFile(target, renderJob(draft, { script, pool: 'condor', schema, isRemote: true }));
   cli.out(`${path.relative(cli.cwd, target)}\n`);
-  const open = draft.open.map(({ what, why }) => `to fill in: ${what}: ${why}\n`);
+  const open = draft.open.map(([what, why]) => `to fill in: ${what}: ${why}\n`);
   const left = draft.hints.map((hint) => `not carried over: ${hint}\n`);
   const needless = draft.submitted?.needless ?? [];
   const done = needless.length === 0 ? [] : [`not needed, Updraft does it itself: ${needless.join(', ')}\n`];

@@ -2,7 +2,7 @@ import { access, mkdir, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { type Command, Option } from 'commander';
-import { defined, errorReason, fileSize, firstFew, isThere, shellQuote } from '@updraft/base';
+import { errorReason, fileSize, firstFew, isThere, shellQuote } from '@updraft/base';
 import { replaceFile } from '@updraft/base/disk';
 import { readAsset } from '../../job/assets.ts';
 import { Fault, usageFault } from '@updraft/account/fault';
@@ -12,6 +12,7 @@ import { readSpec } from '../../job/read-spec.ts';
 import type { PoolName } from '../../job/spec.ts';
 import { findSoftware } from '../../environment/wanted-software.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
+import { shellCommands } from '@updraft/htcondor/lint';
 import { type Document, documentText } from '@updraft/view/document';
 import type { Cli } from '../cli.ts';
 import { addHelp } from '../help.ts';
@@ -43,6 +44,7 @@ const starterNames = (template: string, file: string): string[] =>
   );
 
 interface InitOptions {
+  args?: string;
   template?: string;
   pool?: PoolName;
   force?: true;
@@ -52,12 +54,14 @@ export function configure(command: Command, cli: Cli): void {
   addHelp(command, 'job-file.md', [
     'updraft init train.py                          # read a training script, write updraft.toml for it',
     'updraft init train.py --pool condor            # for an HTCondor pool',
+    'updraft init train.py --args "--lr 0.1 data"   # as you start it: `python3 train.py --lr 0.1 data`',
     'updraft init --template cifar10 my-experiment  # CIFAR-10, in its own folder',
   ])
     .argument('[script|folder]', 'a training script to read, or where to write', '.')
     .argument('[files...]', 'more files and folders that the script needs')
     .addOption(new Option('--pool <name>', 'where it will run').choices(pools))
     .addOption(new Option('-t, --template <name>', 'start from a template instead').choices(jobTemplates))
+    .option('--args <text>', 'what you type after the name of the script')
     .option('--force', 'replace an existing job file')
     .action(async (word: string, files: string[], options: InitOptions) => {
       const script = options.template === undefined ? await scriptAt(cli, word) : undefined;
@@ -95,13 +99,13 @@ async function startFromScript(
   cli: Cli,
   { folder, script }: { folder: string; script: string },
   files: readonly string[],
-  { pool = 'local', force }: InitOptions,
+  { pool = 'local', force, args }: InitOptions,
 ): Promise<void> {
   if (force === undefined) await refuseSecondFile(folder);
   const more = files.map((file) =>
     path.relative(folder, path.resolve(cli.cwd, file)).split(path.sep).join('/'),
   );
-  await initScript(cli, { folder, script, more, pool, schema: await schemaLine(cli.env) });
+  await initScript(cli, { folder, script, more, pool, args, schema: await schemaLine(cli.env) });
 }
 
 async function startFromTemplate(cli: Cli, folder: string, options: InitOptions): Promise<void> {
@@ -165,18 +169,23 @@ interface ScriptStart {
   /** More files and folders to send. */
   more: readonly string[];
   pool: PoolName;
+  args: string | undefined;
   schema: string;
 }
 
 /** Writes a job file for a training script, and says what was guessed. */
-async function initScript(cli: Cli, { folder, script, more, pool, schema }: ScriptStart): Promise<void> {
+async function initScript(
+  cli: Cli,
+  { folder, script, more, pool, args = '', schema }: ScriptStart,
+): Promise<void> {
   await refuseUnreadable(path.join(folder, script));
-  const project = await readProject(folder, script, cli.env['HOME'] ?? '~');
+  const words = shellCommands(args).flatMap((one) => one.words);
+  const project = await readProject(folder, script, { home: cli.env['HOME'] ?? '~', words });
   const isRemote = !poolTraits[pool].runsHere;
-  const draft = await draftJob(project, more);
+  const draft = await draftJob(project, more, args);
   if (!isRemote) draft.cpus = Math.min(draft.cpus, os.availableParallelism());
   const environment = await environmentCommand(cli, folder, draft);
-  const text = renderJob(draft, { script, pool, schema, isRemote, ...defined({ environment }) });
+  const text = renderJob(draft, { script, pool, schema, isRemote });
   const file = path.join(folder, jobFileName);
   await writeJobFile(file, text);
   cli.out(`${path.relative(cli.cwd, file)}\n`);
@@ -214,7 +223,7 @@ async function refuseUnreadable(file: string): Promise<void> {
 
 function describe(cli: Cli, draft: JobDraft, read: readonly string[]): string {
   const part = (title: string, guesses: readonly Guess[]): Document =>
-    guesses.length === 0 ? [] : ['', title, { facts: guesses.map(({ what, why }) => [what, why]) }];
+    guesses.length === 0 ? [] : ['', title, { facts: guesses }];
   const { guesses, open, hints } = draft;
   const page = [
     `read ${firstFew(read, 6)}; nothing was run`,
