@@ -132,13 +132,13 @@ const rules: Record<string, string[]> = {
   'environment.python': ['module-missing'],
   'environment.pixi': ['cuda', 'software-fallback'],
   'environment.fallback': ['software-fallback'],
-  'resources.gpus': ['no-slot', 'few-slots'],
+  'resources.gpus': ['no-slot'],
   'resources.gpu.cuda': ['cuda'],
-  'resources.memory': ['memory-small', 'no-slot', 'few-slots'],
+  'resources.memory': ['no-slot'],
   'resources.disk': ['disk-too-small'],
   'resources.time': ['duration', 'no-time'],
   'run.project': ['project'],
-  'run.requirements': ['requirements-invalid', 'no-slot', 'few-slots'],
+  'run.requirements': ['requirements-invalid', 'no-slot'],
 };
 
 /** The smallest job file, with one key set. */

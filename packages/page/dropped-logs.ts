@@ -52,7 +52,8 @@ async function headOf(file: DroppedFile): Promise<Uint8Array> {
 
 /** A log from a file; `onRead` is called with the bytes of the file that have been read. */
 export const logFrom = (file: DroppedFile, onRead: (bytes: number) => void, partOf?: string): LogSource => ({
-  ...{ name: file.name, writtenAt: file.writtenAt },
+  name: file.name,
+  writtenAt: file.writtenAt,
   ...defined({ partOf }),
   open: () => uncompressed(file, onRead),
 });

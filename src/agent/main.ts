@@ -104,8 +104,7 @@ async function run(rawOrder: WorkOrder, baseContext: Context): Promise<number> {
   const journal = await openAttempt(order, context);
   const writer = new JournalWriter(journal);
   const chirp = inSandbox ? await Chirp.open(context.env, context.clock) : undefined;
-  const recordLive =
-    chirp === undefined ? undefined : liveRecorder(order, chirp, { ...context.clock, now: journal.now });
+  const recordLive = chirp && liveRecorder(order, chirp, { ...context.clock, now: journal.now });
   const record: Recorder = (body) => {
     const shown = redactTexts(body, redact);
     writer.record(shown);

@@ -169,11 +169,6 @@ export interface FolderFact {
   path: string;
   /** Why it cannot be written. */
   unwritable: string | undefined;
-  /** What is left on its file system. */
-  freeBytes: number;
-  freeFiles: number;
-  /** What the run will bring home at least. */
-  needs: { bytes: number; files: number };
 }
 
 /** Everything that the rules about a plan may use, gathered beforehand: rules only compute. */

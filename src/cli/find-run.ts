@@ -138,7 +138,7 @@ async function whenCreated(folder: string): Promise<{ folder: string; created: s
 /** What an argument names: files, pipes and devices are read; a folder may be a run's. */
 export async function pathKind(file: string): Promise<'file' | 'folder' | undefined> {
   const found = await statIfExists(file);
-  return found === undefined ? undefined : found.isDirectory() ? 'folder' : 'file';
+  return found && (found.isDirectory() ? 'folder' : 'file');
 }
 
 /** The arguments of a command that takes a run and its jobs. A number is a job: no run has a number as its name. */

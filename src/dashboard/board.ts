@@ -194,7 +194,7 @@ function activityOf(job: JobState): string | undefined {
   if (job.status === 'waiting') return `waiting for another attempt (last one: ${after(last)})`;
   if (openSetbacks(last).length > 0) return 'resuming a transfer, possibly from another server';
   const before = job.attempts.at(-2);
-  return before === undefined ? undefined : `running again (last attempt: ${after(before)})`;
+  return before && `running again (last attempt: ${after(before)})`;
 }
 
 const after = ({ cause }: AttemptState): string => cause ?? 'success';

@@ -169,12 +169,13 @@ function checkpointOf(
 }
 
 /** Nothing outside the folder of the job file is sent. */
-async function foundAbove({ folder, script, facts, modules, look }: Project): Promise<string[]> {
+async function foundAbove(project: Project): Promise<string[]> {
+  const { folder, script, facts, modules } = project;
   const place = path.posix.join(path.basename(folder), script);
   const found: string[] = [];
   for (const name of foreign([{ file: script, facts }, ...modules], true))
     for (const file of [`${name}/__init__.py`, `${name}.py`])
-      if ((await look(`../${file}`)) !== undefined)
+      if ((await project.look(`../${file}`)) !== undefined)
         found.push(`${name} is in the folder above, and is not sent from here: updraft init ${place}, there`);
   return found;
 }

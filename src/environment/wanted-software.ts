@@ -315,8 +315,12 @@ function meets(version: string, spec: string): boolean | undefined {
 
 /** What markers may ask of a machine that trains. */
 const machine: Record<string, string> = {
-  ...{ sys_platform: 'linux', platform_system: 'Linux', os_name: 'posix', extra: '' },
-  ...{ implementation_name: 'cpython', platform_python_implementation: 'CPython' },
+  sys_platform: 'linux',
+  platform_system: 'Linux',
+  os_name: 'posix',
+  extra: '',
+  implementation_name: 'cpython',
+  platform_python_implementation: 'CPython',
 };
 
 /** Whether a marker holds; undefined for one with brackets, or about something else. */

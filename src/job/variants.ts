@@ -30,7 +30,15 @@ function withVariant(plan: Plan, variant: Variant, jobs: Plan['jobs']): Plan {
   const { software, resources, requirements } = variant;
   const run = defined({ ...plan.spec.run, requirements });
   return defined({
-    ...{ ...plan, variants: undefined, jobs, data, disk, environment, imageTokenFile, imageMark, confirmed },
+    ...plan,
+    variants: undefined,
+    jobs,
+    data,
+    disk,
+    environment,
+    imageTokenFile,
+    imageMark,
+    confirmed,
     spec: { ...plan.spec, environment: software, resources, run },
   });
 }

@@ -1,4 +1,4 @@
-import { access, constants, open, statfs } from 'node:fs/promises';
+import { access, constants, open } from 'node:fs/promises';
 import path from 'node:path';
 import { errorReason, isProgram, isThere } from '@updraft/base';
 import { machinePaths, type PathContext, type JobCode, programsOf } from '../check/code/read-code.ts';
@@ -79,27 +79,9 @@ const pythonOf = ({ folder, spec, environment }: Plan, { files, commands }: JobC
   };
 };
 
-/** Journals and logs of one job; its outputs come on top. */
-const logs = { bytes: 1e6, files: 12 };
-
-async function folderOf({ folder, jobs, files }: Plan): Promise<FolderFact> {
+async function folderOf({ folder }: Plan): Promise<FolderFact> {
   const runs = path.join(folder, runsFolder);
   const place = (await isThere(runs)) ? runs : folder;
-  const unwritable = await access(place, constants.W_OK | constants.X_OK).then(
-    () => undefined,
-    (error: unknown) => errorReason(error),
-  );
-  const disk = await statfs(place).catch(() => undefined);
-  const isCounted = disk !== undefined && disk.blocks > 0;
-  return {
-    path: place,
-    unwritable,
-    freeBytes: isCounted ? disk.bavail * disk.bsize : Infinity,
-    // Some file systems create inodes as they need them, and count none.
-    freeFiles: isCounted && disk.files > 0 ? disk.ffree : Infinity,
-    needs: {
-      bytes: files.reduce((sum, { bytes }) => sum + bytes, 0) + logs.bytes * jobs.length,
-      files: logs.files * jobs.length,
-    },
-  };
+  const unwritable = await access(place, constants.W_OK | constants.X_OK).then(() => undefined, errorReason);
+  return { path: place, unwritable };
 }

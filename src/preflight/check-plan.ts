@@ -284,7 +284,7 @@ async function findUnsent(
   const sent = files.map((file) => file.path);
   const made = [...data.map(({ into }) => into), ...spec.train.outputs];
   // After a `cd`, a command names only the end of a path.
-  const isSent = (file: string): boolean => sent.some((one) => one === file || one.endsWith(`/${file}`));
+  const isSent = (file: string): boolean => sent.some((one) => `/${one}/`.includes(`/${file}/`));
   const isMade = (file: string): boolean =>
     made.some((one) => one === '.' || `${file}/`.startsWith(`${one}/`));
   const wanted = named.filter(
@@ -297,7 +297,7 @@ async function findUnsent(
   const there = await Promise.all(
     [...first.values()].slice(0, maxFiles).map(async (one) => {
       const found = await stat(path.join(folder, one.file)).catch(() => undefined);
-      return found?.isFile() === true ? [one] : [];
+      return found?.isFile() === true || (one.use === 'runs' && found?.isDirectory() === true) ? [one] : [];
     }),
   );
   return there.flat();

@@ -10,7 +10,7 @@ import {
   whereSet,
   wordsOf,
 } from '@updraft/htcondor/submit';
-import { applyRules, type Finding, type Found, levelIf, shellQuote } from '@updraft/base';
+import { asFound, applyRules, type Finding, type Found, levelIf, shellQuote } from '@updraft/base';
 import {
   type CommandText,
   type JobCode,
@@ -80,11 +80,9 @@ function lostScripts(
   const known = new Set([...sent.map((name) => path.posix.basename(name)), ...own.map(({ file }) => file)]);
   return scriptsRun(commands.filter(({ place }) => own.some(({ file }) => file === place.file)))
     .filter(({ script }) => !script.startsWith('/') && !known.has(script))
-    .map(({ script, place }) => ({
-      message: `${place.file} runs ${script}, which is not sent`,
-      fix: 'list it in transfer_input_files',
-      place,
-    }));
+    .map(({ script, place }) =>
+      asFound(`${place.file} runs ${script}, which is not sent`, 'list it in transfer_input_files', place),
+    );
 }
 
 const named = (rule: string, found: readonly Found[]): Finding[] =>

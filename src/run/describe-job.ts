@@ -53,7 +53,10 @@ export function jobListing(
   const metrics = [...new Set(jobs.flatMap((job) => Object.keys(job.metrics)))];
   const [deciding, second] = byImportance(metrics, jobs[0]?.directions);
   const right = (title: string, rank: number, of: (job: JobState) => string) => ({
-    ...{ title, rank, of, align: 'right' as const },
+    title,
+    rank,
+    of,
+    align: 'right' as const,
   });
   const fetchesOf = (job: JobState) => latestAttempt(job)?.agent?.fetches ?? [];
   const columns: (FitColumn & { of: (job: JobState) => string })[] = given(

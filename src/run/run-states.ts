@@ -59,7 +59,7 @@ async function sourcesOf(
 ): Promise<{ source: EntrySource | undefined; plannedFor: PlannedFor }> {
   // A copy of a run may lack its plan.
   const plan = await readPlan(runFolder).catch(() => undefined);
-  const planned = plan === undefined ? undefined : plannedJobs(plan);
+  const planned = plan && plannedJobs(plan);
   return { source: await poolSource(runFolder), plannedFor: (job) => planned?.get(job) };
 }
 

@@ -181,7 +181,7 @@ if args.save_model: one.save(f"models/{args.model}")
   assert.equal(large?.isOpen, true);
 });
 
-test('what the command line gives an argument counts instead of its default', () => {
+test('what the command line gives an argument overrides its default', () => {
   const { args, saves } = readScript(
     `parser.add_argument("data")\nparser.add_argument("-m", "--model", default="a")
 parser.add_argument("--save", action="store_true")

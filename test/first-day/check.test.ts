@@ -233,7 +233,7 @@ test('an image by the name that docker takes', async (t) => {
 test('a matrix that nothing uses', async (t) => {
   const rest = '[run]\nmatrix = { lr = [1, 2, 3] }\n';
   const { said, exit } = await checked(t, { rest });
-  assert.match(said, /updraft\.toml:7 .*matrix-unused[^]*"lr": 3 identical jobs[^]*--lr \{lr\}/);
+  assert.match(said, /updraft\.toml:7 .*matrix-unused[^]*"lr": its jobs are identical[^]*--lr \{lr\}/);
   assert.equal(exit, 0);
   const used = await checked(t, { rest, command: 'python3 train.py --lr {lr}' });
   assert.doesNotMatch(used.said, /identical/);
@@ -309,7 +309,7 @@ test('a script that is nowhere, perhaps mistyped', async (t) => {
     said,
     /updraft\.toml:3 .*script-missing[^]*runs trian\.py, which is neither in train\.files nor here/,
   );
-  assert.match(said, /did you mean train\.py\?[^]*fix: write train\.py in the command/);
+  assert.match(said, /fix: write train\.py in the command/);
   for (const command of [
     'git clone x code && python3 code/main.py',
     'cd sub && python3 other.py',

@@ -50,7 +50,10 @@ export function diagnose(account: HoldAccount, seenMb = 0): Diagnosis {
 }
 
 export const diagnosisOf = (cause: Cause, because: string[], advice: string[] = []): Diagnosis => ({
-  ...{ cause, because, outlook: causeInfo(cause).outlook, advice },
+  cause,
+  because,
+  outlook: causeInfo(cause).outlook,
+  advice,
 });
 
 /** What to do about a diagnosis. Advice about a submit file is only for those who wrote one. */

@@ -45,11 +45,17 @@ export function historyOfAd(ad: Ad, file: string): JobHistory {
   const cause = outcome === 'held' ? holds.at(-1) : undefined;
   return {
     id: `${read.number('ClusterId') ?? 0}.${read.number('ProcId') ?? 0}`,
-    ...{ from, to, attempts, after: [], outcome },
+    from,
+    to,
+    attempts,
+    after: [],
+    outcome,
     ...defined({ node: dagNode, owner, cause: cause && causeOf(cause.code, cause.subcode, cause.reason) }),
     details: {
       // An ad stands for all that has happened since the submission.
-      ...{ first: { ...read.evidence }, last: read.evidence, holds },
+      first: { ...read.evidence },
+      last: read.evidence,
+      holds,
       releases: Array.from({ length: holds.length - (outcome === 'held' ? 1 : 0) }, () => ({
         reason: byNobodyKnown,
         evidence: read.evidence,
@@ -138,20 +144,29 @@ class JobAd {
     const [from, to] = [this.time('JobCurrentStartDate'), this.time('EnteredCurrentStatus') ?? 0];
     const termination = end?.termination;
     const cause =
-      end === undefined
-        ? undefined
-        : termination === undefined
-          ? causeOf(end.code, end.subcode, end.reason)
-          : exitCause(termination, false);
+      end &&
+      (termination === undefined
+        ? causeOf(end.code, end.subcode, end.reason)
+        : exitCause(termination, false));
     return [
       {
-        ...{ number: Math.max(1, number), waits: [], spans: [], checkpointed: false, gpu: '', resources: [] },
+        number: Math.max(1, number),
+        waits: [],
+        spans: [],
+        checkpointed: false,
+        gpu: '',
+        resources: [],
         ending: end === undefined ? 'running' : termination === undefined ? 'evicted' : 'failed',
         ...(cause === undefined || cause === 'none' ? {} : { cause }),
         site: siteIn(this.#ad) ?? '',
         machine: machineOf(host, undefined),
         details: {
-          ...{ from, to, began: this.evidence, doing: this.#doing(), saves: 0, reconnects: 0 },
+          from,
+          to,
+          began: this.evidence,
+          doing: this.#doing(),
+          saves: 0,
+          reconnects: 0,
           memoryMb: this.number('MemoryUsage') ?? 0,
           ...defined({ end: end && { ...end, evidence: this.evidence } }),
         },

@@ -159,8 +159,13 @@ export class JobFold {
     };
     if (this.evidence !== undefined)
       this.attempt.details = {
-        ...{ from: this.now, to: this.now, began: this.evidence },
-        ...{ doing, memoryMb: 0, saves: 0, reconnects: 0 },
+        from: this.now,
+        to: this.now,
+        began: this.evidence,
+        doing,
+        memoryMb: 0,
+        saves: 0,
+        reconnects: 0,
       };
     if (this.job.node !== undefined) this.attempt.id = this.job.id;
     this.job.attempts = plus(this.job.attempts, this.attempt);
@@ -241,7 +246,11 @@ export class JobFold {
       // Some holds follow an eviction, which has the table of what was used.
       const eviction = before?.how === 'vacated' && attempt === last ? before : undefined;
       this.details.holds = plus(this.details.holds, {
-        ...{ code, subcode, reason, evidence: this.evidence, resources: eviction?.resources ?? none },
+        code,
+        subcode,
+        reason,
+        evidence: this.evidence,
+        resources: eviction?.resources ?? none,
         ...defined({ table: eviction && eviction.evidence, attempt: attempt && attempt.number }),
       });
     }
@@ -320,8 +329,12 @@ export class JobFold {
     this.#closeSpan(this.#previous, true);
     this.#doing = 'unknown';
     this.end('lost', 'silent-end', {
-      ...{ how: 'silent', code: undefined, subcode: undefined, reason: '' },
-      ...{ termination: undefined, resources: none },
+      how: 'silent',
+      code: undefined,
+      subcode: undefined,
+      reason: '',
+      termination: undefined,
+      resources: none,
     });
   }
 

@@ -41,7 +41,8 @@ function lackOf({ agent, cpus = 1, gpus = 0 }: AttemptHistory): Slowness | undef
   const them = processes < 1.5 ? 'its process' : `its ${Math.round(processes)} processes`;
   const used = `${them} used ${cores.toFixed(1)} of ${counted(cpus, 'core')}`;
   const found = (what: Slowness['what'], figures: string, advice: string): Slowness => ({
-    ...{ what, advice },
+    what,
+    advice,
     figures: `${gpu}${figures}${probed(what, agent?.slot)}`,
   });
   if (waiting > 0.25)

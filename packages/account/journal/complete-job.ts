@@ -58,7 +58,11 @@ export function completeJob(draft: FoldedJob, context: JobContext): JobState {
   const { parameters, name, directions, method, rank } = planned;
   return {
     ...draft,
-    ...{ from, to: from + Math.max(now, waited), attempts, after: [], outcome },
+    from,
+    to: from + Math.max(now, waited),
+    attempts,
+    after: [],
+    outcome,
     ...whyOf(draft, outcome),
     ...defined({ parameters, name, directions, method, rank, percentages }),
     ...jobMetrics({ attempts, ...defined({ directions, percentages }) }),

@@ -26,10 +26,10 @@ export const stoppedEarly = ({ attempts, outcome }: Pick<JobHistory, 'attempts' 
 export const lastRung = ({ attempts }: Pick<JobHistory, 'attempts'>): RungReport | undefined =>
   attempts.flatMap(({ agent }) => agent?.training?.rungs ?? []).at(-1);
 
-/** `rung 2 (epoch 3): val_accuracy 0.41, place 14 of 20`. */
+/** `rung 2, place 14 of 20 (epoch 3, val_accuracy 0.41)`: columns cut the end. */
 export const describeRung = ({ rung, at, unit, metric, value, seen, better, unheard }: RungReport) =>
-  `rung ${rung} (${unit.slice(0, -1)} ${at}): ${metric} ${Number(value.toPrecision(4))}, ` +
-  `place ${better + 1} of ${seen}${unheard ? ', its note did not reach the access point' : ''}`;
+  `rung ${rung}, place ${better + 1} of ${seen} (${unit.slice(0, -1)} ${at}, ${metric} ` +
+  `${Number(value.toPrecision(4))}${unheard ? ', its note did not reach the access point' : ''})`;
 
 /** `2026-11-15 22:03:04 UTC`. */
 const shown = (time: string): string => `${time.slice(0, 19).replace('T', ' ')} UTC`;

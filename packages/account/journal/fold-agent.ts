@@ -102,7 +102,9 @@ const savedBy = ({
   epoch,
   step,
 }: AgentEntry & { kind: 'checkpoint-saved' }): CheckpointState => ({
-  ...{ savedAt: t, files, bytes },
+  savedAt: t,
+  files,
+  bytes,
   ...defined({ epoch, step }),
 });
 
@@ -200,7 +202,9 @@ function heartbeat(
   { t: to, memoryBytes, quietSeconds, gpuPercent, load }: Extract<AgentEntry, { kind: 'heartbeat' }>,
 ): Partial<AgentState> {
   const measured = {
-    ...{ memoryBytes, quietSeconds, peakMemoryBytes: Math.max(peakMemoryBytes, memoryBytes) },
+    memoryBytes,
+    quietSeconds,
+    peakMemoryBytes: Math.max(peakMemoryBytes, memoryBytes),
     ...(load !== undefined && { load: withLoad(before, load) }),
   };
   if (gpuPercent === undefined) return measured;
@@ -223,9 +227,13 @@ function withLoad(before: LoadState | undefined, last: Load): LoadState {
   const gained = (name: 'used' | 'queued'): number =>
     before[name] + Math.max(0, last[name] - before.last[name]);
   return {
-    ...{ last, samples: before.samples + 1, seconds: before.seconds + seconds },
-    ...{ used: gained('used'), queued: gained('queued') },
-    ...{ processes: before.processes + last.processes, blocked: before.blocked + last.blocked },
+    last,
+    samples: before.samples + 1,
+    seconds: before.seconds + seconds,
+    used: gained('used'),
+    queued: gained('queued'),
+    processes: before.processes + last.processes,
+    blocked: before.blocked + last.blocked,
   };
 }
 

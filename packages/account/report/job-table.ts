@@ -99,7 +99,7 @@ function tableRow(
 const rungOf = (job: JobHistory): Pick<JobTableRow, 'rung' | 'stoppedEarly'> =>
   defined({
     rung: lastRung(job)?.rung,
-    stoppedEarly: stoppedEarly(job) === undefined ? undefined : (true as const),
+    stoppedEarly: stoppedEarly(job) && (true as const),
   });
 
 const isInput = ({ doing }: { doing: Activity }): boolean => doing === 'fetching' || doing === 'stalled';

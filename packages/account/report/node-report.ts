@@ -72,8 +72,11 @@ export function nodeReport(
   if (times.size === 0 && run === undefined) return null;
   const costs = [...times.values()]
     .map(({ node, outcome, attempts, slotSeconds, lostSeconds }) => ({
-      ...{ node, outcome, attempts },
-      ...{ slotSeconds, lostSeconds },
+      node,
+      outcome,
+      attempts,
+      slotSeconds,
+      lostSeconds,
     }))
     .sort((a, b) => b.slotSeconds - a.slotSeconds);
   return {
@@ -167,7 +170,7 @@ function criticalPath({ dag }: DagRun, times: ReadonlyMap<string, NodeTimes>): P
   let step = latest(dag.nodes);
   while (step !== undefined) {
     const node = dag.byName.get(step.node);
-    const parent: NodeTimes | undefined = node === undefined ? undefined : before(node);
+    const parent: NodeTimes | undefined = node && before(node);
     const ready = Math.min(parent?.to ?? began, step.to);
     steps.push({
       node: step.node,

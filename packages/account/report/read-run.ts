@@ -81,7 +81,13 @@ export interface RunAttempt extends Pick<
 const attemptRows = ({ rows }: Ledger): RunAttempt[] =>
   rows.flatMap(({ job, attempts }) =>
     attempts.map(({ attempt, ending, machine, site, gpu, speed = {}, millis }) => ({
-      ...{ job, attempt, ending, machine, site, gpu, speed },
+      job,
+      attempt,
+      ending,
+      machine,
+      site,
+      gpu,
+      speed,
       seconds: inSeconds(millis),
       totalSeconds: sumOver(millis, columns) / 1000,
     })),

@@ -146,7 +146,9 @@ function timeline(jobs: readonly JobHistory[], wasteful: readonly JobRow[]): Cha
 function timelineOf(job: JobHistory): BarRow<Column> {
   const { attempts, after } = countJob(job);
   const bars = [...attempts.flat(), ...after].map(({ column, from, to }) => ({
-    ...{ part: column, from: from / 1000, to: to / 1000 },
+    part: column,
+    from: from / 1000,
+    to: to / 1000,
     isThin: column === 'queued' || column === 'idle' || column === 'held',
   }));
   const ticks = job.attempts.flatMap(({ spans }) => (spans[0] === undefined ? [] : [spans[0].from / 1000]));

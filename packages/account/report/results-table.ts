@@ -180,7 +180,14 @@ const isOdd = (value: unknown): boolean => typeof value === 'number' && !Number.
 /** `{ job, parameters, outcome, valid, metrics, best, … }` of each job. */
 export const resultsJson = (rows: readonly JobTableRow[]): object[] =>
   rows.map(({ job, parameters, outcome, valid, metrics, best, attempts, ...row }) => ({
-    ...{ job, parameters, outcome, valid, metrics: asJson(metrics), best: asJson(best) },
+    job,
+    parameters,
+    outcome,
+    valid,
+    metrics: asJson(metrics),
+    best: asJson(best),
     ...defined({ rung: row.rung, stoppedEarly: row.stoppedEarly }),
-    ...{ executeSeconds: row.executeSeconds, executeTotalSeconds: row.executeTotalSeconds, attempts },
+    executeSeconds: row.executeSeconds,
+    executeTotalSeconds: row.executeTotalSeconds,
+    attempts,
   }));

@@ -33,7 +33,9 @@ export function searchReport(jobs: readonly JobHistory[]): SearchReport | undefi
       best.push({ job, value, slotSeconds: slotSecondsUntil(jobs, time) });
   const ended = Map.groupBy(jobs, (job) => stoppedEarly(job)?.rung);
   const rungs = [...Map.groupBy(reports, ({ rung }) => rung)].map(([rung, here]) => ({
-    ...{ rung, at: here[0]?.at ?? NaN, stopped: ended.get(rung)?.length ?? 0 },
+    rung,
+    at: here[0]?.at ?? NaN,
+    stopped: ended.get(rung)?.length ?? 0,
     trials: new Set(here.map(({ job }) => job)).size,
     best: here.reduce((top, { value }) => (sign * value > sign * top ? value : top), -sign * Infinity),
   }));
@@ -83,7 +85,10 @@ export function searchCharts({ search }: Searched): Chart[] {
   const points = best.flatMap((one, at) => [one.slotSeconds, one.value, ends[at] ?? slotSeconds, one.value]);
   const values = best.map(({ value }) => value);
   const plot = {
-    ...{ description: best.map(bestSentence).join(' '), width: 720, height: 200, coloured: 1 },
+    description: best.map(bestSentence).join(' '),
+    width: 720,
+    height: 200,
+    coloured: 1,
     x: { scale: linearScale(0, slotSeconds, timeUnit(slotSeconds)), name: 'on slots' },
     y: { scale: linearScale(Math.min(...values), Math.max(...values)), name: metric },
   };

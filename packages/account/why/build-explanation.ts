@@ -18,7 +18,11 @@ export const adviceOf = (diagnosis: Diagnosis, job: JobHistory, rules: RunRules 
   adviceOn(diagnosis, { isOurs: rules !== undefined, resumes: savesCheckpoints(job) });
 
 export const nothingWrong: Diagnosis = {
-  ...{ cause: 'none', because: [], outlook: 'lasting', advice: [], isAllAdvice: true },
+  cause: 'none',
+  because: [],
+  outlook: 'lasting',
+  advice: [],
+  isAllAdvice: true,
 };
 
 /** The title of a job that succeeded, or runs, in its nth attempt. */

@@ -87,7 +87,10 @@ function explainUnlogged(record: RunJobRecord): Explanation {
   const past = describeStreaks(streaksOf(job.attempts.slice(0, -1)), isGood ? undefined : diagnosis);
   const own = isGood ? describeGood(record, last) : describeBad(record, diagnosis);
   return {
-    ...{ job: job.id, standing, cause: own.cause, title: own.title },
+    job: job.id,
+    standing,
+    cause: own.cause,
+    title: own.title,
     ...defined({ titles: own.titles }),
     because: [...own.because, ...past.because],
     evidence: [],
@@ -135,7 +138,9 @@ function describeBad({ job, entries }: RunJobRecord, diagnosis: Diagnosis | unde
     const { message, fix, cause: held = 'user' } = job.held;
     const named = held === 'user' ? { title: 'it is held', titles: 'they are held' } : causeTitles(held);
     return {
-      ...{ cause: cause ?? held, ...named, because: [`${safeLine(message)}.`] },
+      cause: cause ?? held,
+      ...named,
+      because: [`${safeLine(message)}.`],
       advice: fix === undefined ? [] : [safeLine(fix)],
     };
   }
@@ -150,7 +155,9 @@ function describeBad({ job, entries }: RunJobRecord, diagnosis: Diagnosis | unde
   const because = [`${attemptAt(last)}: ${diagnosis.because.join(' ')}`];
   if (last.fault !== undefined)
     return {
-      ...{ cause: cause ?? diagnosis.cause, ...causeTitles(diagnosis.cause), because },
+      cause: cause ?? diagnosis.cause,
+      ...causeTitles(diagnosis.cause),
+      because,
       advice: advised(diagnosis),
     };
   const { agent } = last;

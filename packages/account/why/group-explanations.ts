@@ -60,7 +60,13 @@ export function groupJobs<Job>(
     const label = headline.name === undefined ? printable(name) : explainedLabel(headline);
     if (group === undefined)
       groups.set(key, {
-        ...{ standing, cause, title, titles, jobs: [name], labels: [label], example: explain(each) },
+        standing,
+        cause,
+        title,
+        titles,
+        jobs: [name],
+        labels: [label],
+        example: explain(each),
       });
     else {
       group.jobs.push(name);

@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import type { SubmitFiles } from '../submit/submit-files.ts';
-import { counted, type Found, type Rule, type RuleResult, rule } from '@updraft/base';
+import { asFound, counted, type Found, type Rule, type RuleResult, rule } from '@updraft/base';
 import type { ScriptTime } from './dag-command.ts';
 import { ownName, type Dag, type DagNode, type DagProblemKind, type DagScript, submitFile } from './dag.ts';
 import { type NodeGroup, type NodeOutcome, sharedName } from './node-outcomes.ts';
@@ -27,7 +27,7 @@ const problems =
   ({ dag }: DagFacts): Found[] =>
     dag.problems
       .filter(({ kind }) => kinds.includes(kind))
-      .map(({ message, fix, place }) => ({ message, fix, place }));
+      .map(({ message, fix, place }) => asFound(message, fix, place));
 
 /** Rules about DAG files; those about the nodes' submit files are `adopt`'s. */
 export const dagRules: Rule<DagFacts>[] = [
@@ -127,11 +127,11 @@ function cycle({ dag }: DagFacts): Found | [] {
   if (found === undefined || first === undefined) return [];
   const names = found.map(({ name }) => name);
   const shown = names.length > maxShownCycle ? [...names.slice(0, maxShownCycle), '…'] : names;
-  return {
-    message: `nodes wait for each other: ${[...shown, first.name].join(' → ')}`,
-    fix: 'take one of them out of a PARENT … CHILD line',
-    place: first.place,
-  };
+  return asFound(
+    `nodes wait for each other: ${[...shown, first.name].join(' → ')}`,
+    'take one of them out of a PARENT … CHILD line',
+    first.place,
+  );
 }
 
 /** Files that a node needs; `later`: those that a parent or PRE script may still write. */
@@ -172,13 +172,14 @@ const missing = (
   nodes: readonly DagNode[],
   { place }: DagNode,
   later: boolean,
-): Found => ({
-  message: later
-    ? `the ${what} ${name} of ${nodesText(nodes)} is not there yet`
-    : `the ${what} ${name} of ${nodesText(nodes)} is not there: the job cannot be submitted`,
-  fix: later ? 'check that a parent or the PRE script writes it' : 'correct its name, or write the file',
-  place,
-});
+): Found =>
+  asFound(
+    later
+      ? `the ${what} ${name} of ${nodesText(nodes)} is not there yet`
+      : `the ${what} ${name} of ${nodesText(nodes)} is not there: the job cannot be submitted`,
+    later ? 'check that a parent or the PRE script writes it' : 'correct its name, or write the file',
+    place,
+  );
 
 function brokenScripts({ dag, files }: DagFacts): Found[] {
   const broken = new Map<string, { found: Omit<Found, 'place'>; script: DagScript; nodes: DagNode[] }>();
@@ -237,22 +238,22 @@ function inTmp({ dag, folder, files }: DagFacts): RuleResult {
     /^\s*DAGMAN_USE_STRICT\s*=\s*0\s*$/im.test(files.read(file) ?? ''),
   );
   if (folder === undefined || isLenient || !/^\/tmp(\/|$)/.test(folder)) return [];
-  return {
-    message: 'the DAG is in /tmp, and so would be its log: DAGMan refuses that',
-    fix: `move the folder into your home, or put DAGMAN_USE_STRICT = 0 into a file that CONFIG names`,
-    place: { file: dag.file, line: 1 },
-  };
+  return asFound(
+    'the DAG is in /tmp, and so would be its log: DAGMan refuses that',
+    `move the folder into your home, or put DAGMAN_USE_STRICT = 0 into a file that CONFIG names`,
+    { file: dag.file, line: 1 },
+  );
 }
 
 function staleRescue({ rescues }: DagFacts): Found[] {
   return rescues.flatMap(({ file, unknown: [first, ...others] }) => {
     if (first === undefined) return [];
     const more = others.length === 0 ? '' : ` and ${counted(others.length, 'other')}`;
-    return {
-      message: `${file} marks ${first.name}${more} as done, but the DAG has no such node: DAGMan refuses to start`,
-      fix: `delete the line, or start afresh: condor_submit_dag -autorescue 0`,
-      place: { file, line: first.line },
-    };
+    return asFound(
+      `${file} marks ${first.name}${more} as done, but the DAG has no such node: DAGMan refuses to start`,
+      `delete the line, or start afresh: condor_submit_dag -autorescue 0`,
+      { file, line: first.line },
+    );
   });
 }
 
@@ -265,11 +266,11 @@ function hidingFinal({ dag, outcomes }: DagFacts): Found[] {
     const isPassedOn = outcome?.facts.submission.assignments.some(({ value }) => knows.test(value));
     if (isPassedOn === true || knows.test(final.scripts.get('POST')?.command ?? '')) return [];
     const name = ownName(final);
-    return {
-      message: `if ${name} succeeds, DAGMan exits with 0 even if other nodes failed`,
-      fix: `let a script decide, which fails unless it gets 0:\nSCRIPT POST ${name} check.sh $DAG_STATUS`,
-      place: final.place,
-    };
+    return asFound(
+      `if ${name} succeeds, DAGMan exits with 0 even if other nodes failed`,
+      `let a script decide, which fails unless it gets 0:\nSCRIPT POST ${name} check.sh $DAG_STATUS`,
+      final.place,
+    );
   });
 }
 
@@ -284,13 +285,15 @@ function overriddenVars({ outcomes }: DagFacts): Found[] {
         continue;
       const key = `${name} ${own.place.file} ${own.place.line}`;
       if (found.has(key)) continue;
-      found.set(key, {
-        message:
+      found.set(
+        key,
+        asFound(
           `VARS of ${nodesText(nodes)} set \`${name}\`, but line ${own.place.line} ` +
-          `of ${own.place.file} sets it again: VARS have no effect`,
-        fix: `delete that line, or write VARS NODE APPEND ${name}="…"`,
-        place,
-      });
+            `of ${own.place.file} sets it again: VARS have no effect`,
+          `delete that line, or write VARS NODE APPEND ${name}="…"`,
+          place,
+        ),
+      );
     }
   return [...found.values()];
 }
@@ -308,11 +311,11 @@ function overwritingNodes({ outcomes }: DagFacts): Found[] {
     return [...writers].flatMap(([name, { nodes, outcome }]) => {
       const place = outcome.facts.submission.queues[0]?.inForce.get(command)?.place;
       if (nodes.length < 2) return [];
-      return {
-        message: `${nodesText(nodes)} write \`${command}\` to ${name}: only the last one's output is kept`,
-        fix: `put the node's name into it:\n${command} = ${withJob(name)}`,
+      return asFound(
+        `${nodesText(nodes)} write \`${command}\` to ${name}: only the last one's output is kept`,
+        `put the node's name into it:\n${command} = ${withJob(name)}`,
         place,
-      };
+      );
     });
   });
 }
@@ -324,11 +327,10 @@ function withJob(name: string): string {
 
 function partlyRead({ dag, outcomes, isPartial }: DagFacts): Found | [] {
   if (!isPartial) return [];
-  return {
-    message:
-      'the submit files were read with the VARS of ' +
+  return asFound(
+    'the submit files were read with the VARS of ' +
       `${counted(outcomes.length, 'node')} of ${counted(dag.nodes.length, 'node')}`,
-    fix: 'fix what was found, and check again',
-    place: { file: dag.file, line: 1 },
-  };
+    'fix what was found, and check again',
+    { file: dag.file, line: 1 },
+  );
 }

@@ -112,7 +112,7 @@ function ownReason({ accounts, done }: DagRun, node: DagNode): NotSubmitted | un
   if (doneBy !== undefined) return { why: 'done', by: doneBy };
   const script = scripts.findLast(({ when }) => when === 'PRE');
   if (script !== undefined) return { why: 'pre-failed', script };
-  return submitError === undefined ? undefined : { why: 'submit-failed', ...submitError };
+  return submitError && { why: 'submit-failed', ...submitError };
 }
 
 /** Whether DAGMan counts the node as done, whatever its jobs did. */

@@ -1,4 +1,4 @@
-import { nearest, type SourceLine } from '@updraft/base';
+import { asFound, nearest, type SourceLine } from '@updraft/base';
 import type { DagCommand, NodeType, ScriptTime, InlineDescription } from './dag-command.ts';
 
 /** The lines of a DAG file: comments and empty lines are skipped, and `\` at the end continues a line. */
@@ -407,11 +407,13 @@ export function parseDag(text: string, file: string): ParsedDag {
   const lines = new DagLines(text, file);
   const parsed: ParsedDag = { commands: [], errors: [] };
   if (text.startsWith('\ufeff'))
-    parsed.errors.push({
-      message: 'an invisible byte order mark begins the file: DAGMan refuses its first line',
-      fix: String.raw`save it as UTF-8 without BOM: sed -i '1s/^\xEF\xBB\xBF//' FILE`,
-      place: { file, line: 1 },
-    });
+    parsed.errors.push(
+      asFound(
+        'an invisible byte order mark begins the file: DAGMan refuses its first line',
+        String.raw`save it as UTF-8 without BOM: sed -i '1s/^\xEF\xBB\xBF//' FILE`,
+        { file, line: 1 },
+      ),
+    );
   let unknown = 0;
   for (let line = lines.next(); line !== undefined; line = lines.next()) {
     const { place } = line;
@@ -427,18 +429,16 @@ export function parseDag(text: string, file: string): ParsedDag {
     } catch (error) {
       if (!(error instanceof DagSyntax)) throw error;
       const fix = entry === undefined ? similar(keyword) : `write it as \`${entry.syntax}\``;
-      parsed.errors.push({ message: error.message, fix, place });
+      parsed.errors.push(asFound(error.message, fix, place));
     }
   }
   if (unknown > parsed.commands.length + maxTypos)
     return noDag(file, `${unknown} of its lines are not DAG commands`);
   const { unfinished } = lines;
   if (unfinished !== undefined)
-    parsed.errors.push({
-      message: 'the file ends with a `\\`, and DAGMan ignores this command',
-      fix: 'delete the `\\`',
-      place: unfinished,
-    });
+    parsed.errors.push(
+      asFound('the file ends with a `\\`, and DAGMan ignores this command', 'delete the `\\`', unfinished),
+    );
   return parsed;
 }
 
@@ -449,11 +449,10 @@ const maxTypos = 3;
 const noDag = (file: string, why: string): ParsedDag => ({
   commands: [],
   errors: [
-    {
-      message: `this is not a DAG: ${why}`,
-      fix: 'name the file that you pass to condor_submit_dag',
-      place: { file, line: 1 },
-    },
+    asFound(`this is not a DAG: ${why}`, 'name the file that you pass to condor_submit_dag', {
+      file,
+      line: 1,
+    }),
   ],
 });
 

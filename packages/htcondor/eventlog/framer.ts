@@ -275,9 +275,15 @@ export interface Header {
 }
 
 const emptyHeader = (): Header => ({
-  ...{ number: 0, cluster: 0, proc: 0, subproc: 0 },
+  number: 0,
+  cluster: 0,
+  proc: 0,
+  subproc: 0,
   // A figure that is no integer, so that engines keep the time in place.
-  ...{ time: NaN, zone: 'unknown', timeAt: 0, timeEnd: 0 },
+  time: NaN,
+  zone: 'unknown',
+  timeAt: 0,
+  timeEnd: 0,
 });
 
 /** Reads the headers of one log. Made once: a log has millions of them. */

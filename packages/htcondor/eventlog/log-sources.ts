@@ -74,7 +74,10 @@ function readable(logs: readonly FoundLog[]): FoundLog[] {
 const identity = ({ dev, ino }: Stats): string => `${dev} ${ino}`;
 
 const fileSource = (file: string, name: string, { mtimeMs, size, uid }: Stats): LogSource => ({
-  ...{ name, writtenAt: mtimeMs, size, uid },
+  name,
+  writtenAt: mtimeMs,
+  size,
+  uid,
   open: () => uncompressed(name, bytesOf(file, name)),
 });
 

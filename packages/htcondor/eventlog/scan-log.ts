@@ -91,8 +91,11 @@ export async function openLog(
   const dating = datingOf(piece.done === true ? new Uint8Array() : piece.value);
   let syntax: string | undefined;
   const parser = createParser({
-    ...{ reference: source.writtenAt, within: dating.moment ?? within },
-    ...{ offsetMinutes, onEvent, isPassing },
+    reference: source.writtenAt,
+    within: dating.moment ?? within,
+    offsetMinutes,
+    onEvent,
+    isPassing,
     onGarbled: (part) => {
       syntax ??= otherSyntax(part.bytes);
       onGarbled?.(part);

@@ -278,7 +278,7 @@ function readQueueStatement(reader: SubmitReader, text: string, place: SourceLin
     place,
     text: `queue ${text}`.trim(),
     variables: queue.variables,
-    total: items === undefined ? undefined : total,
+    total: items && total,
     jobs,
     ...defined({ template }),
     inForce: new Map(queues.length < limit ? reader.inForce : []),

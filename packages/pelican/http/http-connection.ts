@@ -120,8 +120,7 @@ export class HttpConnection {
       if (this.#decoder !== undefined) return this.#decode(chunk, 0);
       if (this.#head === undefined) throw new ProtocolError('unexpected bytes');
       const parsed = this.#parser.feed(chunk);
-      if (parsed === undefined) return undefined;
-      return this.#headRead(parsed.head, chunk, parsed.bodyAt);
+      return parsed && this.#headRead(parsed.head, chunk, parsed.bodyAt);
     } catch (error) {
       this.#fail(error as Error);
       return undefined;
@@ -142,7 +141,7 @@ export class HttpConnection {
     while (at < chunk.length && this.#decoder !== undefined && !this.#decoder.done) {
       const { next, data } = this.#decoder.step(chunk, at);
       at = next;
-      const taken = data === undefined ? undefined : this.#take?.(data);
+      const taken = data && this.#take?.(data);
       if (taken !== undefined) return this.#resumeDecode(taken, chunk, at);
     }
     if (at < chunk.length) this.#reusable = false;

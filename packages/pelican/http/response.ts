@@ -33,7 +33,7 @@ export class HeadParser {
     if (head.status >= 200) return { head, bodyAt };
     // An interim answer (100, 103) comes before the real one.
     const real = this.feed(chunk.subarray(bodyAt));
-    return real === undefined ? undefined : { head: real.head, bodyAt: bodyAt + real.bodyAt };
+    return real && { head: real.head, bodyAt: bodyAt + real.bodyAt };
   }
 }
 

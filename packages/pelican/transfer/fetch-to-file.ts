@@ -370,7 +370,7 @@ export class FileSink implements Sink {
 
   #beginProof(): void {
     const { manifest, onDamaged } = this.#options;
-    this.#check = manifest === undefined ? undefined : new ChunkCheck(manifest, this.#file, onDamaged);
+    this.#check = manifest && new ChunkCheck(manifest, this.#file, onDamaged);
     this.#hash = this.#hash && fileHash(this.#hash.algorithm);
   }
 }

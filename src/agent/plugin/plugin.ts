@@ -326,7 +326,7 @@ async function download(
 ): Promise<TransferInfo> {
   const target = path.resolve(context.cwd, file);
   const { order, record, clock } = context;
-  const source = order === undefined ? undefined : sourceOf(file, order);
+  const source = order && sourceOf(file, order);
   const parsed = parseObjectUrl(source?.url ?? url, context.env);
   const started = clock.monotonic();
   const tokenFile = source?.tokenFile ?? imageToken(file, order);

@@ -65,7 +65,7 @@ class CodeReader {
       this.shell(sent.text, (line) => ({ file: sent.file, line }));
       return;
     }
-    const script = readScript(sent.text);
+    const script = readScript(sent.text, { file: sent.file });
     this.files.set(sent.file, { ...sent, kind, script, isOptional });
     for (const found of script.imports)
       for (const next of localModules(found, sent.file, this.#sent))
@@ -240,9 +240,13 @@ const isRelativeFile = (word: string): boolean => /^[\w.][\w./-]*$/.test(word) &
 
 /** The files that commands name and Python files import, whether or not they are there. */
 export function namedFiles({ commands, files }: JobCode): NamedFile[] {
-  const inCommands = commands.flatMap(({ words, place }) => {
+  const inCommands = commands.flatMap(({ words, place }, index) => {
     const program = programsOf(words).at(-1) ?? '';
     const rest = words.slice(words.indexOf(program) + 1);
+    if (program === 'cd')
+      return index > 0
+        ? []
+        : rest.map((file) => ({ file: path.posix.join(file), place, use: 'runs' }) as const);
     // `python3 -u train.py --data x.csv`: the first file is run, the others are read.
     const script = interpreters.test(program) ? rest.find(isRelativeFile) : program;
     return [program, ...rest]

@@ -86,6 +86,7 @@ test('a variable that nothing sets is found', () => {
   ])
     assert.deepEqual(broken(command), [], command);
   assert.deepEqual(broken('python3 train.py --lr $LR', {}, 'env.LR = "1"\n'), []);
+  assert.deepEqual(broken("python3 train.py --lr '$LR'", {}, 'env.LR = "1"\n'), ['unset-variable']);
 });
 
 test('what init left open, virtual environments, `&` and notebooks are errors', () => {

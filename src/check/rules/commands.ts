@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { type Found, nearest, type Rule, rule } from '@updraft/base';
+import { asFound, type Found, nearest, type Rule, rule } from '@updraft/base';
 import type { ScriptArg } from '../../script/script-args.ts';
 import { programsOf } from '../code/read-code.ts';
 import type { CodeFacts, PlanFacts } from '../facts.ts';
@@ -14,9 +14,11 @@ const ofCommand = (
   about: string,
   check: (facts: CommandFacts) => readonly Said[],
 ): Rule<CommandFacts> => ({
-  ...{ name, level, about },
+  name,
+  level,
+  about,
   check: (facts): Found[] =>
-    check(facts).map(([message, fix]) => ({ message, fix, place: facts.where('train', 'command') })),
+    check(facts).map(([message, fix]) => asFound(message, fix, facts.where('train', 'command'))),
 });
 
 /** Rules about the command of a job: what is written in it, and what its script takes. */
@@ -28,7 +30,7 @@ export const commandRules: Rule<CommandFacts>[] = [
       ...plan.data.map(({ name, url }) => [url, 'data', name, 'url']),
     ].flatMap(([text = '', ...key]) =>
       /CHANGE-ME|FILL IN/.test(text)
-        ? { message: `\`${text}\` is not filled in`, fix: 'write what it stands for', place: where(...key) }
+        ? asFound(`\`${text}\` is not filled in`, 'write what it stands for', where(...key))
         : [],
     ),
   ),
@@ -58,11 +60,10 @@ export const commandRules: Rule<CommandFacts>[] = [
     'background',
     'error',
     'The command goes on in the background, so the job ends at once.',
-    ({ plan }) => {
-      return /[^&|>]&\s*$/.test(plan.spec.train.command)
+    ({ plan }) =>
+      /[^&|>]&\s*$/.test(plan.spec.train.command)
         ? [['`&` leaves the training in the background: the job ends at once', 'remove the `&`']]
-        : [];
-    },
+        : [],
   ),
   ofCommand('notebook', 'error', 'The command runs a notebook as a script.', ({ code: { commands } }) =>
     commands
@@ -104,9 +105,15 @@ export const commandRules: Rule<CommandFacts>[] = [
   ofCommand(
     'unset-variable',
     'warning',
-    'The command uses a variable of the shell that nothing in the job file sets.',
+    'The command uses a variable of the shell that nothing in the job file sets, or in single quotes.',
     ({ plan, code }) => {
       const { command, env, secrets } = plan.spec.train;
+      const quoted = command.match(/'\$\{?[A-Za-z_]\w*\}?'/g) ?? [];
+      if (quoted.length > 0)
+        return quoted.map((word) => [
+          `the shell leaves ${word} as it is: single quotes keep its value out`,
+          `write "${word.slice(1, -1)}" in double quotes`,
+        ]);
       if (code.commands.some(({ words: [word = ''] }) => /^(source|\.|eval|read)$/.test(word))) return [];
       const isSet = (name: string): boolean =>
         name in { ...env, ...secrets } || inJobs.test(name) || new RegExp(`\\b${name}(=| in )`).test(command);

@@ -1,5 +1,5 @@
 import { type Download, runTimeDownload, shownCommand } from '@updraft/htcondor/lint';
-import { type Found, type Rule, rule } from '@updraft/base';
+import { asFound, type Found, type Rule, rule } from '@updraft/base';
 import type { ScriptFetch } from '../../script/read-script.ts';
 import type { JobCode } from '../code/read-code.ts';
 import type { CodeFacts } from '../facts.ts';
@@ -36,13 +36,12 @@ function inShell({ commands }: JobCode): Found[] {
   return commands.flatMap(({ words, place }) => {
     const what = runTimeDownload(words);
     if (what === undefined) return [];
-    return {
-      message:
-        `\`${shownCommand(words)}\` fetches ${what === 'files' ? 'a file' : what} ` +
+    return asFound(
+      `\`${shownCommand(words)}\` fetches ${what === 'files' ? 'a file' : what} ` +
         'in every job: it fails on workers without network',
-      fix: shellFix[what],
+      shellFix[what],
       place,
-    };
+    );
   });
 }
 
@@ -67,11 +66,12 @@ function inPython({ code, env, folders }: DownloadFacts): Found[] {
     if (file.kind !== 'python') return [];
     return file.script.downloads
       .filter(({ what, name }) => provided[what] !== true && !isHere(name, folders))
-      .map(({ what, shown, line }) => ({
-        message: `\`${shown}\` ${said[what]}: it fails on workers without network`,
-        fix: pythonFix[what],
-        place: { file: file.file, line },
-      }));
+      .map(({ what, shown, line }) =>
+        asFound(`\`${shown}\` ${said[what]}: it fails on workers without network`, pythonFix[what], {
+          file: file.file,
+          line,
+        }),
+      );
   });
 }
 

@@ -101,10 +101,3 @@ test('the OSPool expects a project and few GPUs; a plain pool does not', () => {
   assert.deepEqual(rules(text, plain), []);
   assert.deepEqual(rules(condor, ospool), []);
 });
-
-test('memory that the agent alone would fill is a warning, except on the local pool', () => {
-  const small = '[resources]\nmemory = "1 MB"\n';
-  const [only, ...others] = found(small + condor, plain);
-  assert.deepEqual([only?.rule, only?.line, others.length], ['memory-small', 6, 0]);
-  assert.deepEqual(rules(small, plain), []);
-});

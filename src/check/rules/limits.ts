@@ -1,11 +1,11 @@
 import {
+  asFound,
   formatSize,
   type Found,
   isShardList,
   levelIf,
   type Rule,
   type RuleResult,
-  counted,
   withHeadroom,
   rule,
 } from '@updraft/base';
@@ -52,11 +52,13 @@ export const limitRules: Rule<PlanFacts>[] = [
     ({ plan, where }) =>
       plan.data
         .filter(({ url }) => webPage.test(url))
-        .map(({ name, url }) => ({
-          message: `data.${name}: ${url} is a web page about a file`,
-          fix: 'write `resolve` or `raw` for `blob`; from a drive, download it here and name the file',
-          place: where('data', name, 'url'),
-        })),
+        .map(({ name, url }) =>
+          asFound(
+            `data.${name}: ${url} is a web page about a file`,
+            'write `resolve` or `raw` for `blob`; from a drive, download it here and name the file',
+            where('data', name, 'url'),
+          ),
+        ),
   ),
   rule(
     'folder-shared',
@@ -67,48 +69,34 @@ export const limitRules: Rule<PlanFacts>[] = [
       traitsOf(plan).runsHere ||
       !/^\/(?:tmp|var\/tmp|dev\/shm|run|local|scratch\/local)(?:\/|$)/.test(plan.folder)
         ? undefined
-        : {
-            message:
-              `the folder ${plan.folder} seems to be on this machine's own disk, ` +
+        : asFound(
+            `the folder ${plan.folder} seems to be on this machine's own disk, ` +
               `but jobs on ${traitsOf(plan).title} write results and logs into it from their nodes`,
-            fix: 'work in a folder that all nodes share, such as your home or project folder',
-            place: where(),
-          },
-  ),
-  rule(
-    'memory-small',
-    'warning',
-    'The requested memory is less than the agent itself uses while data arrives.',
-    ({ plan, where }) =>
-      traitsOf(plan).runsHere || plan.spec.resources.memoryBytes >= 250e6
-        ? []
-        : {
-            message: `memory = ${formatSize(plan.spec.resources.memoryBytes)}: the agent alone uses up to 250 MB`,
-            fix: 'set memory = "1 GB" or more in [resources]',
-            place: where('resources', 'memory'),
-          },
+            'work in a folder that all nodes share, such as your home or project folder',
+            where(),
+          ),
   ),
   rule(
     'machine-lacks',
     'error',
     'A job requests more than this machine has, and would never start.',
     ({ limits: { title = '', lacks = [] } = {}, where }) =>
-      lacks.map((words) => ({
-        message: `a job requests more than ${title} has: ${words}`,
-        fix: 'request less, or choose another pool in [run]',
-        place: where('resources', words.split(' ')[0] ?? ''),
-      })),
+      lacks.map((words) =>
+        asFound(
+          `a job requests more than ${title} has: ${words}`,
+          'request less, or choose another pool in [run]',
+          where('resources', words.split(' ')[0] ?? ''),
+        ),
+      ),
   ),
   rule(
     'pool-advice',
     'note',
     "The staff of the pool wrote this in the pool's profile.",
     ({ limits: { title = '', advice = [] } = {}, where }) =>
-      advice.map((words) => ({
-        message: `${title}: ${words}`,
-        fix: 'ask them if it does not suit your jobs',
-        place: where('run'),
-      })),
+      advice.map((words) =>
+        asFound(`${title}: ${words}`, 'ask them if it does not suit your jobs', where('run')),
+      ),
   ),
   rule(
     'project',
@@ -117,13 +105,12 @@ export const limitRules: Rule<PlanFacts>[] = [
     ({ plan, limits, where }) =>
       limits?.wantsProject !== true || plan.spec.run.project !== undefined
         ? undefined
-        : {
-            message:
-              `${limits.title} accounts by project, but the job ` +
+        : asFound(
+            `${limits.title} accounts by project, but the job ` +
               'file names none: your default project is charged',
-            fix: 'set project = "YOUR_PROJECT" in [run]',
-            place: where('run'),
-          },
+            'set project = "YOUR_PROJECT" in [run]',
+            where('run'),
+          ),
   ),
 ];
 
@@ -158,20 +145,19 @@ function tooMuchNative(facts: PlanFacts): RuleResult {
   const isImage = largest === undefined || (image?.bytes ?? 0) > sizeOf(largest);
   const isPack = !isImage && largest.name === packName;
   const name = isImage ? 'the image' : isPack ? 'the archive' : `data.${largest.name}`;
-  return {
-    message:
-      `${megabytes(total)} would be sent from the access point with every job; ${limits?.title ?? ''} ` +
+  return asFound(
+    `${megabytes(total)} would be sent from the access point with every job; ${limits?.title ?? ''} ` +
       `holds jobs above ${megabytes(limit)} (hold code 32). Splitting does not help: the total counts`,
-    fix: isImage
+    isImage
       ? 'put the image into the federation with `updraft put` and name it by its osdf:// URL'
       : `put ${name} into the federation with \`updraft ${isPack ? 'env stage' : 'stage'}\` ` +
-        'and use its osdf:// URL: method "stream" has no such limit',
-    place: isImage
+          'and use its osdf:// URL: method "stream" has no such limit',
+    isImage
       ? where('environment', 'image')
       : isPack
         ? where('environment', 'pack')
         : where('data', largest.name, 'url'),
-  };
+  );
 }
 
 function largeNative(facts: PlanFacts): Found[] {
@@ -179,13 +165,14 @@ function largeNative(facts: PlanFacts): Found[] {
   if (nativeTotal(facts) > nativeInputBytes) return [];
   return facts.plan.data
     .filter((source) => isNative(source) && sizeOf(source) > nativeFileBytes)
-    .map((source) => ({
-      message:
+    .map((source) =>
+      asFound(
         `data.${source.name} has ${formatSize(sizeOf(source))}; on ${title}, ` +
-        `files above ${formatSize(nativeFileBytes)} belong in the federation`,
-      fix: 'put it into the federation with `updraft stage` and use its osdf:// URL',
-      place: facts.where('data', source.name, 'url'),
-    }));
+          `files above ${formatSize(nativeFileBytes)} belong in the federation`,
+        'put it into the federation with `updraft stage` and use its osdf:// URL',
+        facts.where('data', source.name, 'url'),
+      ),
+    );
 }
 
 function largeObject(
@@ -201,11 +188,11 @@ function largeObject(
     bytes > maxObjectBytes
       ? `above ${formatSize(maxObjectBytes)}, ask the staff of ${title} first`
       : `the caches of ${title} serve well up to ${formatSize(recommendedObjectBytes)}`;
-  return {
-    message: `data.${source.name} has ${formatSize(bytes)} in one object; ${advice}`,
-    fix: 'upload its folder with `updraft stage`, which makes shards of 1 GB and prints the table for all of them',
+  return asFound(
+    `data.${source.name} has ${formatSize(bytes)} in one object; ${advice}`,
+    'upload its folder with `updraft stage`, which makes shards of 1 GB and prints the table for all of them',
     place,
-  };
+  );
 }
 
 /** HTCondor puts everything it fetches for a job into one folder, by its base name. */
@@ -218,11 +205,11 @@ function sameNames({ plan, where }: PlanFacts): Found[] {
       const other = seen.get(file);
       seen.set(file, name);
       if (other === undefined) return [];
-      return {
-        message: `data.${other} and data.${name} would both arrive as "${file}" in the job's sandbox`,
-        fix: `set method = "stream" in [data.${name}]`,
-        place: where('data', name, 'url'),
-      };
+      return asFound(
+        `data.${other} and data.${name} would both arrive as "${file}" in the job's sandbox`,
+        `set method = "stream" in [data.${name}]`,
+        where('data', name, 'url'),
+      );
     });
 }
 
@@ -286,11 +273,11 @@ function tooSmall({ plan, where }: PlanFacts, what: string, need: Need): Found {
   const rounded = formatSize(Math.ceil(withHeadroom(need.bytes) / 1e9) * 1e9);
   const asked = formatSize(plan.disk.bytes);
   const disk = diskBytes === 'auto' ? `disk = "auto" is ${asked} and` : `disk = ${asked}`;
-  return {
-    message: `${disk} ${what}: ${formatSize(need.bytes)} needed (${need.why})`,
-    fix: `set disk = "${rounded}" in [resources]${toKeep(plan.data)}`,
-    place: where('resources', 'disk'),
-  };
+  return asFound(
+    `${disk} ${what}: ${formatSize(need.bytes)} needed (${need.why})`,
+    `set disk = "${rounded}" in [resources]${toKeep(plan.data)}`,
+    where('resources', 'disk'),
+  );
 }
 
 /** Rules about the folder that keeps the run and its results. */
@@ -302,29 +289,11 @@ export const folderRules: Rule<PlanFacts & HereFacts>[] = [
     ({ here: { folder }, where }) =>
       folder?.unwritable === undefined
         ? undefined
-        : {
-            message: `${folder.path} cannot be written (${folder.unwritable}): the run and its results are kept there`,
-            fix: 'copy the job file and its files to a folder of your own, or make this one writable',
-            place: where(),
-          },
-  ),
-  rule(
-    'folder-full',
-    'warning',
-    'The disk of the folder has less space, or fewer files left, than the run will bring home.',
-    ({ here: { folder }, plan, where }) => {
-      if (folder === undefined || folder.unwritable !== undefined) return [];
-      const { path: place, freeBytes, freeFiles, needs } = folder;
-      if (freeBytes >= needs.bytes && freeFiles >= needs.files) return [];
-      return {
-        message:
-          `the file system of ${place} has ${formatSize(freeBytes)} and ${freeFiles} files left, but the logs of ` +
-          `${counted(plan.jobs.length, 'job')} may take ${formatSize(needs.bytes)} and ${needs.files} files; ` +
-          'outputs come on top',
-        fix: 'free some space, or keep the run on another file system',
-        place: where(),
-      };
-    },
+        : asFound(
+            `${folder.path} cannot be written (${folder.unwritable}): the run and its results are kept there`,
+            'copy the job file and its files to a folder of your own, or make this one writable',
+            where(),
+          ),
   ),
 ];
 
@@ -336,11 +305,9 @@ export const secretRules: Rule<PlanFacts & SecretFacts>[] = [
     ({ secrets, where }) =>
       secrets
         .filter(({ value }) => value === undefined)
-        .map(({ name, from }) => ({
-          message: `the secret ${name} is not in ${from}`,
-          fix: secretFix(from),
-          place: where('train', 'secrets', name),
-        })),
+        .map(({ name, from }) =>
+          asFound(`the secret ${name} is not in ${from}`, secretFix(from), where('train', 'secrets', name)),
+        ),
   ),
   rule(
     'secret-in-env',
@@ -349,12 +316,13 @@ export const secretRules: Rule<PlanFacts & SecretFacts>[] = [
     ({ plan, where }) =>
       Object.entries(plan.spec.train.env)
         .filter(([name, value]) => isSecretName(name) && value !== '')
-        .map(([name]) => ({
-          message:
+        .map(([name]) =>
+          asFound(
             `${name} in [train.env] looks like a secret, but its value ` +
-            'is written into the plan and the work orders of the run',
-          fix: `write ${name} = { from = "env" } in [train.secrets] instead`,
-          place: where('train', 'env', name),
-        })),
+              'is written into the plan and the work orders of the run',
+            `write ${name} = { from = "env" } in [train.secrets] instead`,
+            where('train', 'env', name),
+          ),
+        ),
   ),
 ];

@@ -1,4 +1,4 @@
-import { formatDuration, formatSize, type Found, type Rule, rule } from '@updraft/base';
+import { asFound, formatDuration, formatSize, type Found, type Rule, rule } from '@updraft/base';
 import { keepProblem } from '../../job/on-demand.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
 import type { Facts, ObjectFact, ObjectFacts, ServerFact } from '../facts.ts';
@@ -37,13 +37,12 @@ export const objectRules: Rule<ObjectFacts>[] = [
     'object-unusable',
     'error',
     'An object is a folder, a web page, no archive, not as declared, or lacks its manifest or shards.',
-    each(({ label, archiveProblem }) =>
-      archiveProblem === undefined
-        ? undefined
-        : {
-            message: `${label}: ${archiveProblem.message}`,
-            fix: archiveProblem.fix ?? 'rebuild the archive, or set `unpack`',
-          },
+    each(
+      ({ label, archiveProblem }) =>
+        archiveProblem && {
+          message: `${label}: ${archiveProblem.message}`,
+          fix: archiveProblem.fix ?? 'rebuild the archive, or set `unpack`',
+        },
     ),
   ),
   rule(
@@ -194,15 +193,13 @@ export const tokenRules: Rule<TokenFacts>[] = [
       return tokens.flatMap(({ label, place, expires }) => {
         const left = expires === undefined ? Infinity : (expires - now) / 1000;
         if (left >= needed || left <= 0) return [];
-        return {
-          message:
-            `the token for ${label} expires in ${formatDuration(Math.floor(left))}; ` +
+        return asFound(
+          `the token for ${label} expires in ${formatDuration(Math.floor(left))}; ` +
             `${takes} ${formatDuration(needed)}`,
-          fix:
-            "get a longer-lived token, or use the pool's credential service " +
+          "get a longer-lived token, or use the pool's credential service " +
             '(`updraft docs login`): each attempt gets what the file contains then',
           place,
-        };
+        );
       });
     },
   ),

@@ -93,7 +93,7 @@ test('a range that nothing uses is named, though the trials differ in another', 
   };
   assert.deepEqual(said('UPDRAFT_PARAM_LR UPDRAFT_PARAM_WIDTH'), []);
   const [only = '', ...others] = said('UPDRAFT_PARAM_LR');
-  assert.match(only, /use the parameter "width": trials that differ in nothing else are identical/);
+  assert.match(only, /use the parameter "width": its jobs are identical/);
   assert.deepEqual(others, []);
 });
 
@@ -104,4 +104,17 @@ test('a pattern is no output, and what is written is named', () => {
   );
   assert.deepEqual([only?.rule, others.length], ['output-unwritten', 0]);
   assert.match(only?.fix ?? '', /such as "model\.pt"/);
+});
+
+test('an output that is also sent is named, since its old content may come back', () => {
+  const sent = { 'train.py': 'torch.save(m, "model.pt")', 'old/a.pt': '' };
+  const of = (outputs: string): string[] =>
+    applyRules(
+      resultRules,
+      someFacts(`name = "x"\n[train]\ncommand = "python3 train.py"\noutputs = [${outputs}]\n`, sent),
+    )
+      .filter(({ rule }) => rule === 'output-sent')
+      .map(({ message }) => message);
+  assert.match(of('"old"').join(), /^the output "old" is also sent/);
+  assert.deepEqual(of('"model.pt", "old2"'), []);
 });

@@ -2,7 +2,7 @@ import path from 'node:path';
 import { lintWrapper } from '@updraft/htcondor/lint';
 import { type JobCode, mentions } from '../code/read-code.ts';
 import { type CodeFacts, type PlanFacts, durationClasses } from '../facts.ts';
-import { type Finding, formatDuration, type Rule, type RuleResult, rule } from '@updraft/base';
+import { asFound, type Finding, formatDuration, type Rule, type RuleResult, rule } from '@updraft/base';
 
 /** Losing a longer attempt is expensive. */
 const longSeconds = 2 * 3600;
@@ -26,13 +26,12 @@ export const timeRules: Rule<PlanFacts & CodeFacts>[] = [
       const [first, ...longer] = durationClasses(limits ?? { durations: [] }, gpus);
       if (first === undefined || timeSeconds !== undefined) return [];
       const others = longer.map(({ name, seconds }) => `"${name}" up to ${formatDuration(seconds)}`);
-      return {
-        message:
-          `no \`time\`: ${limits?.title ?? ''} uses the class "${first.name}", for jobs up to ` +
+      return asFound(
+        `no \`time\`: ${limits?.title ?? ''} uses the class "${first.name}", for jobs up to ` +
           `${formatDuration(first.seconds)}${others.length === 0 ? '' : ` (there is also ${others.join(', ')})`}`,
-        fix: 'set time = "…" in [resources] to what an attempt needs, with a margin',
-        place: where('resources', 'time'),
-      };
+        'set time = "…" in [resources] to what an attempt needs, with a margin',
+        where('resources', 'time'),
+      );
     },
   ),
   rule(
@@ -42,13 +41,12 @@ export const timeRules: Rule<PlanFacts & CodeFacts>[] = [
     ({ plan, where }) => {
       const { timeSeconds = 0 } = plan.spec.resources;
       if (plan.spec.train.checkpoint !== undefined || timeSeconds <= longSeconds) return [];
-      return {
-        message:
-          `an attempt may take ${formatDuration(timeSeconds)} without ` +
+      return asFound(
+        `an attempt may take ${formatDuration(timeSeconds)} without ` +
           '`checkpoint`: each eviction or time limit loses all of it',
-        fix: 'set checkpoint = "checkpoints" in [train], save into that folder and resume from it',
-        place: where('train', 'checkpoint'),
-      };
+        'set checkpoint = "checkpoints" in [train], save into that folder and resume from it',
+        where('train', 'checkpoint'),
+      );
     },
   ),
   rule(
@@ -64,32 +62,44 @@ function tooLong({ plan, limits, where }: PlanFacts): RuleResult {
   const longest = durationClasses(limits ?? {}, gpus).at(-1);
   if (longest === undefined || timeSeconds === undefined || timeSeconds <= longest.seconds) return [];
   const kept = plan.spec.train.checkpoint === undefined ? 'set `checkpoint` in [train] and ' : 'set ';
-  return {
-    message:
-      `time = "${formatDuration(timeSeconds)}" is longer than the limit ` +
+  return asFound(
+    `time = "${formatDuration(timeSeconds)}" is longer than the limit ` +
       `of ${formatDuration(longest.seconds)} on ${limits?.title ?? ''}`,
-    fix: `${kept}time = "${formatDuration(longest.seconds)}" or less: the next attempt resumes from the checkpoint`,
-    place: where('resources', 'time'),
-  };
+    `${kept}time = "${formatDuration(longest.seconds)}" or less: the next attempt resumes from the checkpoint`,
+    where('resources', 'time'),
+  );
 }
 
 function unusedCheckpoint({ plan, code, where }: PlanFacts & CodeFacts): RuleResult {
   const { checkpoint } = plan.spec.train;
   if (checkpoint === undefined || !code.isKnown) return [];
   if ([checkpoint, 'UPDRAFT_CHECKPOINT', 'updraft.training'].some((word) => mentions(code, word))) return [];
-  return {
-    message:
-      `neither the command nor the ${code.files.length === 1 ? 'file' : `${code.files.length} files`} ` +
+  return asFound(
+    `neither the command nor the ${code.files.length === 1 ? 'file' : `${code.files.length} files`} ` +
       `it runs mention the folder "${checkpoint}": nothing would be saved`,
-    fix:
-      'wrap the loop in `updraft.training`, or save into it (its path ' +
+    'wrap the loop in `updraft.training`, or save into it (its path ' +
       'is also in UPDRAFT_CHECKPOINT) and resume from it at the start',
-    place: where('train', 'checkpoint'),
-  };
+    where('train', 'checkpoint'),
+  );
 }
 
 /** Rules about what a job must leave behind. */
 export const resultRules: Rule<PlanFacts & CodeFacts>[] = [
+  rule(
+    'output-sent',
+    'warning',
+    'An output is sent with the job, so a training that writes nothing has it, too.',
+    ({ plan, where }) =>
+      plan.spec.train.outputs
+        .filter((output) => plan.files.some(({ path: file }) => `${file}/`.startsWith(`${output}/`)))
+        .map((output) =>
+          asFound(
+            `the output "${output}" is also sent by \`files\`: its old content may come back as a result`,
+            `let the training write to a name of its own, or leave ${output} out of \`files\``,
+            where('train', 'outputs'),
+          ),
+        ),
+  ),
   rule(
     'search-metric',
     'warning',
@@ -100,11 +110,11 @@ export const resultRules: Rule<PlanFacts & CodeFacts>[] = [
       const isSaid = code.texts.some((text) => words.some((word) => text.toLowerCase().includes(word)));
       return metric === undefined || !code.isKnown || isSaid
         ? []
-        : {
-            message: `nothing that is sent mentions ${metric}; what libraries print is not known here`,
-            fix: `print(f'epoch {epoch} ${metric} {value}') at the end of each epoch, or use \`run.log(${metric}=…)\``,
-            place: where('search', 'metric'),
-          };
+        : asFound(
+            `nothing that is sent mentions ${metric}; what libraries print is not known here`,
+            `print(f'epoch {epoch} ${metric} {value}') at the end of each epoch, or use \`run.log(${metric}=…)\``,
+            where('search', 'metric'),
+          );
     },
   ),
   rule(
@@ -117,16 +127,14 @@ export const resultRules: Rule<PlanFacts & CodeFacts>[] = [
         const similar = similarSaves(output, code);
         if (mayWrite(output, code, similar.length > 0)) return [];
         const saves = similar.length > 0 ? similar : savesIn(code);
-        return {
-          message:
-            `nothing seems to write the output "${output}", ` +
+        return asFound(
+          `nothing seems to write the output "${output}", ` +
             `and every job would fail without it${describeSaves(saves)}`,
-          fix:
-            'declare what the training ' +
+          'declare what the training ' +
             `writes${saves[0] === undefined ? ', by its path in the work folder' : `, such as "${saves[0].name}"`}, ` +
             `or let it write "${output}"`,
-          place: where('train', 'outputs'),
-        };
+          where('train', 'outputs'),
+        );
       });
     },
   ),

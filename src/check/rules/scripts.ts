@@ -1,5 +1,6 @@
 import path from 'node:path';
 import {
+  asFound,
   anyOf,
   counted,
   type Found,
@@ -74,7 +75,7 @@ function misfitOfProcesses({ plan, code, where }: PlanFacts & CodeFacts): Found[
   const count = Math.max(asked, ...launched);
   const found = code.texts.map((text) => launcher.exec(text)?.[0]).find((name) => name !== undefined);
   const say = (message: string, fix: string): Found[] => [
-    { message, fix, place: where('train', train.processes === undefined ? 'command' : 'processes') },
+    asFound(message, fix, where('train', train.processes === undefined ? 'command' : 'processes')),
   ];
   if (asked > 1 && found !== undefined)
     return say(
@@ -120,8 +121,7 @@ function missingScripts({
   const sent = plan.files.map((file) => file.path);
   const known = [...sent, ...unsent.map(({ file }) => file)];
   const made = [...plan.data.map(({ into }) => into), ...plan.spec.train.outputs];
-  const scripts = new Set(code.files.map(({ file }) => file));
-  const own = code.commands.filter(({ place }) => !scripts.has(place.file));
+  const own = code.commands.filter(({ place }) => code.files.every(({ file }) => file !== place.file));
   return scriptsRun(own).flatMap(({ script, place }): Found[] => {
     if (known.includes(script)) return [];
     // A path of an image or of a shared disk is not known here.
@@ -130,14 +130,11 @@ function missingScripts({
     if (made.some((one) => one === '.' || `${script}/`.startsWith(`${one}/`))) return [];
     const close = isSent ? path.posix.basename(script) : nearest(script, sent);
     return [
-      {
-        message:
-          `the command runs ${script}, which is neither in train.files ` +
-          `nor here${close === undefined ? '' : `; did you mean ${close}?`}`,
-        fix:
-          close === undefined ? 'put it here, and name it in train.files' : `write ${close} in the command`,
+      asFound(
+        `the command runs ${script}, which is neither in train.files nor here`,
+        close === undefined ? 'put it here, and name it in train.files' : `write ${close} in the command`,
         place,
-      },
+      ),
     ];
   });
 }
@@ -200,50 +197,37 @@ function notExecutable({ plan, code, here }: PlanFacts & CodeFacts & HereFacts):
       const file = path.posix.normalize(word);
       if (!sent.has(file) || seen.has(file)) return [];
       seen.add(file);
-      const starter = startedBy(file, code);
-      const how = `write \`${starter.command} ${file}\``;
+      const own = code.files.find((one) => one.file === file);
+      const isPython = own?.kind === 'python' || file.endsWith('.py');
+      const how = `write \`${isPython ? 'python3' : 'bash'} ${file}\``;
       if (!word.includes('/'))
         return [
-          {
-            message: `\`${word}\` is sent, but the shell looks for commands without a "/" on the PATH only`,
-            fix: `${how}, or \`./${word}\` if it is executable`,
+          asFound(
+            `\`${word}\` is sent, but the shell looks for commands without a "/" on the PATH only`,
+            `${how}, or \`./${word}\` if it is executable`,
             place,
-          },
+          ),
         ];
       if (here.notExecutable.has(file))
         return [
-          {
-            message:
-              `${file} is not executable and has no \`#!\` line: ` +
+          asFound(
+            `${file} is not executable and has no \`#!\` line: ` +
               'the shell answers "Permission denied" (exit code 126)',
-            fix: `add a \`#!\` line, run \`chmod +x ${file}\`, or ${how} in the command`,
+            `add a \`#!\` line, run \`chmod +x ${file}\`, or ${how} in the command`,
             place,
-          },
+          ),
         ];
-      if (starter.isPython && !starter.hasFirstLine)
+      if (isPython && own?.text.startsWith('#!') !== true)
         return [
-          {
-            message: `${file} has no \`#!\` line, so the shell would read this Python as its own commands`,
-            fix: `make \`#!/usr/bin/env python3\` its first line, or ${how} in the command`,
-            place: { file, line: 1 },
-          },
+          asFound(
+            `${file} has no \`#!\` line, so the shell would read this Python as its own commands`,
+            `make \`#!/usr/bin/env python3\` its first line, or ${how} in the command`,
+            { file, line: 1 },
+          ),
         ];
       return [];
     }),
   );
-}
-
-function startedBy(
-  name: string,
-  { files }: CodeFacts['code'],
-): { command: string; isPython: boolean; hasFirstLine: boolean } {
-  const file = files.find((one) => one.file === name);
-  const isPython = file?.kind === 'python' || name.endsWith('.py');
-  return {
-    command: isPython ? 'python3' : 'bash',
-    isPython,
-    hasFirstLine: file?.text.startsWith('#!') === true,
-  };
 }
 
 type PathFacts = PlanFacts & CodeFacts & HereFacts;
@@ -323,30 +307,21 @@ function unusedParameters({ plan, code, where }: PlanFacts & CodeFacts): Found[]
     templates.some((text) => text.includes(`{${name}}`)) ||
     mentions(code, parameterVariable(name));
   const { search, run } = plan.spec;
-  const drawn = Object.keys(search?.ranges ?? {}).map((name) => ({
-    names: [name],
-    result: 'trials that differ in nothing else are identical',
-    place: where('search', 'ranges', name),
-  }));
-  const listed = Object.entries(run.matrix)
-    .filter(([, values]) => search === undefined && values.length > 1)
-    .map(([group, values]) => ({
-      names: parametersOf(group, values),
-      result: `${counted(values.length, 'identical job')}${plan.jobs.length > values.length ? ' of each kind' : ''}`,
-      place: where('run', 'matrix', group),
-    }));
-  return [...drawn, ...listed]
-    .filter(({ names }) => !names.some(isUsed))
-    .map(({ names, result, place }) => {
-      const [name = ''] = names;
-      return {
-        message:
-          'neither the command nor the files sent use the parameter ' +
-          `${names.map((one) => `"${one}"`).join(' or ')}: ${result}`,
-        fix:
-          `pass it in the command, as in \`${name.includes('.') ? `${name}=` : `--${name} `}{${name}}\`, ` +
+  const all =
+    search === undefined
+      ? Object.entries(run.matrix)
+          .filter(([, values]) => values.length > 1)
+          .map(([group, values]) => [parametersOf(group, values), where('run', 'matrix', group)] as const)
+      : Object.keys(search.ranges).map((name) => [[name], where('search', 'ranges', name)] as const);
+  return all
+    .filter(([names]) => !names.some(isUsed))
+    .map(([[name = '', ...others], place]) =>
+      asFound(
+        'neither the command nor the files sent use the parameter ' +
+          `${[name, ...others].map((one) => `"${one}"`).join(' or ')}: its jobs are identical`,
+        `pass it in the command, as in \`${name.includes('.') ? `${name}=` : `--${name} `}{${name}}\`, ` +
           `or read $${parameterVariable(name)}`,
         place,
-      };
-    });
+      ),
+    );
 }

@@ -55,12 +55,6 @@ test('if two conditions together exclude all machines, no single one is named', 
   assert.match(found('g', 'g', 'c')[0]?.fix ?? '', /no single condition/);
 });
 
-test('a condition that excludes three of four machines is a warning', () => {
-  const [only] = found('mgc', 'gc', 'gc', 'gc', 'gc');
-  assert.deepEqual([only?.rule, only?.level, only?.line], ['few-slots', 'warning', 20]);
-  assert.match(only?.message ?? '', /1 of 5 machines matches; without `memory = 64 GB`, 5 would/);
-});
-
 test('a job that most machines can run, and a pool that was not queried, are no finding', () => {
   assert.deepEqual(found('mgc', 'mgc', 'g'), []);
   assert.deepEqual(applyRules(slotRules, { slots: undefined, where: whereIn() }), []);

@@ -1,4 +1,4 @@
-import { counted, formatSize, type Found, type Rule, rule, given } from '@updraft/base';
+import { asFound, counted, formatSize, type Found, type Rule, rule, given } from '@updraft/base';
 import type { Facts, SlotFacts } from '../facts.ts';
 
 type SlotRuleFacts = Pick<Facts, 'slots' | 'where'>;
@@ -40,13 +40,12 @@ export const slotRules: Rule<SlotRuleFacts>[] = [
     'HTCondor cannot parse `requirements` and would refuse every job.',
     ({ slots, where }) =>
       slots?.isUnreadable === true
-        ? {
-            message: 'HTCondor cannot parse `requirements`: it is not a valid ClassAd expression',
-            fix:
-              'check for unclosed brackets and quotes, and for = instead of ==; ' +
+        ? asFound(
+            'HTCondor cannot parse `requirements`: it is not a valid ClassAd expression',
+            'check for unclosed brackets and quotes, and for = instead of ==; ' +
               'try it with: condor_status -constraint EXPRESSION',
-            place: where('run', 'requirements'),
-          }
+            where('run', 'requirements'),
+          )
         : undefined,
   ),
   rule(
@@ -59,20 +58,6 @@ export const slotRules: Rule<SlotRuleFacts>[] = [
       return matching > 0 ? [] : [nothingMatches(slots, total, where)];
     },
   ),
-  rule('few-slots', 'warning', 'One condition excludes most machines of the pool.', ({ slots }) => {
-    if (slots === undefined) return [];
-    const { matching, total, costs } = analyseSlots(slots);
-    const [worst] = costs;
-    if (matching === 0 || matching * 4 > total || worst === undefined) return [];
-    const place = slots.conditions[worst.index]?.place;
-    return {
-      message:
-        `${matching} of ${counted(total, 'machine')} ${matching === 1 ? 'matches' : 'match'}; ` +
-        `without \`${worst.words}\`, ${worst.without} would`,
-      fix: 'request less there, if the training allows it',
-      place,
-    };
-  }),
 ];
 
 function nothingMatches(slots: SlotFacts, total: number, where: SlotRuleFacts['where']): Found {
@@ -92,13 +77,12 @@ function nothingMatches(slots: SlotFacts, total: number, where: SlotRuleFacts['w
     worst === undefined
       ? 'no single condition excludes them all: relax those that few machines meet'
       : `without \`${worst.words}\`, ${worst.without} would match`;
-  return {
-    message:
-      `none of the ${counted(total, 'machine')} in the pool matches now; ` +
+  return asFound(
+    `none of the ${counted(total, 'machine')} in the pool matches now; ` +
       `machines that meet each condition: ${each}${largestOf(slots, each)}`,
     fix,
-    place: cause === undefined ? where('resources') : slots.conditions[cause.index]?.place,
-  };
+    cause === undefined ? where('resources') : slots.conditions[cause.index]?.place,
+  );
 }
 
 /** The maximum of what no machine has enough of. */

@@ -1,5 +1,6 @@
 import path from 'node:path';
 import {
+  asFound,
   counted,
   editDistance,
   firstFew,
@@ -30,22 +31,21 @@ export const imageRules: Rule<PlanFacts>[] = [
     ({ image, registry, plan, where }) => {
       const place = where('environment', 'image');
       if (image?.isThere === false)
-        return {
-          message: `the image ${image.path} does not exist`,
-          fix: imageFix(path.relative(plan.folder, image.path)),
+        return asFound(
+          `the image ${image.path} does not exist`,
+          imageFix(path.relative(plan.folder, image.path)),
           place,
-        };
+        );
       if (registry === undefined || registry.status === 200) return [];
       const { url, host, status } = registry;
-      if (status === 404)
-        return { message: `${host} has no image ${url}`, fix: 'correct its name and tag', place };
+      if (status === 404) return asFound(`${host} has no image ${url}`, 'correct its name and tag', place);
       // On this machine, the user may be logged in.
       if (poolTraits[plan.spec.run.pool].runsHere) return [];
-      return {
-        message: `${host} answers ${status} for ${url}: it does not exist, or is private, and workers cannot log in`,
-        fix: 'correct its name and tag, make it public, or send it as a .sif file',
+      return asFound(
+        `${host} answers ${status} for ${url}: it does not exist, or is private, and workers cannot log in`,
+        'correct its name and tag, make it public, or send it as a .sif file',
         place,
-      };
+      );
     },
   ),
   rule(
@@ -56,7 +56,7 @@ export const imageRules: Rule<PlanFacts>[] = [
       const { fallback } = environment ?? {};
       if (fallback === undefined) return [];
       const message = `this machine's own software is used, not the Pixi environment: ${fallback.why}`;
-      return [{ message, fix: fallback.fix, place: where('environment', 'fallback') }];
+      return [asFound(message, fallback.fix, where('environment', 'fallback'))];
     },
   ),
 ];
@@ -96,7 +96,7 @@ export const softwareRules: Rule<SoftwareFacts>[] = [
 ];
 
 const levelled = ({ message, fix, place, isCertain }: Use & Found): Found => ({
-  ...{ message, fix, place },
+  ...asFound(message, fix, place),
   level: levelIf(isCertain),
 });
 
@@ -106,8 +106,19 @@ const at = ({ where, isImage }: { where: string; isImage: boolean }): string =>
 /** Programs that jobs fetch and unpack their data with. */
 const fetches = /^(?:wget|curl|aria2c|tar|unzip|gunzip|gzip|bunzip2|unxz|xz|zstd|7z)$/;
 
+/** Programs that a bare machine often lacks. */
+const rare = /^(?:unzip|7z|aria2c|zstd|rsync|git|jq|conda|parallel)$/;
+
 function missingTools({ uses, software }: SoftwareFacts): (Use & Found)[] {
-  if (software === undefined) return [];
+  if (software === undefined)
+    return uses.tools
+      .filter(({ name }) => rare.test(name))
+      .map((use) => ({
+        ...use,
+        isCertain: false,
+        message: `\`${use.name}\` is not on every machine, and no image with it is known`,
+        fix: 'name an image with it in [environment]; data needs none: Updraft itself fetches and unpacks it',
+      }));
   return uses.tools
     .filter(({ name }) => !software.tools.has(name))
     .map((use) => ({
@@ -217,11 +228,11 @@ function cudaProblem(facts: CudaFacts): RuleResult {
   const build = buildOf(facts);
   if (build === undefined || gpus === 0) return [];
   if (build.cuda === 'none')
-    return {
-      message: `PyTorch ${build.where} has no CUDA, but the job requests ${counted(gpus, 'GPU')}, which would idle`,
-      fix: 'use an image or environment with a CUDA build of PyTorch, or set gpus = 0',
-      place: facts.where('resources', 'gpus'),
-    };
+    return asFound(
+      `PyTorch ${build.where} has no CUDA, but the job requests ${counted(gpus, 'GPU')}, which would idle`,
+      'use an image or environment with a CUDA build of PyTorch, or set gpus = 0',
+      facts.where('resources', 'gpus'),
+    );
   const [major, minor] = versionOf(build.cuda);
   const [asked, low] = versionOf(gpu?.cuda ?? '0.0');
   if (!(asked < major || (asked === major && low < minor))) return [];

@@ -129,7 +129,10 @@ const made = (texts: Record<string, string>): BundleFile[] =>
 const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
 
 const versions = ({ version, platform, clock }: Cli) => ({
-  ...{ updraft: version, platform, arch: arch(), kernel: release().replace(/[^\d.].*$/, '') },
+  updraft: version,
+  platform,
+  arch: arch(),
+  kernel: release().replace(/[^\d.].*$/, ''),
   time: new Date(clock.now()).toISOString(),
 });
 
@@ -295,11 +298,9 @@ function eventShown({ kind, cluster, proc, time, details }: LogEvent, words: Kno
   const machine = machineOf(slot, host);
   words.learn('host', machine);
   const base = {
-    ...{
-      kind,
-      job: `${cluster}.${proc}`,
-      time: time === undefined ? undefined : new Date(time).toISOString(),
-    },
+    kind,
+    job: `${cluster}.${proc}`,
+    time: time === undefined ? undefined : new Date(time).toISOString(),
     ...(machine === '' ? {} : { host: words.text(machine) }),
     ...(attributes && { attributes: adShown(attributes, words) }),
   };

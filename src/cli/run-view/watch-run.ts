@@ -122,10 +122,23 @@ function jobChange(job: JobState): object {
   const attempt = latestAttempt(job);
   const { epoch, epochs, step, steps } = attempt?.agent?.training ?? {};
   return {
-    ...{ id, status, state: describeState(job), outcome, parameters },
-    ...{ attempt: attempt?.number, where: placeOf(job) || undefined, epoch, epochs, step, steps },
-    ...{ metrics, best, held, fault: attempt?.fault ?? job.fault },
-    ...{ stopRequested: stopRequested || undefined, results },
+    id,
+    status,
+    state: describeState(job),
+    outcome,
+    parameters,
+    attempt: attempt?.number,
+    where: placeOf(job) || undefined,
+    epoch,
+    epochs,
+    step,
+    steps,
+    metrics,
+    best,
+    held,
+    fault: attempt?.fault ?? job.fault,
+    stopRequested: stopRequested || undefined,
+    results,
   };
 }
 

@@ -140,7 +140,12 @@ export class JobTable {
       fill: Column['fill'],
       more: Partial<Column> = {},
     ): Column => ({
-      ...{ of: 'column', name, title, kind: name, fill, ...more },
+      of: 'column',
+      name,
+      title,
+      kind: name,
+      fill,
+      ...more,
     });
     const text = (name: 'where' | 'figures' | 'note', title: string, from: number) =>
       column(name, title, (row) => [row[name]], { from, hintOf: (row) => row[name] });
@@ -150,7 +155,8 @@ export class JobTable {
       column('', titleOf(measured), (row) => [metricOf(row, measured)], { of: 'metric', kind: 'metric' });
     const parameters = this.#parameters.map(({ name, title, isNumber, textOf }) =>
       column(name, title, ({ parameters: { [name]: value = '' } }) => [textOf(value)], {
-        ...{ of: 'parameter', kind: isNumber ? 'parameter number' : 'parameter' },
+        of: 'parameter',
+        kind: isNumber ? 'parameter number' : 'parameter',
         hintOf: ({ parameters: cell }) => `${name}=${showValue(cell[name] ?? '')}`,
       }),
     );

@@ -97,7 +97,7 @@ export function renderSlurmOrders(plan: Plan, run: string, round?: Round): Recor
 
 function variantOrders(plan: Plan, run: string, round?: Round): Record<string, string> {
   const { data, environment, filesIn, spec, isRehearsal, meanLifeSeconds } = plan;
-  const included = round === undefined ? undefined : new Set(round.jobs);
+  const included = round && new Set(round.jobs);
   const same = {
     version: 1,
     run,

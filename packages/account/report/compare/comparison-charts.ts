@@ -66,15 +66,21 @@ export function completionCurves(all: readonly GroupCurve[], axis: string): stri
     ]);
     const last = points.at(-1)?.share ?? 0;
     return {
-      ...{ id: name, name, value: formatShare(last), points: [0, 0, ...steps, max, last] },
+      id: name,
+      name,
+      value: formatShare(last),
+      points: [0, 0, ...steps, max, last],
       ticks: censoredSeconds.flatMap((time) => [time, shareAt(time)]),
     };
   });
   return lineChart(lines, {
-    ...{ description: all.map(describeCurve).join('; '), width: 720, height: 310 },
+    description: all.map(describeCurve).join('; '),
+    width: 720,
+    height: 310,
     x: { scale: linearScale(0, max, timeUnit(max), true), name: axis },
     y: { scale: linearScale(0, 1, { name: '%', size: 0.01 }, true), name: 'with a valid result' },
-    ...{ coloured: maxCurves, hasLegend: true },
+    coloured: maxCurves,
+    hasLegend: true,
   }).svg;
 }
 

@@ -34,7 +34,13 @@ const notNegative = (): Interval => [0, Infinity];
 const aShare = (): Interval => [0, 1];
 
 const duration = (name: string, title: string, phrase: string, value: Value): Measure => ({
-  ...{ name, title, phrase, isLowerBetter: true, show: formatSeconds, unit: timeUnit, of: ofValid(value) },
+  name,
+  title,
+  phrase,
+  isLowerBetter: true,
+  show: formatSeconds,
+  unit: timeUnit,
+  of: ofValid(value),
   limits: notNegative,
 });
 
@@ -61,8 +67,11 @@ const ownMeasures: readonly Measure[] = [
     (one) => one.transferSeconds,
   ),
   {
-    ...{ ...percent, name: 'useful', title: 'Useful share of the slot time, failures included' },
-    ...{ phrase: 'uses its slots better than', isLowerBetter: false },
+    ...percent,
+    name: 'useful',
+    title: 'Useful share of the slot time, failures included',
+    phrase: 'uses its slots better than',
+    isLowerBetter: false,
     of: ({ isValid, usefulShare }) => (isValid === null ? null : usefulShare),
   },
   ...speedNames.map((speed): Measure => {
@@ -71,13 +80,12 @@ const ownMeasures: readonly Measure[] = [
     return { ...figure, name, title, limits, of: ofValid((sample) => sample.speed[speed]) };
   }),
   {
-    ...{
-      unit: plainUnit,
-      limits: notNegative,
-      name: 'setbacks',
-      title: 'Servers given up, failures included',
-    },
-    ...{ phrase: 'gives up fewer servers than', isLowerBetter: true },
+    unit: plainUnit,
+    limits: notNegative,
+    name: 'setbacks',
+    title: 'Servers given up, failures included',
+    phrase: 'gives up fewer servers than',
+    isLowerBetter: true,
     show: (value) => String(Number(value.toFixed(1))),
     of: ({ isValid, setbacks }) => (isValid === null ? null : setbacks),
   },

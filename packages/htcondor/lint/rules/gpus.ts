@@ -1,4 +1,4 @@
-import { type Found, type Rule, type RuleResult, rule, given } from '@updraft/base';
+import { asFound, type Found, type Rule, type RuleResult, rule, given } from '@updraft/base';
 import {
   assignmentOf,
   type Batch,
@@ -52,14 +52,12 @@ function anyGpu(batch: Batch): RuleResult {
     gpuConditions.some((name) => valueOf(batch, name) !== undefined) ||
     /cuda|gpu/i.test(valueOf(batch, 'requirements') ?? '');
   if (!wantsGpu(batch) || conditioned) return [];
-  return {
-    message:
-      'no condition on the GPU: one that is too old for your CUDA fails the job after its data has arrived',
-    fix:
-      'add what you need; the runtime is the CUDA of your PyTorch:\n' +
+  return asFound(
+    'no condition on the GPU: one that is too old for your CUDA fails the job after its data has arrived',
+    'add what you need; the runtime is the CUDA of your PyTorch:\n' +
       'gpus_minimum_capability = 7.0\ngpus_minimum_runtime = 12.1\ngpus_minimum_memory = 8 GB',
-    place: whereSet(batch, 'request_gpus'),
-  };
+    whereSet(batch, 'request_gpus'),
+  );
 }
 
 /** The property of a GPU that each attribute has become, and the command for its minimum. */
@@ -158,19 +156,17 @@ function oldNamesIn(batch: Batch, command: string): Found[] {
     : todaysGpuLines(expression, own && withNewNames(own));
   const keepsSome = isOwn || lines?.some((line) => line.startsWith('requirements')) === true;
   const all = given(...(lines ?? []), !wantsGpu(batch) && 'request_gpus = 1');
-  const found = {
-    message:
-      `\`${command}\` uses \`${names.join('`, `')}\`: machines describe each ` +
+  const found = asFound(
+    `\`${command}\` uses \`${names.join('`, `')}\`: machines describe each ` +
       'GPU by itself now, so this matches none, and the job waits forever',
-    fix:
-      lines === undefined
-        ? `express ${names.length === 1 ? 'it' : 'them'} in require_gpus, ` +
+    lines === undefined
+      ? `express ${names.length === 1 ? 'it' : 'them'} in require_gpus, ` +
           `with ${names.map((name) => newName(name)?.[0] ?? '').join(', ')}`
-        : all.length === 0
-          ? 'remove `requirements`'
-          : [`${keepsSome ? 'write instead' : 'remove `requirements`, and write'}:`, ...all].join('\n'),
-    place: whereSet(batch, command),
-  };
+      : all.length === 0
+        ? 'remove `requirements`'
+        : [`${keepsSome ? 'write instead' : 'remove `requirements`, and write'}:`, ...all].join('\n'),
+    whereSet(batch, command),
+  );
   return [found];
 }
 
@@ -178,11 +174,11 @@ function ignoredConditions(batch: Batch): RuleResult {
   const set = gpuConditions.filter((name) => assignmentOf(batch.queue, name) !== undefined);
   const [first] = set;
   if (wantsGpu(batch) || first === undefined) return [];
-  return {
-    message: `\`${set.join('`, `')}\` without \`request_gpus\`: HTCondor ignores ${set.length === 1 ? 'it' : 'them'}`,
-    fix: 'request_gpus = 1',
-    place: whereSet(batch, first),
-  };
+  return asFound(
+    `\`${set.join('`, `')}\` without \`request_gpus\`: HTCondor ignores ${set.length === 1 ? 'it' : 'them'}`,
+    'request_gpus = 1',
+    whereSet(batch, first),
+  );
 }
 
 /** Beyond what any GPU or machine had in 2026. */
@@ -254,9 +250,7 @@ function impossibleGpu(batch: Batch): RuleResult {
   ];
   return problems
     .filter(([, isWrong]) => isWrong)
-    .map(([command, , why, fix]) => ({
-      message: `\`${command} = ${valueOf(batch, command) ?? ''}\`: ${why}`,
-      fix,
-      place: whereSet(batch, command),
-    }));
+    .map(([command, , why, fix]) =>
+      asFound(`\`${command} = ${valueOf(batch, command) ?? ''}\`: ${why}`, fix, whereSet(batch, command)),
+    );
 }

@@ -9,19 +9,20 @@ import {
   type Batch,
   type SubmitFacts,
 } from '../../submit/submit-facts.ts';
-import { type Found, type Rule, type RuleResult, rule } from '@updraft/base';
+import { asFound, type Found, type Rule, type RuleResult, rule } from '@updraft/base';
 
 /** Rules about the names of files that jobs write on the access point. */
 export const nameRules: Rule<SubmitFacts>[] = [
   rule('no-log', 'warning', 'There is no `log`, so nothing records what happened to the jobs.', (facts) =>
     batches(facts)
       .filter((batch) => valueOf(batch, 'log') === undefined)
-      .map((batch) => ({
-        message:
+      .map((batch) =>
+        asFound(
           'no `log`: holds, evictions and memory used are recorded nowhere, and nothing can watch the jobs',
-        fix: 'log = logs/$(Cluster).log',
-        place: batch.queue.place,
-      })),
+          'log = logs/$(Cluster).log',
+          batch.queue.place,
+        ),
+      ),
   ),
   rule(
     'log-in-tmp',
@@ -75,7 +76,7 @@ function misplacedLog(batch: Batch): RuleResult {
       : undefined;
   if (why === undefined) return [];
   const fix = `log = ${name === log ? '' : '$ENV(HOME)/'}logs/$(Cluster).log`;
-  return { message: `the log ${name} ${why}`, fix, place: whereSet(batch, 'log') };
+  return asFound(`the log ${name} ${why}`, fix, whereSet(batch, 'log'));
 }
 
 /** Whether each job gets another name by chance, or by the machine it runs on. */
@@ -104,13 +105,12 @@ function sharedName(batch: Batch, command: string): Found | [] {
     return name === undefined || name === '/dev/null' || isUrl(name) ? [] : [whereTo(one, name)];
   });
   if (shared === undefined) return [];
-  return {
-    message: `${shared.jobs} jobs write \`${command}\` to ${shared.name}: only the last one's output is kept`,
-    fix:
-      'put the job number into the name, ' +
+  return asFound(
+    `${shared.jobs} jobs write \`${command}\` to ${shared.name}: only the last one's output is kept`,
+    'put the job number into the name, ' +
       `such as ${withNumber(batch.queue.inForce.get(command)?.value ?? shared.name)}`,
-    place: whereSet(batch, command),
-  };
+    whereSet(batch, command),
+  );
 }
 
 function withNumber(name: string): string {
@@ -127,11 +127,11 @@ function sharedResults(batch: Batch): RuleResult {
   const shared = repeated(batch, (one) => returnedFiles(one));
   if (shared === undefined) return [];
   const name = path.posix.basename(shared.name);
-  return {
-    message: `${shared.jobs} jobs return ${shared.name}: only the last result is kept`,
-    fix: `transfer_output_remaps = "${name}=results/$(Cluster).$(Process)-${name}"`,
-    place: whereSet(batch, 'transfer_output_files'),
-  };
+  return asFound(
+    `${shared.jobs} jobs return ${shared.name}: only the last result is kept`,
+    `transfer_output_remaps = "${name}=results/$(Cluster).$(Process)-${name}"`,
+    whereSet(batch, 'transfer_output_files'),
+  );
 }
 
 /** Without what may be a folder: HTCondor merges those of several jobs. */

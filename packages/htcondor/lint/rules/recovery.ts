@@ -1,4 +1,4 @@
-import { type Found, type Rule, type RuleResult, rule, given } from '@updraft/base';
+import { asFound, type Found, type Rule, type RuleResult, rule, given } from '@updraft/base';
 import {
   fileList,
   isUrl,
@@ -23,12 +23,11 @@ export const recoveryRules: Rule<SubmitFacts>[] = [
     '`success_exit_code` without `max_retries` silently enables two retries.',
     perBatch((batch) =>
       has(batch, 'success_exit_code') && !has(batch, 'max_retries', 'retry_until')
-        ? {
-            message:
-              '`success_exit_code` alone enables 2 retries; each overwrites the output of the previous one',
-            fix: 'set the number of retries; 0 means none:\nmax_retries = 2',
-            place: whereSet(batch, 'success_exit_code'),
-          }
+        ? asFound(
+            '`success_exit_code` alone enables 2 retries; each overwrites the output of the previous one',
+            'set the number of retries; 0 means none:\nmax_retries = 2',
+            whereSet(batch, 'success_exit_code'),
+          )
         : undefined,
     ),
   ),
@@ -57,16 +56,14 @@ export const recoveryRules: Rule<SubmitFacts>[] = [
     perBatch((batch) =>
       /^on_exit_or_evict$/i.test(valueOf(batch, 'when_to_transfer_output') ?? '') &&
       !has(batch, 'checkpoint_exit_code')
-        ? {
-            message:
-              'ON_EXIT_OR_EVICT without a checkpoint: an eviction saves ' +
+        ? asFound(
+            'ON_EXIT_OR_EVICT without a checkpoint: an eviction saves ' +
               'half-written files, and a machine that disappears saves none',
-            fix:
-              'write `when_to_transfer_output = ON_EXIT`; or make the training ' +
+            'write `when_to_transfer_output = ON_EXIT`; or make the training ' +
               'exit with 85 after saving a checkpoint, and write:\n' +
               'checkpoint_exit_code = 85\ntransfer_checkpoint_files = checkpoints',
-            place: whereSet(batch, 'when_to_transfer_output'),
-          }
+            whereSet(batch, 'when_to_transfer_output'),
+          )
         : undefined,
     ),
   ),
@@ -78,11 +75,13 @@ export const recoveryRules: Rule<SubmitFacts>[] = [
       ['stream_output', 'stream_error']
         .filter((name) => /^true$/i.test(valueOf(batch, name) ?? ''))
         .slice(0, 1)
-        .map((name) => ({
-          message: `\`${name}\`: every write goes to the access point, and a broken connection stalls the job`,
-          fix: `remove it, and look into a running job with condor_tail`,
-          place: whereSet(batch, name),
-        })),
+        .map((name) =>
+          asFound(
+            `\`${name}\`: every write goes to the access point, and a broken connection stalls the job`,
+            `remove it, and look into a running job with condor_tail`,
+            whereSet(batch, name),
+          ),
+        ),
     ),
   ),
   rule(
@@ -91,13 +90,12 @@ export const recoveryRules: Rule<SubmitFacts>[] = [
     'There is a checkpoint exit code, but nothing says which files are the checkpoint.',
     perBatch((batch) =>
       has(batch, 'checkpoint_exit_code') && !has(batch, 'transfer_checkpoint_files', 'checkpoint_destination')
-        ? {
-            message:
-              '`checkpoint_exit_code` without `transfer_checkpoint_files`: ' +
+        ? asFound(
+            '`checkpoint_exit_code` without `transfer_checkpoint_files`: ' +
               'the declared outputs are saved instead, and maybe not the checkpoint',
-            fix: 'transfer_checkpoint_files = checkpoints',
-            place: whereSet(batch, 'checkpoint_exit_code'),
-          }
+            'transfer_checkpoint_files = checkpoints',
+            whereSet(batch, 'checkpoint_exit_code'),
+          )
         : undefined,
     ),
   ),
@@ -107,12 +105,11 @@ export const recoveryRules: Rule<SubmitFacts>[] = [
     'Checkpoint files are named, but without an exit code HTCondor never saves them.',
     perBatch((batch) =>
       has(batch, 'transfer_checkpoint_files') && !has(batch, 'checkpoint_exit_code')
-        ? {
-            message:
-              '`transfer_checkpoint_files` without `checkpoint_exit_code`: no checkpoint is ever saved',
-            fix: 'make the training exit with 85 after saving a checkpoint, and write:\ncheckpoint_exit_code = 85',
-            place: whereSet(batch, 'transfer_checkpoint_files'),
-          }
+        ? asFound(
+            '`transfer_checkpoint_files` without `checkpoint_exit_code`: no checkpoint is ever saved',
+            'make the training exit with 85 after saving a checkpoint, and write:\ncheckpoint_exit_code = 85',
+            whereSet(batch, 'transfer_checkpoint_files'),
+          )
         : undefined,
     ),
   ),
@@ -125,15 +122,13 @@ export const recoveryRules: Rule<SubmitFacts>[] = [
       const files = fileList(valueOf(batch, 'transfer_checkpoint_files'));
       const folder = files.find((name) => /[^/]\/+$/.test(name) && !isUrl(name));
       if (folder === undefined) return [];
-      return {
-        message:
-          `\`${folder}\` ends in a slash: HTCondor saves the files in it, not the folder, ` +
+      return asFound(
+        `\`${folder}\` ends in a slash: HTCondor saves the files in it, not the folder, ` +
           'so after an eviction they are beside the folder and the training starts over',
-        fix:
-          'transfer_checkpoint_files = ' +
+        'transfer_checkpoint_files = ' +
           files.map((name) => (isUrl(name) ? name : name.replace(/(?<=[^/])\/+$/, ''))).join(', '),
-        place: whereSet(batch, 'transfer_checkpoint_files'),
-      };
+        whereSet(batch, 'transfer_checkpoint_files'),
+      );
     }),
   ),
 ];
@@ -149,11 +144,11 @@ function endlessRestart(batch: Batch): RuleResult {
   const counts = /Num\w+|JobRunCount|time\(|CurrentTime|RemoteWallClockTime|QDate/i;
   if (rule === undefined || endsOtherwise || /^(?:true|[1-9]\d*)$/i.test(rule) || counts.test(rule))
     return [];
-  return {
-    message: `\`on_exit_remove\` has no limit: a job ${isFalse(rule) ? '' : 'that always fails '}runs again forever`,
-    fix: `on_exit_remove = (${isFalse(rule) ? 'ExitCode == 0' : rule}) || NumJobCompletions > 3`,
-    place: whereSet(batch, 'on_exit_remove'),
-  };
+  return asFound(
+    `\`on_exit_remove\` has no limit: a job ${isFalse(rule) ? '' : 'that always fails '}runs again forever`,
+    `on_exit_remove = (${isFalse(rule) ? 'ExitCode == 0' : rule}) || NumJobCompletions > 3`,
+    whereSet(batch, 'on_exit_remove'),
+  );
 }
 
 /** They rise with every hold or attempt, also if the input did not arrive; `QDate` is as good a limit. */
@@ -177,14 +172,14 @@ function endlessRelease(batch: Batch): RuleResult {
   if (countsStarts && releasesOnlyStarted(rule, batch)) return [];
   // Then it releases nothing, which is another finding.
   if (misnamed.test(rule) && !rule.includes('||')) return [];
-  return {
-    message: countsStarts
+  return asFound(
+    countsStarts
       ? '`periodic_release` counts `NumJobStarts`, which stays the same ' +
-        'if the input does not arrive: such a job is released forever'
+          'if the input does not arrive: such a job is released forever'
       : '`periodic_release` has no limit: a job that can never work is restarted forever',
-    fix: `periodic_release = (${rule}) && NumHolds < 5`,
-    place: whereSet(batch, 'periodic_release'),
-  };
+    `periodic_release = (${rule}) && NumHolds < 5`,
+    whereSet(batch, 'periodic_release'),
+  );
 }
 
 const policies = ['periodic_release', 'periodic_hold', 'periodic_remove'];
@@ -197,13 +192,12 @@ function neverTrue(batch: Batch, command: string): Found | [] {
   if (name === undefined) return [];
   const right = rule.replaceAll(new RegExp(misnamed, 'gi'), 'EnteredCurrentStatus');
   const isEndless = command === 'periodic_release' && !limited.test(rule);
-  return {
-    message:
-      `\`${command}\` uses \`${name}\`, which jobs do not have: it is UNDEFINED, ` +
+  return asFound(
+    `\`${command}\` uses \`${name}\`, which jobs do not have: it is UNDEFINED, ` +
       `so ${rule.includes('||') ? 'its part of the condition' : 'the condition'} is never true`,
-    fix: `${command} = ${isEndless ? `(${right}) && NumHolds < 5` : right}`,
-    place: whereSet(batch, command),
-  };
+    `${command} = ${isEndless ? `(${right}) && NumHolds < 5` : right}`,
+    whereSet(batch, command),
+  );
 }
 
 /** Advice that half of all files would get: one finding, whatever it lists. */
@@ -219,11 +213,11 @@ export const worthAddingRules: Rule<SubmitFacts>[] = [
       if (first === undefined || missing.length === 0) return [];
       const all = missing.map((one) => ({ ...one, lines: one.lines(first, facts) }));
       const texts = all.map(({ lines, why }) => `\`${lines.join('` and `')}\` (${why})`);
-      return {
-        message: `also worth adding: ${texts.join('; ')}`,
-        fix: ['add the lines that fit your jobs:', ...all.flatMap(({ lines }) => lines)].join('\n'),
-        place: first.queue.place,
-      };
+      return asFound(
+        `also worth adding: ${texts.join('; ')}`,
+        ['add the lines that fit your jobs:', ...all.flatMap(({ lines }) => lines)].join('\n'),
+        first.queue.place,
+      );
     },
   ),
 ];

@@ -1,4 +1,4 @@
-import { nearest, type Rule, type RuleResult, rule } from '@updraft/base';
+import { asFound, nearest, type Rule, type RuleResult, rule } from '@updraft/base';
 import path from 'node:path';
 import {
   type Batch,
@@ -41,16 +41,14 @@ function withoutUnits(batch: Batch): RuleResult {
     if (quantity === undefined || quantity.hasUnit || value.includes(',')) return [];
     const unit = name === 'request_memory' ? 'MB' : 'KB';
     const meant = meantAmount(Number(value), quantity.bytes);
-    return {
-      message:
-        `\`${name} = ${value}\` means ${formatQuantity(quantity.bytes)}: ` +
+    return asFound(
+      `\`${name} = ${value}\` means ${formatQuantity(quantity.bytes)}: ` +
         `without a unit it is in ${unit}, and some access points refuse it`,
-      fix:
-        meant === undefined
-          ? `add the unit:\n${name} = ${exactAmount(quantity.bytes) ?? `${value} ${unit}`}`
-          : `write what you mean, such as:\n${name} = ${meant}`,
-      place: whereSet(batch, name),
-    };
+      meant === undefined
+        ? `add the unit:\n${name} = ${exactAmount(quantity.bytes) ?? `${value} ${unit}`}`
+        : `write what you mean, such as:\n${name} = ${meant}`,
+      whereSet(batch, name),
+    );
   });
 }
 
@@ -81,14 +79,14 @@ function oddResources(batch: Batch): RuleResult {
     // HTCondor knows these two mistakes, and does not read their values.
     const isIgnored = /^request_[cg]pu$/.test(command);
     if (meant === undefined) return [];
-    return {
-      message: isIgnored
+    return asFound(
+      isIgnored
         ? `\`${command}\` is not a submit command: HTCondor warns about it, and ignores it`
         : `\`${command}\` requests a resource named "${command.slice('request_'.length)}": ` +
-          'the job waits forever, unless a machine has one',
-      fix: `${meant} = ${value}`,
-      place: whereSet(batch, command),
-    };
+            'the job waits forever, unless a machine has one',
+      `${meant} = ${value}`,
+      whereSet(batch, command),
+    );
   });
 }
 
@@ -115,14 +113,13 @@ function durationCategory(batch: Batch, { limits }: SubmitFacts): RuleResult {
   const known = limits.durationCategories;
   const given = attributeValue(batch, 'JobDurationCategory')?.replaceAll('"', '');
   if (known.length === 0 || (given !== undefined && known.includes(given))) return [];
-  return {
-    message:
-      given === undefined
-        ? `no +JobDurationCategory: ${limits.title} uses "${known[0] ?? ''}" and holds jobs that run longer`
-        : `${limits.title} has no duration category "${given}"`,
-    fix: oneOf('JobDurationCategory', known),
-    place: whereSet(batch, 'MY.JobDurationCategory'),
-  };
+  return asFound(
+    given === undefined
+      ? `no +JobDurationCategory: ${limits.title} uses "${known[0] ?? ''}" and holds jobs that run longer`
+      : `${limits.title} has no duration category "${given}"`,
+    oneOf('JobDurationCategory', known),
+    whereSet(batch, 'MY.JobDurationCategory'),
+  );
 }
 
 function gpuLines(batch: Batch, { limits }: SubmitFacts): RuleResult {
@@ -133,21 +130,22 @@ function gpuLines(batch: Batch, { limits }: SubmitFacts): RuleResult {
   const { attribute, names } = limits.gpuLengths ?? { attribute: '', names: [] };
   const length = attributeValue(batch, attribute)?.replaceAll('"', '');
   return [
-    ...missing.map(([name, value]) => ({
-      message:
+    ...missing.map(([name, value]) =>
+      asFound(
         `no +${name}: ${limits.title} keeps its shared GPUs ` +
-        'for jobs that have it, so this one waits for other GPUs',
-      fix: `+${name} = ${value}`,
-      place: whereSet(batch, 'request_gpus'),
-    })),
+          'for jobs that have it, so this one waits for other GPUs',
+        `+${name} = ${value}`,
+        whereSet(batch, 'request_gpus'),
+      ),
+    ),
     ...(length === undefined || names.includes(length)
       ? []
       : [
-          {
-            message: `${limits.title} has no ${attribute} "${length}"`,
-            fix: oneOf(attribute, names),
-            place: whereSet(batch, `MY.${attribute}`),
-          },
+          asFound(
+            `${limits.title} has no ${attribute} "${length}"`,
+            oneOf(attribute, names),
+            whereSet(batch, `MY.${attribute}`),
+          ),
         ]),
   ];
 }
@@ -168,13 +166,12 @@ export const containerRules: Rule<SubmitFacts>[] = [
     perBatch((batch) => {
       const image = attributeValue(batch, 'SingularityImage');
       if (image === undefined || valueOf(batch, 'container_image') !== undefined) return [];
-      return {
-        message:
-          '`+SingularityImage` adds no requirement: a machine without ' +
+      return asFound(
+        '`+SingularityImage` adds no requirement: a machine without ' +
           'Apptainer accepts the job and runs it outside the image',
-        fix: `container_image = ${unquoted(image)}`,
-        place: whereSet(batch, 'MY.SingularityImage'),
-      };
+        `container_image = ${unquoted(image)}`,
+        whereSet(batch, 'MY.SingularityImage'),
+      );
     }),
   ),
   rule(
@@ -184,14 +181,12 @@ export const containerRules: Rule<SubmitFacts>[] = [
     perBatch((batch) => {
       const image = valueOf(batch, 'docker_image');
       if (image === undefined) return [];
-      return {
-        message:
-          '`docker_image` only runs where Docker is installed; most multi-site pools only have Apptainer',
-        fix:
-          'remove `docker_image` and `universe = docker`, and write:\n' +
+      return asFound(
+        '`docker_image` only runs where Docker is installed; most multi-site pools only have Apptainer',
+        'remove `docker_image` and `universe = docker`, and write:\n' +
           `container_image = docker://${unquoted(image).replace(/^docker:\/\//, '')}`,
-        place: whereSet(batch, 'docker_image'),
-      };
+        whereSet(batch, 'docker_image'),
+      );
     }),
   ),
   rule(
@@ -208,12 +203,11 @@ function twoImages(batch: Batch): RuleResult {
     attributeValue(batch, 'SingularityImage') === undefined
   )
     return [];
-  return {
-    message:
-      '`+SingularityImage` and `container_image` are both set: unless the pool says otherwise, HTCondor uses the first',
-    fix: 'keep only `container_image`',
-    place: whereSet(batch, 'MY.SingularityImage'),
-  };
+  return asFound(
+    '`+SingularityImage` and `container_image` are both set: unless the pool says otherwise, HTCondor uses the first',
+    'keep only `container_image`',
+    whereSet(batch, 'MY.SingularityImage'),
+  );
 }
 
 function missingImage(batch: Batch, facts: SubmitFacts): RuleResult {
@@ -254,9 +248,9 @@ function mutableImage(batch: Batch): RuleResult {
     );
   });
   if (name === undefined) return [];
-  return {
-    message: `the image ${valueOf(batch, name) ?? ''} has no fixed tag: two jobs of one run may use different software`,
-    fix: 'use a version tag, or better a digest: …@sha256:…',
-    place: whereSet(batch, name),
-  };
+  return asFound(
+    `the image ${valueOf(batch, name) ?? ''} has no fixed tag: two jobs of one run may use different software`,
+    'use a version tag, or better a digest: …@sha256:…',
+    whereSet(batch, name),
+  );
 }

@@ -9,7 +9,7 @@ import {
   unsetIn,
 } from '../../submit/submit-facts.ts';
 import { isSecretName } from '@updraft/base/secrets';
-import { type Found, type Rule, rule } from '@updraft/base';
+import { asFound, type Found, type Rule, rule } from '@updraft/base';
 import type { Assignment, ReadingProblem, Submission } from '../../submit/submission.ts';
 import { nearestCommand } from '../../submit/submit-commands.ts';
 import { oldGpuNames, todaysGpuLines } from './gpus.ts';
@@ -18,7 +18,7 @@ import { sendSecret } from './values.ts';
 const problems = ({ submission }: SubmitFacts, kinds: ReadingProblem['kind'][], fix: string): Found[] =>
   submission.problems
     .filter(({ kind }) => kinds.includes(kind))
-    .map(({ message, place }) => ({ message, place, fix }));
+    .map(({ message, place }) => asFound(message, fix, place));
 
 /** Commands that nobody sets twice on purpose: the second value silently replaces the first. */
 const replaced = new Set([
@@ -76,11 +76,11 @@ export const statementRules: Rule<SubmitFacts>[] = [
     'There is no queue statement: HTCondor 25 queues one job, earlier versions none.',
     ({ submission }) =>
       submission.hasNoQueue
-        ? {
-            message: 'no queue statement: HTCondor 25 queues one job, earlier versions none',
-            fix: 'end the file with `queue`',
-            place: { file: submission.file, line: 1 },
-          }
+        ? asFound(
+            'no queue statement: HTCondor 25 queues one job, earlier versions none',
+            'end the file with `queue`',
+            { file: submission.file, line: 1 },
+          )
         : [],
   ),
   rule(
@@ -109,13 +109,14 @@ export const statementRules: Rule<SubmitFacts>[] = [
     (facts) =>
       batches(facts)
         .filter((batch) => /^true$/i.test(valueOf(batch, 'getenv') ?? ''))
-        .map((batch) => ({
-          message:
+        .map((batch) =>
+          asFound(
             'your environment is copied into every job: ' +
-            'PATH and library paths that are wrong on the worker, and any secrets',
-          fix: 'name the variables: `getenv = NAME, PREFIX_*`, or set them with `environment`',
-          place: whereSet(batch, 'getenv'),
-        })),
+              'PATH and library paths that are wrong on the worker, and any secrets',
+            'name the variables: `getenv = NAME, PREFIX_*`, or set them with `environment`',
+            whereSet(batch, 'getenv'),
+          ),
+        ),
   ),
   rule(
     'unquoted-attribute',
@@ -146,11 +147,11 @@ function replacedCommands({ submission }: SubmitFacts): Found[] {
     );
     const refersToFirst = second.value.includes(first.value);
     if (between || refersToFirst || (lastQueue > 0 && second.place.line > lastQueue)) return [];
-    return {
-      message: `\`${second.name}\` silently replaces the value of line ${first.place.line}`,
-      fix: joined(first, second, submission),
-      place: second.place,
-    };
+    return asFound(
+      `\`${second.name}\` silently replaces the value of line ${first.place.line}`,
+      joined(first, second, submission),
+      second.place,
+    );
   });
 }
 
@@ -194,35 +195,33 @@ function unusedNames({ submission, limits }: SubmitFacts): Found[] {
       const ofPools = limits.ofPools ?? {};
       const pool = ofPools[name.toLowerCase()];
       if (pool !== undefined)
-        return {
-          message: `\`${name}\` is for ${pool} only: here it has no effect`,
-          fix: `remove it, or check the file for ${pool}: see --pool`,
+        return asFound(
+          `\`${name}\` is for ${pool} only: here it has no effect`,
+          `remove it, or check the file for ${pool}: see --pool`,
           place,
-        };
+        );
       if (isSecretName(name) && value !== '')
-        return {
-          message: `\`${name}\` is not a submit command, is not used, and looks like a secret`,
-          fix: `remove it; if the job needs it, ${sendSecret}`,
+        return asFound(
+          `\`${name}\` is not a submit command, is not used, and looks like a secret`,
+          `remove it; if the job needs it, ${sendSecret}`,
           place,
-        };
+        );
       const plain = plainName(name);
       if (otherAttributes.test(plain) || limits.attributesOfPools?.some((one) => plainName(one) === plain))
-        return {
-          message: `\`${name}\` is an attribute of the job, not a submit command: HTCondor ignores it without \`+\``,
-          fix: `+${name} = ${value}`,
+        return asFound(
+          `\`${name}\` is an attribute of the job, not a submit command: HTCondor ignores it without \`+\``,
+          `+${name} = ${value}`,
           place,
-        };
+        );
       const suggestion = index < 100 ? nearestCommand(name, Object.keys(ofPools)) : undefined;
-      return {
-        message:
-          `\`${name}\` is not a submit command and is not ` +
+      return asFound(
+        `\`${name}\` is not a submit command and is not ` +
           `used${suggestion === undefined ? '' : `: did you mean \`${suggestion}\`?`}`,
-        fix:
-          suggestion === undefined
-            ? 'remove it, or prefix it with `+` if it is an attribute of the job'
-            : `write \`${suggestion}\`, or \`+${name}\` if it is an attribute of the job`,
+        suggestion === undefined
+          ? 'remove it, or prefix it with `+` if it is an attribute of the job'
+          : `write \`${suggestion}\`, or \`+${name}\` if it is an attribute of the job`,
         place,
-      };
+      );
     });
   return assigned;
 }
@@ -257,9 +256,11 @@ function unquotedAttributes({ submission }: SubmitFacts): Found[] {
         /^([A-Za-z_][\w-]*|'[^']*')$/.test(value) &&
         !/^(true|false|undefined|error)$/i.test(value),
     )
-    .map(({ attribute, name, value, place }) => ({
-      message: `\`${attribute ?? ''}\` is set to the attribute \`${value}\`, not to that text`,
-      fix: `if you mean the text:\n${name.replace(/^MY\./, '+')} = "${unquoted(value)}"`,
-      place,
-    }));
+    .map(({ attribute, name, value, place }) =>
+      asFound(
+        `\`${attribute ?? ''}\` is set to the attribute \`${value}\`, not to that text`,
+        `if you mean the text:\n${name.replace(/^MY\./, '+')} = "${unquoted(value)}"`,
+        place,
+      ),
+    );
 }

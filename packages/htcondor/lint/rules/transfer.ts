@@ -1,5 +1,14 @@
 import path from 'node:path';
-import { type Found, type Rule, type RuleResult, shellQuote, withHeadroom, rule, given } from '@updraft/base';
+import {
+  asFound,
+  type Found,
+  type Rule,
+  type RuleResult,
+  shellQuote,
+  withHeadroom,
+  rule,
+  given,
+} from '@updraft/base';
 import {
   type Batch,
   type SubmitFacts,
@@ -24,13 +33,12 @@ export const transferRules: Rule<SubmitFacts>[] = [
     ({ folder, submission }) =>
       folder === undefined
         ? undefined
-        : {
-            message:
-              `its paths fit ${folder}, not the file's own folder: ` +
+        : asFound(
+            `its paths fit ${folder}, not the file's own folder: ` +
               'HTCondor reads them from the folder where condor_submit runs',
-            fix: `cd ${shellQuote(folder)} before condor_submit`,
-            place: { file: submission.file, line: 1 },
-          },
+            `cd ${shellQuote(folder)} before condor_submit`,
+            { file: submission.file, line: 1 },
+          ),
   ),
   rule(
     'tilde',
@@ -80,12 +88,11 @@ export const transferRules: Rule<SubmitFacts>[] = [
     '`should_transfer_files = IF_NEEDED` transfers nothing where HTCondor believes the file system is shared.',
     perBatch((batch) =>
       /^(if_needed|auto)$/i.test(valueOf(batch, 'should_transfer_files') ?? '')
-        ? {
-            message:
-              'IF_NEEDED: nothing is transferred to a worker with the same file system domain, shared or not',
-            fix: 'should_transfer_files = YES',
-            place: whereSet(batch, 'should_transfer_files'),
-          }
+        ? asFound(
+            'IF_NEEDED: nothing is transferred to a worker with the same file system domain, shared or not',
+            'should_transfer_files = YES',
+            whereSet(batch, 'should_transfer_files'),
+          )
         : undefined,
     ),
   ),
@@ -96,11 +103,11 @@ export const transferRules: Rule<SubmitFacts>[] = [
     perBatch((batch) =>
       /^on_success$/i.test(valueOf(batch, 'when_to_transfer_output') ?? '') &&
       valueOf(batch, 'success_exit_code') === undefined
-        ? {
-            message: 'ON_SUCCESS without `success_exit_code`: HTCondor returns the files of failed jobs, too',
-            fix: 'add, with the number of retries that you want:\nsuccess_exit_code = 0\nmax_retries = 0',
-            place: whereSet(batch, 'when_to_transfer_output'),
-          }
+        ? asFound(
+            'ON_SUCCESS without `success_exit_code`: HTCondor returns the files of failed jobs, too',
+            'add, with the number of retries that you want:\nsuccess_exit_code = 0\nmax_retries = 0',
+            whereSet(batch, 'when_to_transfer_output'),
+          )
         : undefined,
     ),
   ),
@@ -201,13 +208,12 @@ function tooLarge(batch: Batch, facts: SubmitFacts): RuleResult {
   const limit = own > 0 ? own : Math.floor(facts.limits.inputBytes / 2 ** 20);
   const megabytes = Math.ceil(sentBytes(batch, facts) / 2 ** 20);
   if (own === -1 || megabytes <= limit) return [];
-  return {
-    message:
-      `${megabytes} MB of input from the access point, ` +
+  return asFound(
+    `${megabytes} MB of input from the access point, ` +
       `over the limit of ${limit} MB: the job is held with code 32`,
-    fix: 'put the large files into the federation and list them as osdf:/// URLs, which do not count',
-    place: whereSet(batch, 'transfer_input_files'),
-  };
+    'put the large files into the federation and list them as osdf:/// URLs, which do not count',
+    whereSet(batch, 'transfer_input_files'),
+  );
 }
 
 function large(batch: Batch, facts: SubmitFacts): RuleResult {
@@ -215,15 +221,13 @@ function large(batch: Batch, facts: SubmitFacts): RuleResult {
   const { adviseBytes, inputBytes, title } = facts.limits;
   if (bytes <= adviseBytes || bytes > inputBytes) return [];
   const jobs = batch.queue.total ?? 1;
-  return {
-    message:
-      `${formatQuantity(bytes)} of input from the access point for each job, ` +
+  return asFound(
+    `${formatQuantity(bytes)} of input from the access point for each job, ` +
       `${formatQuantity(bytes * jobs)} in total: ${title} recommends at most ${formatQuantity(adviseBytes)}`,
-    fix:
-      'put the large files into the federation and list them as ' +
+    'put the large files into the federation and list them as ' +
       'osdf:/// URLs, so that caches near the workers serve them',
-    place: whereSet(batch, 'transfer_input_files'),
-  };
+    whereSet(batch, 'transfer_input_files'),
+  );
 }
 
 function diskBelowInput(batch: Batch, facts: SubmitFacts): RuleResult {
@@ -233,15 +237,13 @@ function diskBelowInput(batch: Batch, facts: SubmitFacts): RuleResult {
   const fetched = [...urls].reduce((sum, url) => sum + (facts.objectBytes?.get(url) ?? 0), 0);
   const needed = sentBytes(batch, facts) + fetched;
   if (asked === undefined || transfersNothing(batch) || asked >= needed) return [];
-  return {
-    message:
-      `${formatQuantity(asked)} of disk requested, but the input alone takes ` +
+  return asFound(
+    `${formatQuantity(asked)} of disk requested, but the input alone takes ` +
       `${formatQuantity(needed)}: the job would be held, or fill the disk`,
-    fix:
-      'write, with room for unpacked files and results added:\n' +
+    'write, with room for unpacked files and results added:\n' +
       `request_disk = ${Math.ceil(withHeadroom(needed) / 2 ** 30)} GB`,
-    place: whereSet(batch, 'request_disk'),
-  };
+    whereSet(batch, 'request_disk'),
+  );
 }
 
 function noOutputs(batch: Batch): RuleResult {
@@ -250,15 +252,13 @@ function noOutputs(batch: Batch): RuleResult {
   );
   const folders = new Set(batch.queue.jobs.map(({ commands }) => commands['initialdir']));
   if (declared || transfersNothing(batch) || batch.queue.jobs.length < 2 || folders.size > 1) return [];
-  return {
-    message:
-      'no `transfer_output_files`: all jobs return their new files to ' +
+  return asFound(
+    'no `transfer_output_files`: all jobs return their new files to ' +
       'one folder, where those of the same name overwrite each other',
-    fix:
-      'name what to return, and where to:\ntransfer_output_files = model.pt\n' +
+    'name what to return, and where to:\ntransfer_output_files = model.pt\n' +
       'transfer_output_remaps = "model.pt=results/$(Cluster).$(Process).pt"',
-    place: batch.queue.place,
-  };
+    batch.queue.place,
+  );
 }
 
 function transferOff(batch: Batch): RuleResult {
@@ -267,13 +267,12 @@ function transferOff(batch: Batch): RuleResult {
   );
   if (!refusesTransfer(batch) || set.length === 0) return [];
   const names = `\`${set.join('`, `')}\``;
-  return {
-    message:
-      `${names} ${set.length === 1 ? 'conflicts' : 'conflict'} ` +
+  return asFound(
+    `${names} ${set.length === 1 ? 'conflicts' : 'conflict'} ` +
       'with should_transfer_files = NO: HTCondor refuses the file',
-    fix: `remove ${names}, or write:\nshould_transfer_files = YES`,
-    place: whereSet(batch, 'should_transfer_files'),
-  };
+    `remove ${names}, or write:\nshould_transfer_files = YES`,
+    whereSet(batch, 'should_transfer_files'),
+  );
 }
 
 const secret = /[?&](authz|access_token|token|signature|x-amz-signature|sig|key|password)=/i;
@@ -286,11 +285,11 @@ function secretUrls(batch: Batch): RuleResult {
       const login = /\/\/[^/@\s]+:[^/@\s]+@/.test(url) ? 'password' : undefined;
       const name = url.includes('://') ? (secret.exec(url)?.[1] ?? login) : undefined;
       if (name === undefined) return [];
-      return {
-        message: `a URL carries a secret (\`${name}\`): anyone who can see the queue or the log can read it`,
-        fix: 'let HTCondor provide the token (use_oauth_services), or use a token file that the plugin finds',
-        place: whereSet(batch, command),
-      };
+      return asFound(
+        `a URL carries a secret (\`${name}\`): anyone who can see the queue or the log can read it`,
+        'let HTCondor provide the token (use_oauth_services), or use a token file that the plugin finds',
+        whereSet(batch, command),
+      );
     }),
   );
 }

@@ -1,4 +1,4 @@
-import { type Found, type Rule, rule } from '@updraft/base';
+import { asFound, type Found, type Rule, rule } from '@updraft/base';
 import { secretInOption, secretInVariable, textWithoutSecrets } from '@updraft/base/secrets';
 import {
   assignmentOf,
@@ -83,13 +83,12 @@ function attributesForCommands({ submission }: SubmitFacts): Found[] {
   return submission.assignments.flatMap(({ attribute = '', value, place }) => {
     if (!/^(request_\w+|requirements|docker_image|container_image)$/i.test(attribute)) return [];
     const command = canonicalCommand(attribute) ?? attribute.toLowerCase();
-    return {
-      message:
-        `\`+${attribute}\` only sets an attribute of that name: ` +
+    return asFound(
+      `\`+${attribute}\` only sets an attribute of that name: ` +
         `HTCondor does not read it as the command \`${command}\``,
-      fix: `${command} = ${unquoted(value)}`,
+      `${command} = ${unquoted(value)}`,
       place,
-    };
+    );
   });
 }
 
@@ -105,13 +104,14 @@ const secretsOf = (batch: Batch, namesIn: (word: string) => string[]): Found[] =
       }))
       .filter(({ value }) => isSecretValue(value));
     const others = wordsOf(command, text).filter((word) => !found.some(({ value }) => word.includes(value)));
-    return [...found.map(({ name }) => name), ...others.flatMap(namesIn)].map((name) => ({
-      message:
+    return [...found.map(({ name }) => name), ...others.flatMap(namesIn)].map((name) =>
+      asFound(
         `${name === '' ? 'a word' : `\`${name}\``} is a secret in \`${command}\`: ` +
-        'anyone who can see the queue or the log can read it',
-      fix: sendSecret,
-      place: whereSet(batch, command),
-    }));
+          'anyone who can see the queue or the log can read it',
+        sendSecret,
+        whereSet(batch, command),
+      ),
+    );
   });
 
 /** The name of a secret that its form shows, or a name before several words. */
@@ -161,11 +161,11 @@ function texts(batch: Batch): Found[] {
       /^request_[cg]pus$/.test(command) && /^(yes|no|on|off|one|two|four|all|any|max|auto)$/i.test(value);
     if (!compared.test(command) || (inner === undefined && !isWord)) return [];
     const what = isWord ? 'the name of an attribute, not a number' : 'a text';
-    return {
-      message: `\`${command} = ${clipped(value)}\` is ${what}: no machine satisfies it, and the job waits forever`,
-      fix: `${command} = ${inner?.replaceAll(String.raw`\"`, '"') ?? '1'}`,
-      place: whereSet(batch, command),
-    };
+    return asFound(
+      `\`${command} = ${clipped(value)}\` is ${what}: no machine satisfies it, and the job waits forever`,
+      `${command} = ${inner?.replaceAll(String.raw`\"`, '"') ?? '1'}`,
+      whereSet(batch, command),
+    );
   });
 }
 
@@ -174,9 +174,9 @@ function shortened(batch: Batch, command: string): Found | [] {
   const [, first = '', rest = ''] = /^(\d+),(\d{1,3}(?:\.\d+)?(?:\s*[kmgt]?b?)?)$/i.exec(value) ?? [];
   if (rest === '') return [];
   const read = parseQuantity(first, amounts[command] ?? 'm')?.bytes ?? 0;
-  return {
-    message: `\`${command} = ${value}\` is a list: the first attempt gets ${formatQuantity(read)}`,
-    fix: `write it without the comma:\n${command} = ${/^\d{3}/.test(rest) ? first + rest : `${first}.${rest}`}`,
-    place: whereSet(batch, command),
-  };
+  return asFound(
+    `\`${command} = ${value}\` is a list: the first attempt gets ${formatQuantity(read)}`,
+    `write it without the comma:\n${command} = ${/^\d{3}/.test(rest) ? first + rest : `${first}.${rest}`}`,
+    whereSet(batch, command),
+  );
 }

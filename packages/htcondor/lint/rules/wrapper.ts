@@ -1,4 +1,4 @@
-import { type Found, type Rule, type RuleResult, applyRules, rule } from '@updraft/base';
+import { asFound, type Found, type Rule, type RuleResult, applyRules, rule } from '@updraft/base';
 import path from 'node:path';
 import {
   type Download,
@@ -28,13 +28,16 @@ export const wrapperRules: Rule<Wrapper>[] = [
     'error',
     'A line starts with an option: the line above lacks its backslash, so the shell runs the option as a command.',
     (wrapper) =>
-      wrapper.commands.filter(isStrayOption).map(({ words, line }) => ({
-        message:
-          `the shell runs \`${words[0] ?? ''}\` as a command (exit 127): ` +
-          'the line above does not end in a backslash',
-        fix: `end the line above with \` \\\`: ${(wrapper.lines[line - 2] ?? '').trim()} \\`,
-        place: { file: wrapper.file, line },
-      })),
+      wrapper.commands
+        .filter(isStrayOption)
+        .map(({ words, line }) =>
+          asFound(
+            `the shell runs \`${words[0] ?? ''}\` as a command (exit 127): ` +
+              'the line above does not end in a backslash',
+            `end the line above with \` \\\`: ${(wrapper.lines[line - 2] ?? '').trim()} \\`,
+            { file: wrapper.file, line },
+          ),
+        ),
   ),
   rule(
     'broken-continuation',
@@ -43,12 +46,11 @@ export const wrapperRules: Rule<Wrapper>[] = [
     (wrapper) =>
       wrapper.lines.flatMap((text, index) =>
         /[^\\]\\[ \t]+$/.test(text) && !/^\s*#/.test(text)
-          ? {
-              message:
-                'blanks after the backslash: the line ends here, and the shell runs the next one as a separate command',
-              fix: 'remove the blanks at the end of the line',
-              place: { file: wrapper.file, line: index + 1 },
-            }
+          ? asFound(
+              'blanks after the backslash: the line ends here, and the shell runs the next one as a separate command',
+              'remove the blanks at the end of the line',
+              { file: wrapper.file, line: index + 1 },
+            )
           : [],
       ),
   ),
@@ -58,22 +60,21 @@ export const wrapperRules: Rule<Wrapper>[] = [
     'The script has Windows line ends: the worker looks for an interpreter whose name ends in a carriage return.',
     (wrapper) =>
       wrapper.windowsLines
-        ? {
-            message:
-              'Windows line ends: the worker would look for an interpreter whose name ends in a carriage return',
-            fix: `sed -i 's/\\r$//' ${wrapper.file}`,
-            place: { file: wrapper.file, line: 1 },
-          }
+        ? asFound(
+            'Windows line ends: the worker would look for an interpreter whose name ends in a carriage return',
+            `sed -i 's/\\r$//' ${wrapper.file}`,
+            { file: wrapper.file, line: 1 },
+          )
         : [],
   ),
   rule('no-interpreter', 'error', 'The script has no `#!` line, so the worker cannot start it.', (wrapper) =>
     (wrapper.lines[0] ?? '').startsWith('#!')
       ? []
-      : {
-          message: 'no `#!` line: the worker cannot start the script (hold code 6, exec format error)',
-          fix: 'make `#!/bin/bash` the first line',
-          place: { file: wrapper.file, line: 1 },
-        },
+      : asFound(
+          'no `#!` line: the worker cannot start the script (hold code 6, exec format error)',
+          'make `#!/bin/bash` the first line',
+          { file: wrapper.file, line: 1 },
+        ),
   ),
   rule(
     'status-lost',
@@ -88,11 +89,11 @@ export const wrapperRules: Rule<Wrapper>[] = [
     (wrapper) => {
       const main = mainCommand(wrapper);
       if (wrapper.pipeFails || main?.before !== '|') return [];
-      return {
-        message: "the exit code is that of the pipe's last command: a failed training counts as a success",
-        fix: 'add `set -o pipefail` at the top of the script',
-        place: { file: wrapper.file, line: main.line },
-      };
+      return asFound(
+        "the exit code is that of the pipe's last command: a failed training counts as a success",
+        'add `set -o pipefail` at the top of the script',
+        { file: wrapper.file, line: main.line },
+      );
     },
   ),
   rule(
@@ -107,12 +108,11 @@ export const wrapperRules: Rule<Wrapper>[] = [
       );
       return wrapper.stopsOnError || !prepares
         ? []
-        : {
-            message:
-              'no `set -e`: the training starts even if the data could not be unpacked or a module is missing',
-            fix: 'add `set -euo pipefail` after the first line',
-            place: { file: wrapper.file, line: 1 },
-          };
+        : asFound(
+            'no `set -e`: the training starts even if the data could not be unpacked or a module is missing',
+            'add `set -euo pipefail` after the first line',
+            { file: wrapper.file, line: 1 },
+          );
     },
   ),
   rule(
@@ -144,13 +144,12 @@ function lostStatus(wrapper: Wrapper): RuleResult {
   const isLost = words === 'exit 0' || words === 'exit' || isCleanUp(last) || words === 'exit $?';
   if (!isLost) return [];
   const shown = words.length > 40 ? `${words.slice(0, 40)}…` : words;
-  return {
-    message:
-      `the script ends with \`${shown}\`, so it hides the exit code of line ${main.line} ` +
+  return asFound(
+    `the script ends with \`${shown}\`, so it hides the exit code of line ${main.line} ` +
       `(\`${main.words.slice(0, 3).join(' ')}\`): HTCondor sees no failure and no checkpoint code`,
-    fix: 'add `set -e` at the top, or `status=$?` right after the training and `exit $status` at the end',
-    place: { file: wrapper.file, line: last.line },
-  };
+    'add `set -e` at the top, or `status=$?` right after the training and `exit $status` at the end',
+    { file: wrapper.file, line: last.line },
+  );
 }
 
 const inImage = 'put the packages into the image or a packed environment';
@@ -168,11 +167,11 @@ function downloads(wrapper: Wrapper): Found[] {
   return wrapper.commands.flatMap(({ words, line }) => {
     const what = runTimeDownload(words);
     if (what === undefined) return [];
-    return {
-      message: `\`${shownCommand(words)}\` downloads in every job: it fails on workers without network access`,
-      fix: insteadOf[what],
-      place: { file: wrapper.file, line },
-    };
+    return asFound(
+      `\`${shownCommand(words)}\` downloads in every job: it fails on workers without network access`,
+      insteadOf[what],
+      { file: wrapper.file, line },
+    );
   });
 }
 
@@ -283,11 +282,10 @@ function unreachableCheckpoint(batch: Batch, facts: SubmitFacts): RuleResult {
     /^(status-lost|pipe-status-lost|option-as-command)$/.test(rule),
   );
   if (losing === undefined) return [];
-  return {
-    message:
-      `exit code ${code} never reaches HTCondor: ${losing.file} line ` +
+  return asFound(
+    `exit code ${code} never reaches HTCondor: ${losing.file} line ` +
       `${losing.line} exits with another, so no checkpoint is ever saved`,
-    fix: `make the script exit with the training's status: ${losing.fix}`,
-    place: whereSet(batch, 'checkpoint_exit_code'),
-  };
+    `make the script exit with the training's status: ${losing.fix}`,
+    whereSet(batch, 'checkpoint_exit_code'),
+  );
 }

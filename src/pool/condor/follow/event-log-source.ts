@@ -287,8 +287,16 @@ export class EventEntries {
     if (event.proc < 0) return;
     const { job, round } = this.#clusters.jobOf(event.cluster, event.proc);
     const tracked = this.#jobs.get(job) ?? {
-      ...{ job, cluster: event.cluster, round, releases: 0, attempt: 0, failures: 0, ranOut: 0 },
-      ...{ outcome: 'lost', queuedAt: undefined, why: 'first attempt' },
+      job,
+      cluster: event.cluster,
+      round,
+      releases: 0,
+      attempt: 0,
+      failures: 0,
+      ranOut: 0,
+      outcome: 'lost',
+      queuedAt: undefined,
+      why: 'first attempt',
     };
     this.#jobs.set(job, tracked);
     if (event.cluster < tracked.cluster) return;

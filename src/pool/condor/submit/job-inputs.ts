@@ -54,7 +54,7 @@ function variantOrders(
   const recovery = attemptRecovery(
     policyOf(plan.spec, { diskBytes: plan.disk.bytes, backoff: profile.backoff }),
   );
-  const included = round === undefined ? undefined : new Set(round.jobs);
+  const included = round && new Set(round.jobs);
   const folder = condorRoundFiles(round?.number ?? 1).orders;
   const orders = plan.jobs.map((job): [string, string] => {
     const attemptsBefore = round?.attemptsBefore.get(job.id);

@@ -78,7 +78,11 @@ function profileOf({ name, title, hosts, advice, sharedFolders, chirp, ...file }
   const classes = (one: typeof durations): DurationClass[] | undefined =>
     one?.classes.map(({ name: called, within }) => ({ name: called, seconds: within }));
   return {
-    ...{ name, title, hosts, advice, sharedFolders },
+    name,
+    title,
+    hosts,
+    advice,
+    sharedFolders,
     ...defined({
       nativeInputBytes: limits.input,
       nativeFileBytes: limits.file,

@@ -289,7 +289,7 @@ function renderItems(
   variants: Plan[],
   columns: VariedLines['columns'],
 ): string {
-  const included = round === undefined ? undefined : new Set(round.jobs);
+  const included = round && new Set(round.jobs);
   const variantOf = new Map(variants.flatMap(({ jobs }, index) => jobs.map(({ id }) => [id, index])));
   const names = jobNames(plan.jobs);
   return plan.jobs
