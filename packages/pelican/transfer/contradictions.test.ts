@@ -238,6 +238,12 @@ test('a server that refuses ranges is asked for the whole object', async (t) => 
   }
 });
 
+test('a cache that encodes what it sends does not decide the size', async (t) => {
+  const encoded = { bytes: bytes.subarray(0, 1000), headers: { ...hot, 'Content-Encoding': 'gzip' } };
+  const got = await get(t, [encoded, right]);
+  assert.ok(got.bytes?.equals(bytes), got.failed?.message);
+});
+
 test('an encoded answer is refused by its head: neither its body nor the origin is waited for', async (t) => {
   const encoded: ServerOptions = {
     bytes,

@@ -192,7 +192,7 @@ const noRanges = (asked: Expectation, what: string): Setback =>
 const isRangeRefusal = ({ status, headers }: ResponseHead): boolean =>
   status === 501 || status === 400 || (status === 416 && !/\/\d/.test(headers.get('content-range') ?? ''));
 
-function encodingOf({ headers }: ResponseHead): string | undefined {
+export function encodingOf({ headers }: ResponseHead): string | undefined {
   const encoding = headers.get('content-encoding');
   return encoding === 'identity' ? undefined : encoding;
 }

@@ -11,7 +11,7 @@ import { sendWithToken } from '../../federation/object-request.ts';
 import { withDeadline, type ConnectionPool } from '../../http/connections.ts';
 import { sendRequest } from '../../http/exchange.ts';
 import type { ResponseHead } from '../../http/response.ts';
-import { versionOf, type Identity } from '../engine/check-response.ts';
+import { encodingOf, versionOf, type Identity } from '../engine/check-response.ts';
 import type { Source } from '../engine/roster.ts';
 /** A loop over one page of memory, in WebAssembly: JavaScript has no 128-bit words. */
 interface WasmLoop {
@@ -235,7 +235,8 @@ export async function askObject(
       return head;
     };
     const head = await sendWithToken(located, server, send, ({ status }) => status);
-    if (head.status !== 200) return undefined;
+    // The size of an encoding is none of the object's.
+    if (head.status !== 200 || encodingOf(head) !== undefined) return undefined;
     const best = bestDigest(head.headers.get('digest'));
     return { ...versionOf(head), digest: best && { ...best, server: source.server.host } };
   } catch {
