@@ -56,8 +56,14 @@ export function tried<T>(get: () => T): T | undefined {
   }
 }
 
+/** The text of a plain file. In somebody else's folder, a pipe or a device may have its name, and never end. */
+export async function readPlainFile(file: string): Promise<string> {
+  if (!(await stat(file)).isFile()) throw new Error(`${file} is not a file`);
+  return await readFile(file, 'utf8');
+}
+
 /** What a JSON file holds; undefined if it cannot be read. */
 export const readJsonFile = async <T>(file: string): Promise<T | undefined> =>
-  (await readFile(file, 'utf8')
+  (await readPlainFile(file)
     .then(JSON.parse)
     .catch(() => undefined)) as T | undefined;

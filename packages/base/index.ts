@@ -20,6 +20,7 @@ export {
   isGone,
   isThere,
   readJsonFile,
+  readPlainFile,
   succeeds,
   tried,
   unlessGone,

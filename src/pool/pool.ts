@@ -1,8 +1,7 @@
-import { type Clock, type Env, errorReason, unlessGone } from '@updraft/base';
+import { type Clock, type Env, errorReason, readPlainFile, unlessGone } from '@updraft/base';
 import type { JobHistory } from '@updraft/account/history';
 import type { EntrySource } from '@updraft/account/journal';
 import type { Policy } from '@updraft/account/recovery';
-import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { Fault } from '@updraft/account/fault';
 import { roundFolder, runFiles } from '@updraft/account/run-folder';
@@ -136,7 +135,7 @@ export interface PoolKind extends PoolRecords {
 export async function readPlan(runFolder: string): Promise<Plan> {
   const file = path.join(runFolder, runFiles.plan);
   try {
-    return JSON.parse(await readFile(file, 'utf8')) as Plan;
+    return JSON.parse(await readPlainFile(file)) as Plan;
   } catch (error) {
     throw new Fault('file-invalid', `cannot read the plan ${file}: ${errorReason(error)}`, {
       fix: 'start a new run with `updraft submit --new`',
@@ -150,7 +149,7 @@ export async function readPlan(runFolder: string): Promise<Plan> {
 export async function roundPlan(runFolder: string, round: number): Promise<Plan> {
   for (let number = round; number > 1; number--) {
     const file = path.join(roundFolder(runFolder, number), runFiles.plan);
-    const text = await unlessGone(readFile(file, 'utf8'));
+    const text = await unlessGone(readPlainFile(file));
     if (text !== undefined) return JSON.parse(text) as Plan;
   }
   return await readPlan(runFolder);

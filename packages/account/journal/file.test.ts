@@ -1,18 +1,19 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { constants } from 'node:fs';
-import { access, appendFile, readFile, stat, writeFile } from 'node:fs/promises';
+import { access, appendFile, open, readFile, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { test, type TestContext } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
-import { type Clock, succeeds, systemClock } from '@updraft/base';
+import { type Clock, readPlainFile, succeeds, systemClock } from '@updraft/base';
 import { Fault } from '../fault/fault.ts';
 import { encode } from './codec.ts';
 import type { Entry, RunBody } from './entry.ts';
 import { openAgentJournal, openJournal } from './file.ts';
-import { readJournal } from './tail.ts';
+import { JournalTail, readJournal } from './tail.ts';
 
 const start = (attempt: number): RunBody => ({ kind: 'attempt-started', job: '0000', attempt, why: 'tried' });
 const line = (seq: number): string =>
@@ -31,6 +32,17 @@ test('a reopened journal continues its numbers', async (t) => {
     [0, 1, 2],
   );
   assert.equal(garbled, 0);
+});
+
+test('a pipe in place of a journal or a text is not waited for', async (t) => {
+  const file = path.join(await temporaryFolder(t), 'journal.jsonl');
+  execFileSync('mkfifo', [file]);
+  const late = setTimeout(5000, undefined, { ref: false });
+  const read = await Promise.race([new JournalTail(file).read(), late]);
+  // Who still waits for it goes on.
+  await using _ = await open(file, 'r+');
+  assert.deepEqual(read, { entries: [], restarted: false });
+  await assert.rejects(readPlainFile(file), /is not a file/);
 });
 
 test('entries appended together get consecutive numbers', async (t) => {

@@ -72,7 +72,8 @@ export class JournalTail {
   async readParts(take: (part: JournalGrowth) => void): Promise<void> {
     const found = await this.#ifThere(stat(this.path));
     // Most journals of a large run do not grow between two reads: those cost one call.
-    if (found === undefined || (found.ino === this.#inode && found.size === this.#offset)) return;
+    if (found === undefined || found.isFIFO() || (found.ino === this.#inode && found.size === this.#offset))
+      return;
     const file = await this.#ifThere(open(this.path, 'r'));
     if (file === undefined) return;
     try {

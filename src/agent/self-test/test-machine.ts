@@ -378,10 +378,10 @@ def rate(size, run):
     n, took = timeit.Timer(run).autorange()
     return round(n * size / took)
 size = 1 << 24
-block, disk = bytes(size), tempfile.TemporaryFile(dir=sys.argv[1])
+block, d = bytes(size), tempfile.TemporaryFile(dir=sys.argv[1])
 found = {
   "memoryBytesPerSecond": rate(size, lambda: bytearray(block)),
-  "diskBytesPerSecond": rate(size, lambda: os.fsync(os.pwrite(disk.fileno(), block, 0) and disk))
+  "diskBytesPerSecond": rate(size, lambda: os.fsync(os.pwrite(d.fileno(), block, 0) and d))
 }
 try:
     from PIL import Image
