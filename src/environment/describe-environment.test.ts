@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
+import { describeEnvironment } from './describe-environment.ts';
 import { describeLocked, loadWorkspace, type Workspace } from './load-workspace.ts';
 import { readLock, selectLocked } from './pixi-lock.ts';
 import { refuseSources } from './pixi-tools.ts';
@@ -65,6 +66,26 @@ test('the CUDA of a PyTorch wheel is read from +cu121, or from the NVIDIA librar
   const plain = describeLocked(wheels, 'plain', 'linux-64');
   assert.deepEqual(plain.torch, { version: '2.8.0', from: 'pypi', build: 'gpu', cuda: '12.8' });
   assert.equal(plain.needs.capability, 7);
+});
+
+test('a wheel of PyTorch needs a driver for its own CUDA, whatever conda has and the manifest declares', async () => {
+  const { lock } = await workspace('pypi', 'pyproject.toml');
+  const { packages, ...rest } = selectLocked(lock, 'plain', 'linux-64');
+  const newer = packages.map((one) =>
+    one.name === 'nvidia-cuda-runtime-cu12'
+      ? { ...one, name: 'nvidia-cuda-runtime', version: '13.2.86' }
+      : one,
+  );
+  const [python] = packages.filter(({ name }) => name === 'python');
+  assert.ok(python);
+  const conda = { ...python, name: 'cuda-version', version: '12.9', constrains: ['__cuda >=12'] };
+  const facts = describeEnvironment({ ...rest, packages: [...newer, conda] }, '12');
+  assert.equal(facts.cuda, '13.2');
+  assert.deepEqual(facts.needs, {
+    cuda: '13.0',
+    capability: 7.5,
+    why: ['driver for CUDA 13.0: its libraries are built for CUDA 13.2', 'capability 7.5: CUDA 13.2'],
+  });
 });
 
 for (const [what, environment, platform, message] of [

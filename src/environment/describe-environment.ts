@@ -28,7 +28,8 @@ export function describeEnvironment(set: LockedSet, declaredCuda?: string): Envi
     set.packages.find((one) => one.kind === 'conda' && one.name === name)?.version;
   const python = versionOf('python');
   const torch = torchBuild(set.packages);
-  const cuda = versionOf('cuda-version') ?? torch?.cuda;
+  // A wheel brings CUDA of its own, whatever conda's packages use.
+  const cuda = (torch?.from === 'pypi' && torch.cuda) || (versionOf('cuda-version') ?? torch?.cuda);
   return {
     environment: set.environment,
     platform: set.platform.name,
@@ -190,7 +191,7 @@ function newest(asked: Need[]): Need | undefined {
   );
 }
 
-/** The newest version required; if none is, the libraries run on any driver of their major version. */
+/** The newest version required; the libraries run on any driver of their major version, but on no older one. */
 function driverNeed(
   set: LockedSet,
   cuda: string | undefined,
@@ -198,7 +199,7 @@ function driverNeed(
 ): Need | undefined {
   const asked = askedOf('__cuda', set);
   if (declared !== undefined) asked.push({ version: declared, because: 'the manifest declares it' });
-  if (asked.length === 0 && cuda !== undefined)
+  if (cuda !== undefined)
     asked.push({ version: cuda.split('.')[0] ?? cuda, because: `its libraries are built for CUDA ${cuda}` });
   return newest(asked);
 }
