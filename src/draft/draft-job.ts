@@ -134,7 +134,8 @@ function nameOf({ folder, script }: Project): string {
 /** The script and what it imports; a package goes as a whole, since it may hold more than Python. */
 function filesOf({ script, modules }: Project, more: readonly string[]): string[] {
   const topOf = (file: string): string => {
-    const beside = isAbove({ script }, file) ? '.' : path.posix.dirname(script);
+    const near = path.posix.relative(path.posix.dirname(script), file);
+    const beside = near.startsWith('..') ? '.' : path.posix.dirname(script);
     const [first = file, ...rest] = path.posix.relative(beside, file).split('/');
     return rest.length === 0 ? file : path.posix.join(beside, first);
   };
@@ -143,9 +144,6 @@ function filesOf({ script, modules }: Project, more: readonly string[]): string[
 }
 
 const isInside = (name: string, folder: string): boolean => `${name}/`.startsWith(`${folder}/`);
-const isAbove = ({ script }: Pick<Project, 'script'>, file: string): boolean =>
-  path.posix.relative(path.posix.dirname(script), file).startsWith('..');
-
 const sweepable = (args: readonly ScriptArg[]): ScriptArg | undefined =>
   [/^(random_|manual_)?seed$/, /^(lr|learning_rate|base_lr)$/]
     .map((name) => args.find(({ dest, flag }) => name.test(dest) && flag.startsWith('-')))
@@ -276,10 +274,10 @@ function chooseOutputs(project: Project, values: ReadonlyMap<string, Chosen>): O
   const lasting = usable.filter(({ output }) => !passing.test(output));
   const some = lasting.length > 0 ? lasting : usable;
   // Arguments of two outputs may exclude each other: those of the one with the fewest count.
-  const sorted = (some.some(isCertain) ? some.filter(isCertain) : some).toSorted(
-    (a, b) => a.needs.length - b.needs.length,
+  const sorted = some.toSorted((a, b) => a.open - b.open || a.needs.length - b.needs.length);
+  const fewest = sorted.filter(
+    ({ open, needs }) => open === sorted[0]?.open && needs.every((arg) => sorted[0]?.needs.includes(arg)),
   );
-  const fewest = sorted.filter(({ needs }) => needs.every((arg) => sorted[0]?.needs.includes(arg)));
   const best = unique(fewest).slice(0, 3);
   // Of modules that write different files, perhaps only one is used.
   const writers = new Set(best.map(({ file }) => file));
@@ -300,7 +298,7 @@ function chooseOutputs(project: Project, values: ReadonlyMap<string, Chosen>): O
   };
 }
 
-const isCertain = ({ isOpen }: Candidate): boolean => !isOpen;
+const isCertain = ({ open }: Candidate): boolean => open === 0;
 
 const reason = (save: Candidate): string =>
   `${save.call} (${save.file}:${save.line})${isCertain(save) ? '' : `, written only ${save.under ?? ''}`}`;
@@ -341,7 +339,7 @@ function candidatesOf(project: Project, values: ReadonlyMap<string, Chosen>): Ca
       line: arg.line,
       file: script,
       needs: [],
-      isOpen: false,
+      open: 0,
     }));
   return [...trainer, ...own, ...inModules].map((save) => {
     const named = (isFixed: boolean): string => {

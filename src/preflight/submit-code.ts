@@ -21,6 +21,7 @@ import {
   usesOf,
 } from '../check/code/read-code.ts';
 import { downloadRules } from '../check/rules/downloads.ts';
+import { softwareRules } from '../check/rules/software.ts';
 import { findLocalPaths, scriptsRun, syntaxErrors } from '../check/rules/scripts.ts';
 import type { Asking } from './asking.ts';
 import { existingPaths } from './ask-here.ts';
@@ -31,6 +32,8 @@ import { codeText, type Unchecked } from './gathered.ts';
 export interface SubmitCode {
   uses: Uses;
   findings: Finding[];
+  /** What a machine may lack, if no image is known. */
+  tools: Finding[];
   unchecked: Unchecked[];
 }
 
@@ -65,7 +68,8 @@ export async function readSubmitCode(asking: Asking, file: string, facts: Submit
       fix: 'list it in transfer_input_files, and name it by its base name',
     })),
   ];
-  return { uses, findings: [...found, ...pythonDownloads(code)], unchecked: syntax.unchecked };
+  const tools = applyRules(softwareRules, { uses, software: undefined });
+  return { uses, tools, findings: [...found, ...pythonDownloads(code)], unchecked: syntax.unchecked };
 }
 
 /** Scripts that the job's own script runs, and nobody sends: a folder, or what was unpacked, may have them. */

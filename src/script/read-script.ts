@@ -164,10 +164,10 @@ class Conditions {
 
   placeOf({ node, shown, line }: Call): CallPlace {
     const around = this.around(node);
-    const open = around.find(({ needs }) => needs === undefined);
-    const under = (open ?? around[0])?.text;
+    const open = around.filter(({ needs }) => needs === undefined);
+    const under = (open[0] ?? around[0])?.text;
     const needs = around.flatMap((one) => one.needs ?? []);
-    return { call: shown, line, needs, isOpen: open !== undefined, ...defined({ under }) };
+    return { call: shown, line, needs, open: open.length, ...defined({ under }) };
   }
 
   /** Those around a node, innermost first, around the only call of its function, and where its class is used. */
@@ -257,8 +257,8 @@ interface CallPlace {
   under?: string;
   /** The arguments that must be given for that. */
   needs: ScriptArg[];
-  /** More must hold than the text shows. */
-  isOpen: boolean;
+  /** How many conditions the text does not decide. */
+  open: number;
 }
 
 /** A file or folder that a script writes. */
@@ -375,7 +375,7 @@ function scriptReads(
     const value = node.scope === undefined ? values.of(node) : [];
     const path = namePattern(value);
     const isData = value.length === 1 && dataFolder.test(path) && !/\.\w+$/.test(path);
-    return isData ? [{ path, value, call: name, line: node.line, needs: [], isOpen: false }] : [];
+    return isData ? [{ path, value, call: name, line: node.line, needs: [], open: 0 }] : [];
   });
   const called = calls.flatMap((call) => {
     const shape = shapeOf(call, 'r') ?? readers.find(({ name }) => name.test(call.name));

@@ -58,16 +58,16 @@ export function scriptArgs(syntax: Syntax): ScriptArg[] {
 /** The arguments with what a command line gives them. */
 export function typed(args: readonly ScriptArg[], words: readonly string[]): ScriptArg[] {
   const isFlag = (word = ''): boolean => word.startsWith('-');
-  const ofWord = (word = ''): ScriptArg | undefined =>
-    args.find(({ flags }) => flags.includes(word.replace(/=.*/s, '')));
+  const ofWord = (word = '') => args.find(({ flags }) => flags.includes(word.replace(/=.*/s, '')));
   const places = args.filter(({ flag }) => !isFlag(flag));
   const plain = words.filter((word, at) => !isFlag(word) && ofWord(words[at - 1])?.isSwitch !== false);
   return args.map((arg) => {
     const at = words.findIndex((word) => isFlag(word) && ofWord(word) === arg);
     const value =
       at < 0 ? plain[places.indexOf(arg)] : (words[at]?.split(/=(.*)/s)[1] ?? words[at + 1] ?? '');
-    if (value === undefined) return arg;
-    return { ...arg, default: value, isOn: arg.isOn !== true, isRequired: false, isTyped: true };
+    return value === undefined
+      ? arg
+      : { ...arg, default: value, isOn: arg.isOn !== true, isRequired: false, isTyped: true };
   });
 }
 

@@ -56,6 +56,7 @@ test('a script that nobody sends is named, unless a folder or an archive may hav
     reported(cwd, `${name}.sub`, 'script-missing'),
   );
   assert.deepEqual(await Promise.all(found), [['script-missing 3'], [], [], []]);
+  assert.deepEqual(await reported(cwd, 'unzip.sub', 'tool-missing'), ['tool-missing 2 warning']);
 });
 
 test('a folder in an argument is an error only if the script uses the argument as it is', async (t) => {

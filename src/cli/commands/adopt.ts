@@ -54,7 +54,10 @@ async function adopt(cli: Cli, file: string, argument: string, options: Options)
   const facts = await surveyFile(cli, file, { pool: options.pool });
   const [code, answer] = await Promise.all([readSubmitCode(cli, file, facts), askCondor(cli, file, facts)]);
   const hide = hideSecretsOf(quotedTexts(facts));
-  const findings = sortFindings([...lintSubmission(facts, hide), ...hideInFindings(code.findings, hide)]);
+  const findings = sortFindings([
+    ...lintSubmission(facts, hide),
+    ...hideInFindings([...code.findings, ...code.tools], hide),
+  ]);
   const condor = { ...answer, messages: answer.messages.map(hide) };
   if (!json) printPage(cli, await pageOf(file, facts, findings, condor));
   if (options.write === true) {
