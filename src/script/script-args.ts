@@ -57,7 +57,7 @@ export function scriptArgs(syntax: Syntax): ScriptArg[] {
 
 /** The arguments with what a command line gives them. */
 export function typed(args: readonly ScriptArg[], words: readonly string[]): ScriptArg[] {
-  const isFlag = (word = ''): boolean => word.startsWith('-');
+  const isFlag = (word = '') => word.startsWith('-');
   const ofWord = (word = '') => args.find(({ flags }) => flags.includes(word.replace(/=.*/s, '')));
   const places = args.filter(({ flag }) => !isFlag(flag));
   const plain = words.filter((word, at) => !isFlag(word) && ofWord(words[at - 1])?.isSwitch !== false);

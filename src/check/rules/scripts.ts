@@ -122,7 +122,7 @@ function missingScripts({
   const known = [...sent, ...unsent.map(({ file }) => file)];
   const made = [...plan.data.map(({ into }) => into), ...plan.spec.train.outputs];
   const own = code.commands.filter(({ place }) => code.files.every(({ file }) => file !== place.file));
-  return scriptsRun(own).flatMap(({ script, place }): Found[] => {
+  return scriptsRun(own).flatMap(({ script, place }) => {
     if (known.includes(script)) return [];
     // A path of an image or of a shared disk is not known here.
     const isSent = sent.includes(path.posix.basename(script));
@@ -193,7 +193,7 @@ function notExecutable({ plan, code, here }: PlanFacts & CodeFacts & HereFacts):
   const sent = new Set(plan.files.map((file) => file.path));
   const seen = new Set<string>();
   return code.commands.flatMap(({ words, place }) =>
-    programsOf(words).flatMap((word): Found[] => {
+    programsOf(words).flatMap((word) => {
       const file = path.posix.normalize(word);
       if (!sent.has(file) || seen.has(file)) return [];
       seen.add(file);
