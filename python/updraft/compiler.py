@@ -50,6 +50,9 @@ class _CompilerStandIn(types.ModuleType):
         else:
             setattr(_compiler_finder.load(), name, value)
 
+    def __delattr__(self, name: str) -> None:
+        delattr(_compiler_finder.load(), name)
+
 
 class _CompilerFinder:
     """Has Python find a `_CompilerStandIn`; whoever imports a part of the compiler gets all of it."""
