@@ -211,6 +211,9 @@ def read(args):
     # What all of them import is not measured.
     peer, Collate.decodes = PEERS[args.peer], args.decode
     __import__({"mosaicml-streaming": "streaming"}.get(args.peer, args.peer))
+    if args.decode:
+        # One of them does it by itself.
+        __import__("torchvision")
     state = None
     if args.state is not None and os.path.isfile(args.state):
         with open(args.state, "rb") as file:
