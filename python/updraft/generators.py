@@ -95,7 +95,7 @@ def _parts_of(one: Any) -> tuple[list[Any], list[Any]]:
         return [one, one.keys()], []
     if isinstance(one, (list, tuple, collections.deque)):
         return [one], []
-    if isinstance(one, (set, frozenset, collections.abc.MappingView)):
+    if isinstance(one, (collections.abc.Set, collections.abc.ValuesView)):
         # A set has another order in each process.
         return [sorted(itertools.islice(one, MAX_ITEMS), key=lambda each: str(type(each)))], []
     if isinstance(one, types.MethodType):
