@@ -69,11 +69,14 @@ class Feed:
         return {
             "format": CHECKPOINT_FORMAT,
             "position": (position.epoch, position.batch),
-            "random": random_now(self._generators),
-            "epoch_random": self.random,
+            **self.own(),
             "stream": stream.state_dict() if hasattr(stream, "updraft_seek") else None,
             "lives": lives,
         }
+
+    def own(self) -> dict[str, Any]:
+        """What each process has of it."""
+        return {"random": random_now(self._generators), "epoch_random": self.random}
 
     def end(self) -> None:
         """The next epoch has not begun yet."""

@@ -160,7 +160,8 @@ class LightningHooks:
             stop = "save"
         if stop == "" and not is_last:
             return
-        others = attempt.ranks.gather(self._mine)
+        assert self._feed is not None
+        others = attempt.ranks.gather(self._feed.own)
         if attempt.ranks.rank > 0:
             # Lightning waits for all processes.
             self._checkpoint(trainer)
@@ -180,10 +181,6 @@ class LightningHooks:
             attempt.leave(self._position, is_saved, self._store.saved)
         self._store.save_soon(lambda: self._checkpoint(trainer), attempt.interval.written, complete)
         attempt.interval.waited(began, time.monotonic())
-
-    def _mine(self) -> dict[str, Any]:
-        state = {} if self._feed is None else self._feed.state(self._position, [])
-        return {name: state[name] for name in ("random", "epoch_random") if name in state}
 
     def _checkpoint(self, trainer: Any) -> dict[str, Any]:
         """What Lightning would write."""

@@ -97,7 +97,7 @@ class TrainerHooks:
                 "trainer.train(resume_from_checkpoint=transformers.trainer_utils.get_last_checkpoint(args.output_dir))"
             )
         if getattr(args, "save_only_model", False):
-            raise SystemExit("updraft: TrainerCheckpoint needs save_only_model=False, to resume")
+            raise SystemExit("updraft: TrainerCheckpoint needs save_only_model=False")
         if state.global_step == 0 and self._names() and not self._starts_over:
             raise SystemExit(
                 f"updraft: {self._attempt.folder} has a checkpoint: "
@@ -109,8 +109,7 @@ class TrainerHooks:
         if self._steps is not None and self._steps % self._collects > 0:
             raise SystemExit(
                 f"updraft: an epoch has {self._steps} batches, which gradient_accumulation_steps={self._collects} does "
-                f"not divide: the Trainer cannot resume that exactly. Leave out samples so that "
-                f"{self._steps - self._steps % self._collects} batches are left, or use another number"
+                "not divide: the Trainer cannot resume that exactly. Leave out samples, or use another number"
             )
         self._attempt.start()
         self._feed = Feed(loader)
