@@ -1,6 +1,6 @@
 import path from 'node:path';
-import { chmod, readdir, readFile, readlink, cp, mkdir, mkdtemp, symlink, writeFile } from 'node:fs/promises';
-import { applyRules, counted, type Env, isThere } from '@updraft/base';
+import { chmod, readdir, readFile, readlink, cp, mkdtemp, writeFile } from 'node:fs/promises';
+import { applyRules, counted, type Env, given, isThere } from '@updraft/base';
 import { identifyProcess } from '@updraft/base/processes';
 import { Fault } from '@updraft/account/fault';
 import { runFiles } from '@updraft/account/run-folder';
@@ -35,6 +35,7 @@ import {
   agentObject,
   anyNeedsPlugin,
   describeSent,
+  imageTokenName,
   requiredArch,
   prepareInputs,
   renderCondorOrders,
@@ -48,7 +49,7 @@ import { userEnvironment } from './submit/submit-text.ts';
 import { askSlots } from './tools/ask-slots.ts';
 import { CondorTools } from './tools/condor-tools.ts';
 import { countQueued, releaseHeld, stopJobs } from './tools/queued-jobs.ts';
-import { localImage, sifName } from './submit/render-image.ts';
+import { isFederated } from './submit/render-image.ts';
 
 const records: PoolRecords = {
   traits: poolTraits.condor,
@@ -279,11 +280,6 @@ async function openShell(
   try {
     for (const file of plan.files)
       await cp(path.join(plan.folder, file.path), path.join(folder, runFiles.files, file.path));
-    const image = localImage(plan);
-    if (image?.endsWith('.sif') === true) {
-      await mkdir(path.dirname(path.join(folder, sifName(plan))), { recursive: true });
-      await symlink(image, path.join(folder, sifName(plan)));
-    }
     const run = `${plan.spec.name}-shell`;
     const software = await prepareSoftware(folder, plan, profile, env, self);
     const environment = software.length === 0 ? {} : userEnvironment(env);
@@ -312,7 +308,7 @@ async function openShell(
 const softwareFile = 'software.sh';
 const [script, order] = ['updraft-software', 'software.json'];
 
-/** Adds to a folder what an interactive job needs to unpack the plan's software; returns the files to send. */
+/** Adds to a folder what an interactive job needs to fetch or unpack the plan's software; returns the files to send. */
 async function prepareSoftware(
   folder: string,
   plan: Plan,
@@ -321,24 +317,30 @@ async function prepareSoftware(
   self: readonly string[],
 ): Promise<string[]> {
   const { environment } = plan;
-  if (environment?.pack === undefined) return [];
+  const named = environment?.pack;
   // The agent fetches it on the worker: no plugin needed.
-  const pack =
-    environment.pack.method === 'native'
-      ? environment.pack
-      : { ...environment.pack, method: 'stream' as const };
-  const asked: Plan = {
+  const pack = named && named.method !== 'native' ? { ...named, method: 'stream' as const } : named;
+  const asked = {
     ...plan,
     data: [],
     jobs: plan.jobs.slice(0, 1),
-    environment: { ...environment, pack },
+    ...(pack && environment && { environment: { ...environment, pack } }),
   };
-  await prepareInputs(folder, asked, await findAgent({ env, self }), env);
+  const agent = pack !== undefined || isFederated(plan) ? await findAgent({ env, self }) : undefined;
+  await prepareInputs(folder, asked, agent, env);
+  if (agent === undefined) return [];
+  const sent = given(
+    condorFiles.agent,
+    sentAuthorities(env).length > 0 && condorFiles.authority,
+    plan.imageTokenFile !== undefined && imageTokenName(plan),
+  );
+  // Not every machine can fetch the image by itself.
+  await writeFile(path.join(folder, condorFiles.plugin), pluginScript, { mode: 0o755 });
+  if (pack === undefined) return sent;
   const [text = ''] = Object.values(renderCondorOrders(asked, plan.spec.name, profile));
   await writeFile(path.join(folder, order), text);
   await writeFile(path.join(folder, script), softwareScript);
   const sourced = `updraft_script=$(sh ./${script} ${order}) && . "$updraft_script"\nunset updraft_script\n`;
   await writeFile(path.join(folder, softwareFile), sourced);
-  const authority = sentAuthorities(env).length === 0 ? [] : [condorFiles.authority];
-  return [condorFiles.agent, order, script, softwareFile, ...inputsOf(pack), ...authority];
+  return [...sent, order, script, softwareFile, ...inputsOf(pack)];
 }

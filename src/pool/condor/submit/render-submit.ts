@@ -27,7 +27,7 @@ import {
   type AgentInput,
   anyNeedsPlugin,
 } from './job-inputs.ts';
-import { assertOneImageKind, imageInputs, imageLines } from './render-image.ts';
+import { assertOneImageKind, imageInputs, imageLines, isFederated } from './render-image.ts';
 import { adString, environmentValue, literal } from './submit-text.ts';
 import { Fault, kinds } from '@updraft/account/fault';
 import {
@@ -120,14 +120,14 @@ function bodyLines(input: SubmitInput, agent: SharedInput): string[] {
 export function renderShell(input: SubmitInput, more: string[]): string {
   const { environment } = input;
   const inputs = given(input.plan.files.length > 0 && `${runFiles.files}/`, ...more);
-  const sent = inputs.length > 0 ? [`transfer_input_files = ${inputs.join(', ')}`] : [];
   return given(
     ...imageLines(input.plan, input.version),
     Object.keys(environment).length > 0 && `environment = ${environmentValue(environment)}`,
     'should_transfer_files = YES',
     'when_to_transfer_output = ON_EXIT',
     'transfer_output_files = ""',
-    ...sent,
+    inputs.length > 0 && `transfer_input_files = ${inputs.join(', ')}`,
+    isFederated(input.plan) && `transfer_plugins = osdf,pelican,stash=${condorFiles.plugin}`,
     ...resourceLines(input),
     ...accountLines(input),
     ...poolLines(input),
