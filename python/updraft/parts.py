@@ -6,10 +6,10 @@ import os
 import pathlib
 from typing import Any, Callable
 
-from .errors import Refused, refusal
+from .errors import Refused, refusal, unusable
 from .files import sized
 from .loaded import get_torch
-from .reading import DataUnpickler
+from .reading import DataUnpickler, read_saved
 from .state import Path, mapped
 
 _PART = "updraft part"
@@ -48,8 +48,29 @@ def read_parts(state: dict[str, Any], folder: str, like: Callable[[Path], Any], 
     if not trusts:
         metadata = _metadata_of(folder)
         reader.read_metadata = lambda *_, **__: metadata
-    checkpoint.load(wanted, storage_reader=reader)
+        reader.read_data = lambda plan, planner: _read_data(folder, metadata.storage_data, plan, planner)
+    try:
+        checkpoint.load(wanted, storage_reader=reader)
+    except checkpoint.CheckpointException as error:
+        raise Refused(unusable(folder, "a part of it cannot be read")) from error
     return mapped(state, _is_placeholder, lambda one, _: wanted[one[_PART]])  # type: ignore[no-any-return]
+
+
+def _read_data(folder: str, stored: Any, plan: Any, planner: Any) -> Any:
+    """As PyTorch's own reader, which could run code before 2.6, but as data."""
+    for item in plan.items:
+        place = stored[item.storage_index]
+        with open(os.path.join(folder, place.relative_path), "rb") as file:
+            file.seek(place.offset)
+            tensor = read_saved(file.read(place.length))
+        for dim, (begin, length) in enumerate(zip(item.storage_offsets, item.lengths)):
+            tensor = tensor.narrow(dim, begin, length)
+        target = planner.resolve_tensor(item).detach()
+        target.copy_(tensor)
+        planner.commit_tensor(item, target)
+    done = get_torch().futures.Future()
+    done.set_result(None)
+    return done
 
 
 def _is_placeholder(value: Any) -> bool:

@@ -28,12 +28,19 @@ def read_checkpoint(path: str, trusts: bool) -> Any:
                 # Mapped, it is copied once, to where its tensors go. The file is never changed, only removed.
                 mapped = {"mmap": True} if "mmap" in inspect.signature(get_torch().load).parameters else {}
                 return get_torch().load(path, map_location="cpu", weights_only=False, **mapped)
-            return _with_arrays(_Archive(file).read() if is_torchs else DataUnpickler(file).load())
+            if is_torchs:
+                return _with_arrays(_Archive(file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)).read())
+            return _with_arrays(DataUnpickler(file).load())
         except Refused as error:
             raise Refused(f"{path}: {error}") from None
         except Exception as error:
             # What Python says of a changed byte helps nobody.
             raise Refused(unusable(path, "its content cannot be read")) from error
+
+
+def read_saved(saved: bytes) -> Any:
+    """What torch.save has written, as tensors and plain values."""
+    return _Archive(io.BytesIO(saved), bytearray(saved)).read()
 
 
 _BUILTIN: tuple[Any, ...] = (set, frozenset, bytearray, complex, range, slice, list, dict, tuple)
@@ -177,9 +184,9 @@ class _Archive:
     Whoever else may load it, as frameworks do, must find the same in it: no name twice, nothing before it, no program.
     """
 
-    def __init__(self, file: Any) -> None:
+    def __init__(self, file: Any, mapped: Any) -> None:
         files = zipfile.ZipFile(file).infolist()
-        self._mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+        self._mapped = mapped
         self._folder = files[0].filename.split("/")[0]
         self._files = {one.filename.lower(): one for one in files}
         programs = [name for name in self._files if name.endswith(".pkl")]

@@ -203,25 +203,16 @@ function fromConfigFiles({ env }: CacheContext): CacheList | undefined {
   return file === undefined ? undefined : fromYaml(readText(file), file);
 }
 
-const key = /^\s*[\w.]+:(?:\s|$)/;
+/** `Client: PreferredCaches:`, in either form of a YAML list; the rest of the file is ignored. */
+const preferredCaches =
+  /(^Client:[^\S\n]*\n(?:(?:[^\S\n].*)?\n)*?[^\S\n]+PreferredCaches:)(?:\s*\[([^[\]]*)\]|\s*((?:-\s.*\s*)+)|(.+))/im;
 
-/** `Client: PreferredCaches:`, in either form of a YAML list. The rest of the file is ignored. */
 function fromYaml(text: string, file: string): CacheList | undefined {
-  const lines = text.split('\n').map((line) => line.replace(/(^|\s)#.*$/, ''));
-  const isBelow = (line: string): boolean => /^\s*(?:-|$)|^\s/.test(line);
-  const client = lines.findIndex((line) => /^Client:\s*$/i.test(line));
-  const end = lines.findIndex((line, index) => index > client && !isBelow(line));
-  const inside = client < 0 ? [] : lines.slice(0, end < 0 ? undefined : end);
-  const at = inside.findIndex((line, index) => index > client && /^\s+PreferredCaches:/i.test(line));
-  if (at < 0) return undefined;
-  const more = inside.slice(at + 1);
-  const next = more.findIndex((line) => key.test(line));
-  const value = [inside[at]?.replace(/^[^:]*:/, ''), ...more.slice(0, next < 0 ? undefined : next)]
-    .join('\n')
-    .trim();
-  const list = /^\[([^[\]]*)\]$/.exec(value)?.[1] ?? value.replaceAll(/^\s*-\s+/gm, '');
-  const entries = splitEntries(list);
-  return entries.length === 0 ? undefined : { by: `${file}:${at + 1}`, entries };
+  const plain = text.replaceAll(/(?<=^|\s)#.*/gm, '');
+  const [, key = '', inLine, below, other = ''] = preferredCaches.exec(plain) ?? [];
+  const entries = splitEntries(inLine ?? below?.replaceAll(/^\s*-\s/gm, '') ?? other);
+  const line = plain.split(key)[0]?.concat(key).split('\n').length;
+  return entries.length === 0 ? undefined : { by: `${file}:${line}`, entries };
 }
 
 /** The text of a file; empty if it cannot be read. */
