@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import glob
 import importlib
 import importlib.util
 import json
@@ -17,7 +18,9 @@ import unittest.mock
 import warnings
 from typing import Any, Callable, Sequence
 
+import test_ranks
 import updraft
+from test_ranks import Killed, RanksTest
 from test_updraft import NEVER, AttemptTest, Interruption, Noisy, torch
 
 
@@ -49,7 +52,7 @@ class Record:
     """What each batch was and what it cost. A batch that is trained on again must be the same again."""
 
     def __init__(self) -> None:
-        self._path = os.path.join(os.environ["UPDRAFT_CHECKPOINT"] + ".jsonl")
+        self._path = os.path.join(os.environ["UPDRAFT_CHECKPOINT"] + os.environ.get("RANK", "") + ".jsonl")
 
     def add(self, place: list[int], indices: Any, loss: Any) -> None:
         with open(self._path, "a") as file:
@@ -458,10 +461,14 @@ class WithTrainer(AttemptTest):
         from transformers import TrainingArguments
         from transformers.trainer_utils import get_last_checkpoint
 
+        loader = unittest.mock.Mock(base_dataloader=torch.utils.data.DataLoader(flow()))
         with self.assertRaises(SystemExit) as refused:
-            updraft.TrainerCheckpoint().on_train_begin(unittest.mock.Mock(world_size=2), None, None)
-        said = str(refused.exception).replace(", …", ", use_cpu=True, report_to=[]")
-        arguments = said[said.index("TrainingArguments(") : said.index(", and ")]
+            args = unittest.mock.Mock(world_size=2, n_gpu=1)
+            updraft.TrainerCheckpoint().on_train_begin(args, None, None, train_dataloader=loader)
+        self.assertIn("see docs/checkpoints.md", str(refused.exception))
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../docs/checkpoints.md")) as file:
+            said = file.read().replace(", …)", ", use_cpu=True, report_to=[])")
+        arguments = said[said.index("TrainingArguments(") : said.index("`, and `trainer.train")]
         with unittest.mock.patch.dict(os.environ, UPDRAFT_CHECKPOINT="own"):
             args = eval(arguments, {"TrainingArguments": TrainingArguments, "os": os})
         os.makedirs("own/checkpoint-200")
@@ -477,6 +484,59 @@ class WithTrainer(AttemptTest):
         with open("progress.jsonl") as file:
             lines = [json.loads(line) for line in file]
         self.assertEqual([lines[-1][name] for name in ("epoch", "epochs", "steps")], [3, 3, 6])
+
+
+@unittest.skipIf(lacks("transformers", "accelerate"), "needs transformers")
+class InRanks(RanksTest):
+    """Of Hugging Face's Trainer, with DistributedDataParallel."""
+
+    def train(self, count: int, killed: Killed, folder: str) -> list[int]:
+        env = {"LOCAL_WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"}
+        return self.attempt(in_ranks, count, killed, folder, **env)
+
+    def test_same_with_kills_and_requests(self) -> None:
+        self.assertEqual(self.train(2, test_ranks.NEVER, "whole"), [0, 0], self.said())
+        whole = self.results(2)
+        self.assertEqual(whole[0][1], whole[1][1])
+        read = [[index for place, index, _ in rows if json.loads(place)[0] < 3] for rows, _ in whole]
+        self.assertEqual(sorted(sum(read[0] + read[1], [])), list(range(30)))
+        for killed in (Killed(1, 4, signal.SIGKILL), Killed(1, 2, signal.SIGTERM), Killed(0, 2, signal.SIGTERM)):
+            codes = self.train(2, killed, "saved")
+            if killed.by == signal.SIGKILL:
+                self.assertIn(-9, codes)
+            else:
+                self.assertEqual(codes, [updraft.SAVED] * 2, self.said())
+        self.assertEqual(self.train(2, test_ranks.NEVER, "saved"), [0, 0], self.said(0) + self.said(1))
+        self.assertEqual(self.results(2), whole)
+        self.assertIn("resuming in epoch", self.said())
+        saved, usual = (sorted(os.listdir(glob.glob(f"{one}/checkpoint-*")[0])) for one in ("saved", "whole"))
+        self.assertEqual(saved, usual)
+        self.assertIn("rng_state_1.pth", saved)
+
+    def test_fewer_cannot_go_on(self) -> None:
+        self.assertEqual(self.train(2, Killed(0, 4, signal.SIGTERM), "saved"), [updraft.SAVED] * 2, self.said())
+        self.assertEqual(self.train(1, test_ranks.NEVER, "saved"), [1])
+        self.assertIn("resume it with 2, not 1", self.said())
+
+    def test_processes_draw_other_random_numbers(self) -> None:
+        def drawn(rank: int, count: int, _: Any) -> Any:
+            loader = torch.utils.data.DataLoader(Noisy(), 4)
+            feed = updraft.feed.Feed(loader)
+            torch.manual_seed(1)
+            feed.begin(updraft.position.Position(), None, skips=False)
+            return next(iter(loader))[1].tolist()
+
+        self.assertEqual(self.attempt(drawn, 2, test_ranks.NEVER, "saved"), [0, 0], self.said())
+        self.assertNotEqual(*self.results(2))
+
+
+def in_ranks(rank: int, count: int, killed: Killed) -> list[Any]:
+    from transformers import TrainingArguments
+
+    # PyTorch 1 cannot load to a CPU that has a number.
+    plain = property(lambda self: torch.device(self._setup_devices.type))
+    with unittest.mock.patch.object(TrainingArguments, "device", plain):
+        return with_trainer(Interruption(killed.left if rank == killed.rank else 0, killed.by), num_train_epochs=6)
 
 
 if __name__ == "__main__":

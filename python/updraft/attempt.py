@@ -63,6 +63,14 @@ class Attempt:
         if state["format"] < CHECKPOINT_FORMAT:
             self.say("an earlier version saved this, whose augmentation was correlated; from here on it is not")
 
+    def part_of(self, state: dict[str, Any], is_elastic: bool = True) -> dict[str, Any]:
+        """A framework's checkpoint, with the random numbers of this process; between epochs, others may go on if `is_elastic`."""
+        rank, others = self.ranks.rank, state.get("others", [])
+        before, now = len(others) + 1, self.ranks.count
+        if before != now and (state["epoch_random"] is not None or not is_elastic):
+            raise SystemExit(f"updraft: {before} processes have begun this epoch: resume it with {before}, not {now}")
+        return {**state, **others[rank - 1]} if 0 < rank <= len(others) else state
+
     def agree(self, is_busy: bool) -> str:
         """Whether all processes save here, or leave."""
         is_due = self.ranks.rank == 0 and not is_busy and self.interval.is_due(time.monotonic())
@@ -80,6 +88,8 @@ class Attempt:
 
     def leave(self, position: Position, is_saved: bool, saved: Optional[str]) -> None:
         """With `saved`, the name of the last checkpoint, to be resumed."""
+        if self.ranks.rank > 0:
+            self.ranks.wait_to_leave()
         if is_saved:
             self.say(f"saved in {position}, as asked")
         status = 128 + signal.SIGTERM if saved is None else SAVED

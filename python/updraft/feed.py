@@ -11,6 +11,7 @@ from .loaders import dataset_of, loaders_in
 from .loading import Dataset, Sampler, SeededReader, batch_size_of
 from .position import CHECKPOINT_FORMAT, Position
 from .randomness import random_now, set_random
+from .ranks import this_rank
 
 
 class Feed:
@@ -109,9 +110,14 @@ class _FeedSampler(Sampler):
         self._feed = feed
         self._number = number
         self._ended = 0
+        self._rank = this_rank()[0]
 
     def __len__(self) -> int:
         return len(self._sampler)
+
+    def _item(self, seed: int, place: int, index: Any) -> Any:
+        # Processes may begin with the same random numbers, and read other samples.
+        return super()._item(seed + self._rank, place, index)
 
     def begin(self, done: int) -> None:
         self._done = done

@@ -71,7 +71,7 @@ class LightningHooks:
         self._gradients = Gradients({"module": pl_module, **optimizers})
         self._attempt.progress.epochs = trainer.max_epochs if (trainer.max_epochs or 0) > 0 else None
         if self._resumed is not None:
-            self._resumed = self._of_rank(self._resumed)
+            self._resumed = self._attempt.part_of(self._resumed)
             with self._store.using("place in the training"):
                 self._position = Position.of(self._resumed)
                 self._attempt.resume(self._position, self._resumed)
@@ -144,14 +144,6 @@ class LightningHooks:
         if stage == "fit":
             self._attempt.end()
             self._store.wait()
-
-    def _of_rank(self, state: dict[str, Any]) -> dict[str, Any]:
-        """A checkpoint, with the random numbers of this process."""
-        rank, others = self._attempt.ranks.rank, state.get("others", [])
-        before, now = len(others) + 1, self._attempt.ranks.count
-        if before != now and state["epoch_random"] is not None:
-            raise SystemExit(f"updraft: {before} processes have begun this epoch: resume it with {before}, not {now}")
-        return {**state, **others[rank - 1]} if 0 < rank <= len(others) else state
 
     def _between_batches(self, trainer: Any, is_last: bool = False) -> None:
         attempt, began = self._attempt, time.monotonic()

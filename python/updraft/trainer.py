@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from .attempt import Attempt
-from .errors import Refused, say, using
+from .errors import Refused, using
 from .feed import Feed
 from .files import crc_of, read_json, write_json
 from .loaded import get_torch, joined, private
@@ -50,6 +50,7 @@ class TrainerHooks:
         self._saved_step = 0
         self._failure: Optional[Exception] = None
         self._said: Any = None
+        self._stop = self._now = ""
         self._unread: Optional[dict[str, Any]] = None
         self._restore_skip: Callable[[], None] = lambda: None
         self._starts_over = False
@@ -90,11 +91,11 @@ class TrainerHooks:
         return read_checkpoint(os.path.join(path, "updraft.pt"), self._trusts)  # type: ignore[no-any-return]
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        if args.world_size > 1 or getattr(args, "n_gpu", 1) > 1:
+        loader = kwargs["train_dataloader"]
+        if not _can_share(args, loader):
             raise SystemExit(
-                "updraft: TrainerCheckpoint is for one device. With several, leave it out and let the Trainer save: "
-                'TrainingArguments(os.environ["UPDRAFT_CHECKPOINT"], save_steps=200, save_total_limit=2, …), and '
-                "trainer.train(resume_from_checkpoint=transformers.trainer_utils.get_last_checkpoint(args.output_dir))"
+                "updraft: TrainerCheckpoint is for one device, or a process for each, without FSDP, DeepSpeed and "
+                "IterableDataset; see docs/checkpoints.md"
             )
         if getattr(args, "save_only_model", False):
             raise SystemExit("updraft: TrainerCheckpoint needs save_only_model=False")
@@ -103,7 +104,6 @@ class TrainerHooks:
                 f"updraft: {self._attempt.folder} has a checkpoint: "
                 "pass resume_from_checkpoint=….last to train, or remove the folder"
             )
-        loader = kwargs["train_dataloader"]
         self._steps = length_of(loader)
         self._collects = args.gradient_accumulation_steps
         if self._steps is not None and self._steps % self._collects > 0:
@@ -119,6 +119,7 @@ class TrainerHooks:
         self._saved_step = state.global_step
         self._survive_failed_saves()
         if self._resumed is not None and self._is_resumed:
+            self._resumed = self._attempt.part_of(self._resumed, is_elastic=False)
             with using(self._path, "place in the training"):
                 self._position = Position.of(self._resumed)
                 self._attempt.resume(self._position, self._resumed)
@@ -150,6 +151,8 @@ class TrainerHooks:
                 usual(*args, **kwargs)
             except Exception as error:
                 self._failure = self._in_plain_words(error)
+                if self._attempt.ranks.rank > 0:
+                    return
                 shutil.rmtree(trainer.args.output_dir, ignore_errors=True)
                 if getattr(self._failure, "errno", None) == errno.ENOSPC and self._make_room():
                     save(*args, **kwargs)
@@ -226,10 +229,12 @@ class TrainerHooks:
         part, args.output_dir, self._output = args.output_dir, self._output, None
         name = f"checkpoint-{state.global_step}"
         failure, self._failure = self._failure, None
-        if failure is None:
+        assert self._feed is not None
+        ranks = self._attempt.ranks
+        others = ranks.gather(self._feed.own)
+        if failure is None and ranks.rank == 0:
             try:
-                self._finish(os.path.join(part, name), name)
-                self._saved_step, self._said = state.global_step, None
+                self._finish(os.path.join(part, name), name, others)
             except Refused as error:
                 if self._saved is None:
                     # Now, rather than when hours of training are to be resumed.
@@ -239,11 +244,14 @@ class TrainerHooks:
                 failure = self._in_plain_words(error)
         if failure is not None and str(failure) != self._said:
             self._said = str(failure)
-            say(f"no checkpoint could be written: {failure}")
-        shutil.rmtree(part, ignore_errors=True)
-        is_saved = failure is None
+            self._attempt.say(f"no checkpoint could be written: {failure}")
+        if ranks.rank == 0:
+            shutil.rmtree(part, ignore_errors=True)
+        is_saved = ranks.of_first(failure is None, "saved")
+        if is_saved:
+            self._saved_step, self._said = state.global_step, None
         self._attempt.interval.waited(self._began, time.monotonic())
-        if self._attempt.is_asked_to_leave:
+        if self._now == "leave":
             self._attempt.leave(self._position, is_saved, self._saved)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
@@ -267,27 +275,34 @@ class TrainerHooks:
         return len(spare) > 0
 
     def _between_batches(self, args: Any, state: Any, control: Any) -> None:
-        now = time.monotonic()
-        is_asked = self._attempt.is_asked_to_leave
+        attempt, self._began = self._attempt, time.monotonic()
+        self._stop = attempt.agree(False) or self._stop
         # A checkpoint that the arguments ask for stays where they say.
-        if control.should_save or not (is_asked or self._attempt.interval.is_due(now)):
+        if control.should_save or not self._stop:
             return
-        if is_asked:
-            self._attempt.ignore_requests()
+        self._now, self._stop = self._stop, ""
+        if self._now == "leave":
+            attempt.ignore_requests()
         if state.global_step == self._saved_step:
             # The training ends within an epoch, or the epoch with a batch that could have been followed by another.
-            if is_asked:
-                self._attempt.leave(self._position, True, self._saved or "")
+            if self._now == "leave":
+                attempt.leave(self._position, True, self._saved or "")
             return
-        self._began = now
-        self._output, args.output_dir = args.output_dir, os.path.join(self._attempt.folder, ".part")
-        shutil.rmtree(args.output_dir, ignore_errors=True)
+        self._output, args.output_dir = args.output_dir, os.path.join(attempt.folder, ".part")
+        if attempt.ranks.rank == 0:
+            shutil.rmtree(args.output_dir, ignore_errors=True)
+        # Nobody writes there before.
+        attempt.ranks.of_first(None, "part")
         control.should_save = True
 
-    def _finish(self, path: str, name: str) -> None:
+    def _finish(self, path: str, name: str, others: Callable[[], list[Any]]) -> None:
         """What the Trainer has written, completed, becomes a checkpoint by one rename."""
         assert self._feed is not None
         state = self._feed.state(self._position, self._attempt.interval.lives())
+        state["others"] = others()
+        for rank in range(1, self._attempt.ranks.count):
+            # Written by that process, into a folder that all of them must see.
+            os.stat(f"{path}/rng_state_{rank}.pth")
         get_torch().save(state, os.path.join(path, "updraft.pt"))
         self._read(path)
         written = [os.path.join(parent, file) for parent, _, files in os.walk(path) for file in files]
@@ -312,6 +327,15 @@ class TrainerHooks:
             found = filter(re.compile(r"checkpoint-\d+").fullmatch, os.listdir(self._attempt.folder))
             return sorted(found, key=lambda name: int(name.split("-")[1]))
         return []
+
+
+def _can_share(args: Any, loader: Any) -> bool:
+    """Whether several processes have all of the model each, and read a dataset by its indices."""
+    if args.world_size < 2 > getattr(args, "n_gpu", 1):
+        return True
+    if isinstance(getattr(loader, "base_dataloader", loader).dataset, get_torch().utils.data.IterableDataset):
+        return False
+    return "MULTI_" in str(importlib.import_module("accelerate.state").AcceleratorState().distributed_type)
 
 
 if TYPE_CHECKING:

@@ -26,6 +26,7 @@ test('a training with updraft resumes at the very next batch', async (t) => {
 for (const [framework, modules, suite] of [
   ['Lightning', ['torch', 'numpy', 'lightning'], 'WithLightning'],
   ["Hugging Face's Trainer", ['torch', 'numpy', 'transformers', 'accelerate'], 'WithTrainer'],
+  ['the Trainer in two processes', ['torch', 'numpy', 'transformers', 'accelerate'], 'InRanks'],
 ] as const)
   test(`a training with ${framework} resumes at the very next batch`, async (t) => {
     const python = await findWith([...modules]);
