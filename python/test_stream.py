@@ -535,7 +535,7 @@ class WithTorch(StreamTest):
         script = (
             "import torch, updraft\n"
             "stream = updraft.Stream('source', batch_size=4, transform=lambda sample: 1 // int(sample['cls']))\n"
-            "loader = torch.utils.data.DataLoader(stream, batch_size=4, num_workers=2)\n"
+            "loader = torch.utils.data.DataLoader(stream, batch_size=4, num_workers=2, multiprocessing_context='fork')\n"
             "with updraft.training() as run:\n"
             "    for _ in run.epochs(1):\n"
             "        list(run.batches(loader))\n"

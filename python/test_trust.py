@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import importlib
 import io
 import os
 import pickle
@@ -118,6 +119,31 @@ class Planted(AttemptTest):
         named("saved/part")
         # Python's own name of os.system.
         self.refused(self.train, "posix.system", "trust_checkpoint=True")
+
+    @unittest.skipUnless(hasattr(torch, "compile"), "needs PyTorch 2")
+    def test_parts_of_a_model_are_data(self) -> None:
+        saving = importlib.import_module("torch.distributed.checkpoint")
+        part = torch.arange(12.0).reshape(3, 4)
+        saving.save({"w": part}, storage_writer=saving.FileSystemWriter("saved"))
+        state = {"w": {updraft.parts._PART: "w", "path": ["w"], "dtype": part.dtype}}
+
+        def read() -> Any:
+            return updraft.parts.read_parts(state, "saved", lambda path: torch.zeros(3, 4), False)["w"]
+
+        self.assertTrue(torch.equal(read(), part))
+        with open("saved/.metadata", "rb") as file:
+            metadata = pickle.load(file)
+        (place,) = metadata.storage_data.values()
+        for kind, planted in PLANTED.items():
+            with self.subTest(kind):
+                plant("planted", planted)
+                place.offset, place.length = 0, os.stat("planted").st_size
+                shutil.copy("planted", os.path.join("saved", place.relative_path))
+                with open("saved/.metadata", "wb") as file:
+                    pickle.dump(metadata, file)
+                with self.assertRaisesRegex(updraft.errors.Refused, "^saved is damaged.*Move it elsewhere"):
+                    read()
+                self.assertFalse(os.path.exists("ran"))
 
     def test_nothing_is_written_through_a_link(self) -> None:
         os.mkdir("folder")

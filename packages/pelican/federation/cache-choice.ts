@@ -45,7 +45,7 @@ export function pelicanList(
   if (plus >= 0 && plus < entries.length - 1)
     throw new Fault(kind, `${by}: "+" is allowed only at the end of the list of caches`, {
       about: by,
-      fix: 'move "+" to the end, where it adds the caches of the director',
+      fix: 'move "+" to the end',
     });
   const preferred = entries.filter((entry) => entry !== '+').map((text) => named(text, by, false, kind));
   return { preferred, only: plus < 0 && preferred.length > 0, avoided: [] };
@@ -125,7 +125,7 @@ export function noServerLeft(url: string, leftOut: readonly LeftOut[]): Fault {
     about: url,
     fix: isAvoided
       ? 'avoid fewer caches'
-      : 'end the list with "+", or name the cache for this object: --cache on the command line, `caches` in a job file',
+      : 'end the list with "+", or name the cache for this object: --cache, or `caches` in a job file',
   });
 }
 
@@ -157,23 +157,20 @@ export function readCacheChoice(context: CacheContext): CacheChoice {
 
 /** Pelican reads the old names first, and of those the one without a prefix. */
 const variables = [
-  'NEAREST_CACHE',
-  'OSDF_NEAREST_CACHE',
-  'STASH_NEAREST_CACHE',
-  'PELICAN_NEAREST_CACHE',
+  ...['', 'OSDF_', 'STASH_', 'PELICAN_'].map((prefix) => `${prefix}NEAREST_CACHE`),
   'PELICAN_CLIENT_PREFERREDCACHES',
 ];
 
-function fromVariables(env: Env): CacheList | undefined {
-  for (const by of variables) {
-    const entries = splitEntries(env[by] ?? '');
-    if (entries.length > 0) return { by, entries };
-  }
-  return undefined;
-}
+const fromVariables = (env: Env): CacheList | undefined =>
+  variables.map((by) => listOf(by, env[by] ?? '')).find((list) => list !== undefined);
 
 /** Entries between commas or blanks, with or without quotes. */
 const splitEntries = (text: string): string[] => text.split(/[\s,"']+/).filter((entry) => entry !== '');
+
+function listOf(by: string, text: string): CacheList | undefined {
+  const entries = splitEntries(text);
+  return entries.length === 0 ? undefined : { by, entries };
+}
 
 const attribute = 'PelicanCfg_Client_PreferredCaches';
 
@@ -190,8 +187,7 @@ function fromJobAd({ env, cwd }: CacheContext): CacheList | undefined {
       about: attribute,
       fix: `write +${attribute} = "https://HOST:PORT, +"`,
     });
-  const entries = splitEntries(value.replace(/^\{|\}$/g, ''));
-  return entries.length === 0 ? undefined : { by, entries };
+  return listOf(by, value.replace(/^\{|\}$/g, ''));
 }
 
 /** Only the first of Pelican's configuration files that exists is read, as Pelican does. */
@@ -210,9 +206,8 @@ const preferredCaches =
 function fromYaml(text: string, file: string): CacheList | undefined {
   const plain = text.replaceAll(/(?<=^|\s)#.*/gm, '');
   const [, key = '', inLine, below, other = ''] = preferredCaches.exec(plain) ?? [];
-  const entries = splitEntries(inLine ?? below?.replaceAll(/^\s*-\s/gm, '') ?? other);
   const line = plain.split(key)[0]?.concat(key).split('\n').length;
-  return entries.length === 0 ? undefined : { by: `${file}:${line}`, entries };
+  return listOf(`${file}:${line}`, inLine ?? below?.replaceAll(/^\s*-\s/gm, '') ?? other);
 }
 
 /** The text of a file; empty if it cannot be read. */
