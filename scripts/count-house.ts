@@ -8,11 +8,11 @@ import { root } from './gate.ts';
 
 /** What the code without its tests may have at most. A commit that makes one better may lower it; none raises one. */
 const limits = {
-  'tokens in src and packages': 742_932,
+  'tokens in src and packages': 742_347,
   'tokens in src': 383_266,
   'lines over 120 characters': 0,
   'files with exactly one importer': 106,
-  "bytes of the agent's bundle": 704_046,
+  "bytes of the agent's bundle": 704_007,
 };
 
 /** The only files outside src/pool that may depend on a pool's name. */
