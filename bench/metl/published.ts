@@ -102,6 +102,8 @@ async function submitEpoch(
     `initialdir = ${own}`,
     'should_transfer_files = YES',
     'when_to_transfer_output = ON_SUCCESS',
+    // Without it, HTCondor holds a job that fails, since its output is missing.
+    'success_exit_code = 0',
     `transfer_input_files = osdf:///metl/data.bin, train.py${state}`,
     'transfer_output_files = model.json',
     'transfer_output_remaps = "model.json = state.json"',
