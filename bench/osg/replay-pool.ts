@@ -48,9 +48,9 @@ export async function openPool(
       'DEFAULT_USERLOG_FORMAT_OPTIONS = UTC SUB_SECOND',
       // Not needed here, and thirty jobs that report their usage every second cost a core.
       ...['STARTER_UPDATE_INTERVAL', 'SHADOW_QUEUE_UPDATE_INTERVAL'].map((knob) => `${knob} = 30`),
-      // Starts are spread: on two cores, a hundred at the same time would block each other.
-      'JOB_START_COUNT = 4',
-      'JOB_START_DELAY = 1',
+      // Starts are spread: on two cores, agents that start at the same time would wait for each other on their slots.
+      'JOB_START_COUNT = 1',
+      'JOB_START_DELAY = 2',
       // The default vacate time: ten minutes.
       `MachineMaxVacateTime = ${Math.max(3, Math.ceil(600 / scale))}`,
     ],
