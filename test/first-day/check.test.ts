@@ -233,7 +233,10 @@ test('an image by the name that docker takes', async (t) => {
 test('a matrix that nothing uses', async (t) => {
   const rest = '[run]\nmatrix = { lr = [1, 2, 3] }\n';
   const { said, exit } = await checked(t, { rest });
-  assert.match(said, /updraft\.toml:7 .*matrix-unused[^]*"lr": its jobs are identical[^]*--lr \{lr\}/);
+  assert.match(
+    said,
+    /updraft\.toml:7 .*matrix-unused[^]*"lr": jobs that differ in nothing else are identical[^]*--lr \{lr\}/,
+  );
   assert.equal(exit, 0);
   const used = await checked(t, { rest, command: 'python3 train.py --lr {lr}' });
   assert.doesNotMatch(used.said, /identical/);

@@ -43,16 +43,13 @@ export function pelicanList(
 ): CacheChoice {
   const plus = entries.indexOf('+');
   if (plus >= 0 && plus < entries.length - 1)
-    throw new Fault(kind, `${by}: "+" is allowed only at the end of the list of caches`, {
+    throw new Fault(kind, `${by}: "+" is allowed only at the end of the list`, {
       about: by,
       fix: 'move "+" to the end',
     });
   const preferred = entries.filter((entry) => entry !== '+').map((text) => named(text, by, false, kind));
   return { preferred, only: plus < 0 && preferred.length > 0, avoided: [] };
 }
-
-const avoidedList = (entries: readonly string[], by: string): ChosenCache[] =>
-  entries.map((text) => named(text, by, false));
 
 function named(text: string, by: string, isForObject: boolean, kind: WrongKind = 'url-invalid'): ChosenCache {
   const name = parseCacheName(text);
@@ -90,7 +87,8 @@ export function chooseServers(
   const leftOut: LeftOut[] = [];
   for (const cache of choice.preferred) {
     const known = named.filter(({ url }) => isAtCache(url, cache));
-    const servers = known.length > 0 ? known : [unnamed(cache, object.path)];
+    const unnamed = { url: cache.base + object.path, host: new URL(cache.base).host, kind: 'cache' } as const;
+    const servers = known.length > 0 ? known : [unnamed];
     const [server] = servers;
     const isWithoutToken =
       known.length === 0 && object.requireToken && !(cache.isForObject && object.isTrustworthy(cache.base));
@@ -105,10 +103,6 @@ export function chooseServers(
     return avoided === undefined;
   });
   return { servers, leftOut };
-}
-
-function unnamed({ base }: ChosenCache, path: string): ObjectServer {
-  return { url: base + path, host: new URL(base).host, kind: 'cache' };
 }
 
 const uniqueByUrl = (servers: readonly ObjectServer[]): ObjectServer[] =>
@@ -145,7 +139,8 @@ interface CacheList {
  */
 export function readCacheChoice(context: CacheContext): CacheChoice {
   const { env } = context;
-  const avoided = avoidedList(splitEntries(env['UPDRAFT_AVOID_CACHES'] ?? ''), 'UPDRAFT_AVOID_CACHES');
+  const avoidedBy = 'UPDRAFT_AVOID_CACHES';
+  const avoided = splitEntries(env[avoidedBy] ?? '').map((text) => named(text, avoidedBy, false));
   const ours = splitEntries(env['UPDRAFT_CACHES'] ?? '').filter((entry) => entry !== '+');
   if (ours.length > 0) return { ...pelicanList([...ours, '+'], 'UPDRAFT_CACHES'), avoided };
   const ofJob = fromJobAd(context);
@@ -183,7 +178,7 @@ function fromJobAd({ env, cwd }: CacheContext): CacheList | undefined {
   if (value === undefined || /^undefined$/i.test(value)) return undefined;
   const by = `${attribute} of the job`;
   if (!/^(?:"[^"]*"|\{\s*(?:"[^"]*"\s*,?\s*)*\})$/.test(value))
-    throw new Fault('url-invalid', `${by} is ${value.slice(0, 100)}, which is not a list of strings`, {
+    throw new Fault('url-invalid', `${by} is ${value.slice(0, 100)}, not a list of strings`, {
       about: attribute,
       fix: `write +${attribute} = "https://HOST:PORT, +"`,
     });

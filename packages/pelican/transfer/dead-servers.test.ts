@@ -134,3 +134,15 @@ test('if all caches that the director names are silent, the origin delivers with
   const ms = clock.monotonic() - start;
   assert.ok(ms < 14_000, `${ms} ms`);
 });
+
+test('a server that never connects delays the question for the size by a second', async (t) => {
+  const bytes = objectBytes(1 << 20);
+  const { server } = await silentServer(t, { now: 0, most: 0 });
+  const unconnected = { server: { ...server, url: server.url.replace('http:', 'https:') }, seen: [] };
+  const clock = fastClock(5);
+  const file = path.join(await temporaryFolder(t), 'data.bin');
+  const locator = locatorOf([await serveObject(t, { bytes }), unconnected]);
+  const got = await fetchToFile('osdf:///ns/data.bin', file, { locator, clock });
+  assert.equal(got.verified, 'size');
+  assert.ok(got.seconds < 5, `${got.seconds} s`);
+});

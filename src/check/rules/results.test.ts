@@ -93,7 +93,7 @@ test('a range that nothing uses is named, though the trials differ in another', 
   };
   assert.deepEqual(said('UPDRAFT_PARAM_LR UPDRAFT_PARAM_WIDTH'), []);
   const [only = '', ...others] = said('UPDRAFT_PARAM_LR');
-  assert.match(only, /use the parameter "width": its jobs are identical/);
+  assert.match(only, /use the parameter "width": jobs that differ in nothing else are identical/);
   assert.deepEqual(others, []);
 });
 

@@ -318,7 +318,7 @@ function unusedParameters({ plan, code, where }: PlanFacts & CodeFacts): Found[]
     .map(([[name = '', ...others], place]) =>
       asFound(
         'neither the command nor the files sent use the parameter ' +
-          `${[name, ...others].map((one) => `"${one}"`).join(' or ')}: its jobs are identical`,
+          `${[name, ...others].map((one) => `"${one}"`).join(' or ')}: jobs that differ in nothing else are identical`,
         `pass it in the command, as in \`${name.includes('.') ? `${name}=` : `--${name} `}{${name}}\`, ` +
           `or read $${parameterVariable(name)}`,
         place,

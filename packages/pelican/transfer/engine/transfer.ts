@@ -4,7 +4,7 @@ import { folderFault, type OriginFacts } from '../../federation/stat-object.ts';
 import type { LocateOptions, Located } from '../../federation/located.ts';
 import { ConnectionPool } from '../../http/connections.ts';
 import type { TransferLimits } from '../limits.ts';
-import { askSize, hasDigest, askObject, type ExpectedDigest } from '../proof/digest.ts';
+import { askSize, hasDigest, askObject, within, type ExpectedDigest } from '../proof/digest.ts';
 import { expectWrong } from '../proof/verify.ts';
 import type { Sink } from '../sinks/sink.ts';
 import { SegmentScheduler } from './assignment.ts';
@@ -423,7 +423,9 @@ async function agreedSize(
   const sizes = new Map<number, string[]>();
   const ask = async (source: Source): Promise<void> => {
     const said = source.bytes > 0 && !source.disagrees ? source.said?.size : undefined;
-    const size = said ?? (await askObject(source, pool, timeoutMs, signal, false))?.size;
+    // Also to connect: one that never does would take ten seconds.
+    const facts = () => askObject(source, pool, timeoutMs, signal, false);
+    const size = said ?? (await within(timeoutMs, facts(), { clock: pool.clock, signal }))?.size;
     if (size !== undefined) sizes.set(size, [...(sizes.get(size) ?? []), source.server.host]);
   };
   await Promise.all(sources.map(ask));
